@@ -1,12 +1,12 @@
-"""Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, translate it to the others.
+"""Exact resizes: read one from an ONNX model, an OpenVINO IR or a TensorRT layer, run it, convert it to another format.
 
-``load`` reads, ``resize`` runs, ``prepare`` plans once what then runs often, ``convert`` translates; ``audit``,
-``compare``, ``explain`` and ``plot`` show what runtimes and files make of it. ``ResizeSpec`` is what they share.
+``load`` reads, ``resize`` runs, ``prepare`` plans a resize once for many runs, ``convert`` translates. ``audit``,
+``compare``, ``explain`` and ``plot`` show how runtimes and files compute it. All of them share ``ResizeSpec``.
 
 A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers) or .json (layers,
-docs/layer-json.md), in any case. Wherever a ``source`` is taken, a model in memory will do as well: an
-``onnx.ModelProto``, which must hold its weights itself to be run, or an ``openvino.Model``; places in it start with
-its name. Every mistake in a call of these functions is a SpecError or a ReadError that names what was meant.
+docs/layer-json.md), in upper or lower case. A ``source`` may also be a model in memory: an ``openvino.Model``, or an
+``onnx.ModelProto``, which must contain its weights if it is to be run; places in it start with its name. Every
+mistake in a call of these functions is a SpecError or a ReadError that names the closest valid choice.
 """
 
 from __future__ import annotations
@@ -221,12 +221,12 @@ _RESULTS = {
     "views.figures": ("Picture",),
     "origins.candidates": ("Candidate", "Identified"),
 }
-"""Types of results by their module, which is imported when one is asked for: some need ONNX and OpenVINO."""
+"""Types of results by module. A module is imported on first use, since some need ONNX and OpenVINO."""
 
 _MODULES = {name: module for module, names in _RESULTS.items() for name in names}
 
 
-if not TYPE_CHECKING:  # which would take any name then
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:

@@ -1,4 +1,4 @@
-"""``python -m ir_interp`` is ``ir-interp``."""
+"""Run ``ir-interp`` as ``python -m ir_interp``."""
 
 from ir_interp.cli.main import entry
 

@@ -1,4 +1,4 @@
-"""Check what callers pass to the public functions: a mistake is one SpecError that names the argument."""
+"""Checks of the arguments of public functions: a mistake is one SpecError that names the argument."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Checked = TypeVar("Checked")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a call that does not fit the signature of ``function`` a SpecError, which names the closest argument."""
+    """Raise SpecError, naming the closest argument, for a call that does not fit the signature of ``function``."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except TypeError:  # from the call, or from inside: only the former is the caller's mistake
+        except TypeError:  # from the call or from inside; only the former is the caller's mistake
             problem = _misfit(function.__qualname__, signature, args, kwargs)
             if not problem:
                 raise
@@ -42,7 +42,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Return why arguments do not fit a signature; nothing where they do."""
+    """Return why arguments do not fit a signature; an empty text if they do."""
     known = [each for each in signature.parameters if each != "self"]
     for keyword in kwargs:
         if keyword not in known:
@@ -55,7 +55,7 @@ def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwar
 
 
 def member(kind: type[Member], value: Member | str, name: str) -> Member:
-    """Return the member of an enum that is meant by itself or by its word."""
+    """Return an enum member that is passed as itself or as its value."""
     if isinstance(value, kind):
         return value
     known = {each.value: each for each in kind}
@@ -65,12 +65,12 @@ def member(kind: type[Member], value: Member | str, name: str) -> Member:
 
 
 def misfit(value: object, name: str, expected: str) -> SpecError:
-    """Return the error for an argument of another kind."""
+    """Return the error for an argument of the wrong kind."""
     return SpecError(f"{name} is {shown(value)}; expected {expected}")
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it: in short, and of a model or an array no more than what it is."""
+    """Return a value as messages show it: shortened, and for models and arrays the type only."""
     plain = isinstance(value, str | bytes | int | float | list | tuple | dict | Enum) or value is None
     return quoted(value) if plain else f"of type {type(value).__name__}"
 
@@ -81,26 +81,26 @@ def quoted(value: Any) -> str:
         return value.__name__
     try:
         return reprlib.repr(value.item() if isinstance(value, np.generic) else value)
-    except ValueError:  # a number of more digits than Python prints
+    except ValueError:  # an integer of more digits than Python prints
         return f"a number of type {type(value).__name__}"
 
 
 def as_whole(value: Any) -> int:
-    """Return a whole number of Python or NumPy. Raises TypeError for another value, for a switch too."""
+    """Return an integer of Python or NumPy. Raises TypeError for any other value, booleans included."""
     if isinstance(value, bool | np.bool_):
         raise TypeError(value)
     return operator.index(value)
 
 
 def as_real(value: Any) -> float:
-    """Return a number. Raises TypeError for another value, OverflowError for one that float64 does not hold."""
+    """Return a number. Raises TypeError for any other value, OverflowError for one outside the range of float64."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(value)
     return float(value)
 
 
 def entries(value: Any) -> tuple[Any, ...] | None:
-    """Return the entries of a collection; None for text, which would be taken letter by letter, and other values."""
+    """Return the entries of a collection; None for other values, and for text, which would be split into letters."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return None
     with suppress(TypeError):  # an array without axes
@@ -109,12 +109,12 @@ def entries(value: Any) -> tuple[Any, ...] | None:
 
 
 def flag(value: bool, name: str) -> bool:
-    """Return a switch."""
+    """Return a boolean."""
     return _of(bool, value, name, "True or False")
 
 
 def word(value: str, name: str) -> str:
-    """Return a text."""
+    """Return a string."""
     return _of(str, value, name, "text")
 
 
@@ -125,27 +125,27 @@ def _of(kind: type[Checked], value: Checked, name: str, expected: str) -> Checke
 
 
 def words(value: Iterable[str], name: str) -> tuple[str, ...]:
-    """Return several texts; a single one is none of these, for it would be taken letter by letter."""
-    return tuple(word(each, name) for each in _several(value, name, "a list of texts"))
+    """Return several strings. A single string is refused, since it would be split into letters."""
+    return tuple(word(each, name) for each in _several(value, name, "a list of strings"))
 
 
 def whole(value: int, name: str) -> int:
-    """Return a whole number, of Python or NumPy."""
+    """Return an integer of Python or NumPy."""
     with suppress(TypeError):
         return as_whole(value)
-    raise misfit(value, name, "a whole number")
+    raise misfit(value, name, "an integer")
 
 
 def natural(value: int, name: str) -> int:
-    """Return a whole number from 0."""
+    """Return a non-negative integer."""
     found = whole(value, name)
     if found < 0:
-        raise SpecError(f"{name} is {found}; expected a whole number from 0")
+        raise SpecError(f"{name} is {found}; expected a non-negative integer")
     return found
 
 
 def positive(value: int, name: str) -> int:
-    """Return a whole number from 1."""
+    """Return a positive integer."""
     number = whole(value, name)
     if number < 1:
         raise SpecError(f"{name} is {number}; expected at least 1")
@@ -153,14 +153,14 @@ def positive(value: int, name: str) -> int:
 
 
 def real(value: float, name: str) -> float:
-    """Return a number, of Python or NumPy."""
+    """Return a number of Python or NumPy."""
     with suppress(TypeError, OverflowError):
         return as_real(value)
     raise misfit(value, name, "a number")
 
 
 def not_negative(value: float, name: str) -> float:
-    """Return a number that is 0 or more."""
+    """Return a non-negative number."""
     number = real(value, name)
     if not number >= 0:
         raise SpecError(f"{name} is {number:g}; expected 0 or more")
@@ -168,15 +168,15 @@ def not_negative(value: float, name: str) -> float:
 
 
 def wholes(value: Iterable[int], name: str) -> tuple[int, ...]:
-    """Return several whole numbers."""
-    return tuple(whole(each, name) for each in _several(value, name, "whole numbers, as in (50, 60)"))
+    """Return several integers."""
+    return tuple(whole(each, name) for each in _several(value, name, "integers, as in (50, 60)"))
 
 
 def lengths(value: Iterable[int], name: str) -> tuple[int, ...]:
-    """Return the lengths of axes: whole numbers from 0."""
+    """Return the sizes of axes: non-negative integers."""
     found = wholes(value, name)
     if any(length < 0 for length in found):
-        raise SpecError(f"{name} is {list(found)}; lengths are at least 0")
+        raise SpecError(f"{name} is {list(found)}; expected non-negative integers")
     return found
 
 
@@ -201,24 +201,24 @@ def path(value: str | os.PathLike[str], name: str) -> Path:
 
 
 def paths(value: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name: str) -> tuple[Path, ...]:
-    """Return one path, or several, as a tuple."""
+    """Return one or several paths as a tuple."""
     if isinstance(value, str | bytes | os.PathLike) or not isinstance(value, Iterable):
         return (path(value, name),)
     found = tuple(path(each, name) for each in value)
     if not found:
-        raise SpecError(f"{name} is empty; expected a path, or several")
+        raise SpecError(f"{name} is empty; expected one or more paths")
     return found
 
 
 def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], name: str) -> dict[str, R]:
-    """Return a mapping from names, each of its values checked."""
+    """Return a mapping of names to values, with every value checked."""
     if not isinstance(value, Mapping):
-        raise misfit(value, name, "a mapping from names")
+        raise misfit(value, name, "a mapping of names to values")
     return {word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]") for key, each in value.items()}
 
 
 def function(value: Callable[P, R], name: str) -> Callable[P, R]:
-    """Return what can be called."""
+    """Return a callable."""
     if not callable(value):
         raise misfit(value, name, "a function")
     return value

@@ -1,4 +1,4 @@
-"""Values that an object computes when they are first needed, and keeps."""
+"""Attributes that an object computes on first use, and keeps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ Value = TypeVar("Value")
 
 
 class cached_property(Generic[Value]):  # noqa: N801 (used as a decorator, like functools.cached_property)
-    """A property that is computed once for each object; twice where two threads need it at the same time.
+    """A property that is computed once per object, or twice if two threads need it at the same time.
 
-    ``functools.cached_property`` holds a lock meanwhile in Python 3.11: a process that is forked then waits for ever.
+    ``functools.cached_property`` holds a lock while it computes in Python 3.11; a process forked meanwhile would wait
+    forever.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:

@@ -1,7 +1,7 @@
-"""The project's folder ``converters/``, as a package of this one.
+"""The project's folder ``converters/``, as a subpackage of this package.
 
-It stands beside ``ir_interp/`` in a clone and inside it in a wheel. Its own name at the top level would clash with
-the ``converters.py`` that many users have beside their scripts, so nothing imports it by that.
+It stands beside ``ir_interp/`` in a clone and inside it in a wheel. As a top-level package its name would clash with
+the ``converters.py`` that many users have beside their scripts, so nothing imports it by that name.
 """
 
 from pathlib import Path

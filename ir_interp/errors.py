@@ -1,4 +1,4 @@
-"""Every error that this project raises on purpose."""
+"""The exceptions that this project raises on purpose."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import Enum
 
 
 class IrInterpError(Exception):
-    """The base of all of them; the CLI turns any of these into one line and an exit code."""
+    """The base class; the CLI turns these exceptions into one line and an exit code."""
 
 
 class ReadError(IrInterpError):
     """A file or an attribute that cannot be read: malformed, missing, or unknown.
 
-    ``where`` names the place, outermost first, as in ``model.xml:layer[12 "up2"]@mode``; each level that the
-    error passes on its way out puts its own part in front with ``under``.
+    ``where`` is the place, outermost part first, as in ``model.xml:layer[12 "up2"]@mode``; each level that the
+    error passes on its way out prepends its own part with ``under``.
     """
 
     def __init__(self, problem: str, where: str = "") -> None:
@@ -32,7 +32,7 @@ class ReadError(IrInterpError):
 
 
 class UnsupportedLayerError(ReadError):
-    """A well-formed layer or node of a type or version that is not interpreted."""
+    """A well-formed layer or node of an unsupported type or version."""
 
 
 class SpecError(IrInterpError, ValueError):
@@ -40,12 +40,12 @@ class SpecError(IrInterpError, ValueError):
 
 
 class ShapeError(SpecError):
-    """A sound specification that does not fit this input."""
+    """A valid specification that does not fit this input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One part in which a wanted spec and an offered one compute different things."""
+    """A part in which the requested spec and the offered one compute different things."""
 
     part: str
     wanted: object
@@ -69,15 +69,15 @@ def spelled(value: object) -> str:
 
 
 class Cause(Enum):
-    """Why there is no exact form."""
+    """The reason why there is no exact form."""
 
-    DIFFERENT = "different"  # the closest form computes something else: its differences are named
-    FLOAT32 = "float32"  # a form means the same, but float32 rounds to other pixels or lengths
-    REFUSED = "refused"  # the target does not take it, or it is not known well enough: the reason says what
+    DIFFERENT = "different"  # the closest form computes something else; its differences are named
+    FLOAT32 = "float32"  # a form means the same, but float32 rounds to other pixels or sizes
+    REFUSED = "refused"  # the target refuses it, or is not known well enough; the reason has the details
 
 
 class InexactError(IrInterpError):
-    """The target has no form that computes exactly the same, by whatever ``cause``."""
+    """The target has no form that computes exactly the same; ``cause`` is the reason."""
 
     def __init__(
         self,
@@ -99,35 +99,35 @@ class InexactError(IrInterpError):
 
     @property
     def differences_text(self) -> str:
-        """The differences from the closest form, without more words."""
+        """The differences from the closest form, without further text."""
         return ", ".join(map(str, self.differences))
 
     def of(self, name: str) -> InexactError:
-        """Return the same refusal of a resize of another name."""
+        """Return the same refusal for a resize of another name."""
         return type(self)(name, self.target, self.differences, self.reason, self.cause)
 
 
 class VerificationError(IrInterpError):
-    """A translation was made and did not reproduce its source; nothing was written."""
+    """A translation did not reproduce its source; nothing was written."""
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message about an unknown word: the nearest known one, and all of them."""
+    """Return the end of an error message about an unknown word: all known words, and the closest one."""
     words = sorted(set(known))
     return f"expected one of {', '.join(words)}{hint(word, words)}"
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return which known word is the nearest to an unknown one, if any is near."""
+    """Return a hint at the known word that is closest to an unknown one, if any is close."""
     folded = {each.lower(): each for each in known}
-    import difflib  # late: only a wrong word needs it
+    import difflib  # late: only an unknown word needs it
 
     match = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
     return f"; did you mean {folded[match[0]]!r}?" if match else ""
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, or of a group every one in it."""
+    """Yield an error, or every error in a group."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from leaves(inner)

@@ -1,6 +1,6 @@
-"""Image libraries: which there are, and what a call of one means.
+"""Registry of image libraries, and reader of their calls.
 
-A library has no files to read. What it has is a call with arguments, so its module in ``libraries/`` holds a
+A library has no files to read, only a call with arguments. Its module in ``libraries/`` therefore defines a
 ``LIBRARY``: a dialect whose attributes are those arguments, and the packages whose installed version is the default.
 """
 
@@ -32,7 +32,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def get(name: str) -> Library:
-    """Return a library by its name. Raises ReadError for one that is not known."""
+    """Return a library by its name. Raises ReadError for an unknown one."""
     if name not in names():
         raise ReadError(f"unknown library {name!r}; {closest(name, names())}")
     found = importlib.import_module(f"{_FOLDER}.{name}").LIBRARY
@@ -41,12 +41,12 @@ def get(name: str) -> Library:
 
 
 def named(text: str) -> Library:
-    """Return the library of a call that is written as in ``load``."""
+    """Return the library of a call in the syntax of ``load``."""
     return get(text.partition(":")[0].partition("@")[0])
 
 
 def is_call(text: object) -> bool:
-    """Say whether something, text or a path, is that of a call with its word or version, not the name of a file."""
+    """Return whether a text or path is a library call with a word or a version, not the name of a file."""
     if not isinstance(text, str | Path) or FileKind.of(text) is not None:
         return False
     name, *rest = re.split("[:@]", str(text))
@@ -60,11 +60,11 @@ def load(
     dtype: str | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> ResizeOp:
-    """Return the call that is written as LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
+    """Return the call LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
 
-    WORD is the filter, interpolation or mode. ``arguments`` are taken where the text does not name them, and the
-    library has them and their values: a mode of an image is not that of a border. Raises ReadError for what is not
-    understood, with the closest word.
+    WORD is the filter, interpolation or mode. ``arguments`` apply where the text does not set them, if the library has
+    the argument and the value: ``mode`` is the image mode in one library and the border mode in another. Raises
+    ReadError, with the closest word, for a text that cannot be parsed.
     """
     head, _, rest = text.partition(":")
     name, at, version = head.partition("@")
@@ -85,7 +85,7 @@ def load(
 
 
 def _arguments(text: str, library: Library, version: int) -> dict[str, Any]:
-    """Return the arguments of a call; numbers go on behind a comma, as in box=10,20,300.5,200."""
+    """Return the arguments of a call. Lists of numbers continue after a comma, as in box=10,20,300.5,200."""
     given: dict[str, Any] = {}
     numbers = {name: part for part, (name, versions) in library.dialect.numbers.items() if version in versions}
     last = ""
@@ -104,7 +104,7 @@ def _arguments(text: str, library: Library, version: int) -> dict[str, Any]:
 
 
 def _as_part(part: str | None, values: Any) -> Any:
-    """Return numbers as a dialect carries a part: a gap alone, lengths as whole numbers."""
+    """Return numbers in the form of a dialect's part: a gap as one number, sizes as integers."""
     if part == "sizes":
         return tuple(int(value) if value.is_integer() else value for value in values)
     return values[0] if part == "gap" and len(values) == 1 else values
@@ -114,9 +114,9 @@ def _real(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ReadError(f"{text!r} is no number") from None
+        raise ReadError(f"{text!r} is not a number") from None
 
 
 def parse(text: str, *, dtype: str | None = None) -> ResizeSpec:
-    """Return what a call means; see ``load``."""
+    """Return the spec of a call; see ``load``."""
     return load(text, dtype=dtype).spec

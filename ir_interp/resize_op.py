@@ -1,4 +1,4 @@
-"""A resize as it was found in a file."""
+"""A resize that was read from a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ir_interp.views.notebook import table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """Something that a reader of this layer should know; ``diagnostic_codes`` says what each code means."""
+    """A finding about a layer; ``diagnostic_codes`` documents each code."""
 
     code: str
     message: str
@@ -43,9 +43,9 @@ class Diagnostic:
 class ResizeOp:
     """One resize of a file.
 
-    ``where`` is its place, as in ``model.xml:layer[12 "up2"]``; ``shape`` the input's lengths (None where dynamic, and
-    as a whole where even the rank is unknown); ``dtype`` the NumPy name of the element type, None where unknown.
-    ``attributes`` holds what the spec was read from: attributes, and inputs by name, None where known at run time only.
+    ``where`` is its place, as in ``model.xml:layer[12 "up2"]``. ``shape`` is the shape of the input, with None for
+    dynamic dimensions, or None for an unknown rank; ``dtype`` is the NumPy name of the element type, or None.
+    ``attributes`` are the attributes and inputs that the spec was read from, None for inputs known only at run time.
     """
 
     name: str
@@ -69,7 +69,7 @@ class ResizeOp:
         nodata: float | None = None,
         valid: float = 0.0,
     ) -> NDArray[Any]:
-        """Return ``x`` resized; see ``ir_interp.resize``. Raises ShapeError too for other axes than it declares."""
+        """Return ``x`` resized; see ``ir_interp.resize``. Also raises ShapeError if the layer declares other axes."""
         array: Any = x if hasattr(x, "ndim") else as_array(x)
         self.check_input(array.shape, has_target=sizes is not None or scales is not None)
         request = Request(spec=self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
@@ -77,9 +77,9 @@ class ResizeOp:
         return y
 
     def check_input(self, shape: tuple[int, ...], *, has_target: bool = False) -> None:
-        """Raise ShapeError for an input of other axes than the layer declares.
+        """Raise ShapeError for an input whose axes do not match the layer.
 
-        ``has_target`` says that sizes or scales are given in place of the layer's own.
+        ``has_target`` means that sizes or scales replace the layer's own.
         """
         if self.shape is not None and len(shape) != len(self.shape):
             raise ShapeError(f"the input has rank {len(shape)}; {self.where} takes rank {len(self.shape)}")
@@ -87,13 +87,13 @@ class ResizeOp:
             self._check_kept(shape)
 
     def _check_kept(self, shape: tuple[int, ...]) -> None:
-        """Raise ShapeError where the target, meant for another length, would resize an axis that the layer keeps."""
+        """Raise ShapeError if the target, meant for another size, would resize an axis that the layer keeps."""
         if self.shape is None or not isinstance(self.spec.target, Sizes):
             return
         resized = listed(self.spec, self.shape).axes or ()
         for axis in set(listed(self.spec, shape).axes or ()) - set(resized):
             if self.shape[axis] not in (None, shape[axis]):
-                kept = f"{self.where} keeps axis {axis} of length {self.shape[axis]}"
+                kept = f"{self.where} keeps axis {axis} at size {self.shape[axis]}"
                 raise ShapeError(f"the input is {shape_text(shape)}; {kept}, and would resize {shape[axis]} to it")
 
     def _repr_html_(self) -> str:
@@ -104,7 +104,7 @@ class ResizeOp:
 
 
 def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: str, where: str) -> ResizeOp:
-    """Return what a layer's attributes mean, with what its other readings would change and the dialect's remarks.
+    """Return the resize of a layer, with the differences of its other readings and the dialect's remarks.
 
     Raises ReadError, with ``where`` in front, for anything that the dialect does not allow.
     """
@@ -138,9 +138,9 @@ _WANTED = {"sizes": (("int", "uint"), "integers"), "scales": (("float", "bfloat"
 
 
 def check_target(kind: str, shape: PartialShape | None, dtype: str | None, count: int | None) -> None:
-    """Raise ReadError for sizes or scales that are no list of their type with an entry for each of ``count`` axes.
+    """Raise ReadError unless sizes or scales are a list of their type with an entry for each of ``count`` axes.
 
-    ``shape`` is that of the tensor and ``dtype`` the NumPy name of its element type, None where unknown.
+    ``shape`` is the shape of the tensor and ``dtype`` the NumPy name of its element type, None where unknown.
     """
     kinds, wanted = _WANTED[kind]
     if dtype is not None and dtype.rstrip(string.digits) not in kinds:  # a file may name any type
@@ -153,7 +153,7 @@ def check_target(kind: str, shape: PartialShape | None, dtype: str | None, count
 
 
 def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
-    """Return the resize of a name, or the only one. Raises ReadError where that is none or several."""
+    """Return the resize named ``name``, or the only one. Raises ReadError if there is none, or several."""
     chosen = [op for op in found if name is None or op.name == name]
     if len(chosen) == 1:
         return chosen[0]
@@ -161,7 +161,8 @@ def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
         raise ReadError("no resize in it", where)
     names = [op.name for op in found]
     if name is None:
-        raise ReadError(f"{len(found)} resizes; name one as the layer: {', '.join(names)}", where)
+        advice = "choose one with --layer NAME (in Python, layer=NAME)"
+        raise ReadError(f"{len(found)} resizes; {advice}: {', '.join(names)}", where)
     problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
     raise ReadError(problem, where)
 
@@ -178,7 +179,7 @@ _CODE_OF_PART = {
 
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
-    """Compare the reading that was taken with the others, and add the dialect's own remarks."""
+    """Return the differences from the other readings, and the dialect's own remarks."""
     found: dict[str, Diagnostic] = {}
     if isinstance(spec.kernel, Area):
         found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
@@ -190,7 +191,7 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
         for difference in parted:
             code = _code(difference.part, {each.part for each in parted}, page)
             if code in ("IRI007", "IRI009") and (context.semantics.dialect or _are_alike(spec, other, context.shape)):
-                continue  # a page leaves open what the releases of a runtime compute
+                continue  # a page leaves open how the releases of a runtime compute
             message = f"{RULES[code].summary} {_both(difference, context, semantics)}"
             found.setdefault(code, Diagnostic(code=code, message=message))
     for name, value in dialect.tolerated_of(attributes, context.version).items():
@@ -202,7 +203,7 @@ def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: 
 
 
 def _other_readings(dialect: Dialect, attributes: Attributes, context: Context) -> dict[Semantics, ResizeSpec]:
-    """Return what a layer means in the other readings, except those that need to know more, or refuse the layer."""
+    """Return the other readings of a layer, except those that need more information or refuse the layer."""
     found: dict[Semantics, ResizeSpec] = {}
     for semantics in Semantics:
         if semantics not in (context.semantics, Semantics.OBSERVED):  # which depends on more than attributes
@@ -212,7 +213,7 @@ def _other_readings(dialect: Dialect, attributes: Attributes, context: Context) 
 
 
 def _by_release(other: Semantics, context: Context) -> bool:
-    """Say whether two readings are of releases of one runtime."""
+    """Return whether two readings are releases of one runtime."""
     of_runtime = [each is Semantics.RUNTIME or bool(each.dialect) for each in (other, context.semantics)]
     return bool(other.dialect) or all(of_runtime)
 
@@ -220,7 +221,7 @@ def _by_release(other: Semantics, context: Context) -> bool:
 def _of_releases(spec: ResizeSpec, readings: Mapping[Semantics, ResizeSpec], context: Context) -> dict[str, Diagnostic]:
     """Return the note that names the releases of the dialect's runtime that compute a layer differently, if any."""
     if context.semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
-        return {}  # how these differ from today's release has codes of its own
+        return {}  # differences from today's release have their own codes
     code, texts = "IRI017", []
     for semantics, other in readings.items():
         parted = differences(spec, other, context.shape) if _by_release(semantics, context) else []
@@ -230,14 +231,14 @@ def _of_releases(spec: ResizeSpec, readings: Mapping[Semantics, ResizeSpec], con
 
 
 def _code(part: str, parts: Set[str], page: bool) -> str:
-    """Return the code of a part in which two readings differ, among others; ``page`` says that one is the page's."""
+    """Return the code for a part in which two readings differ; ``page`` means that one reading is the page's."""
     if page and (part == "output length" or (part == "step" and "length" not in parts)):
         return "IRI009"
     return _CODE_OF_PART.get(part, "IRI007")
 
 
 def _are_alike(spec: ResizeSpec, other: ResizeSpec, shape: PartialShape | None) -> bool:
-    """Say whether two readings compute the same for the shape, as far as it is known."""
+    """Return whether two readings compute the same for the shape, if it is static."""
     known = static_shape(shape)
     return known is not None and not spec.waits and difference_of_floats(spec, other, known) is None
 

@@ -1,29 +1,29 @@
-"""Lengths of tensors, known or not, and axes that count from the last."""
+"""Shapes of tensors, static or dynamic, and axes that count from the last."""
 
 from __future__ import annotations
 
 from ir_interp.errors import ShapeError
 
 PartialShape = tuple[int | None, ...]
-"""Lengths of an input, None where unknown."""
+"""Shape of an input, with None for dynamic dimensions."""
 
 
 Shape = tuple[int, ...]
 
 
 def static_shape(shape: PartialShape | None) -> Shape | None:
-    """Return the lengths of a shape; None where one of them, or even the rank, is unknown."""
+    """Return a shape if it is static; None if a dimension or the rank is unknown."""
     known = tuple(length for length in shape or () if length is not None)
     return known if shape is not None and len(known) == len(shape) else None
 
 
 def with_ones(shape: PartialShape) -> Shape:
-    """Return a shape in which 1 stands for each length that is unknown."""
+    """Return a shape with 1 in place of every dynamic dimension."""
     return tuple(1 if length is None else length for length in shape)
 
 
 def resolve_axes(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """Return ``axes`` counted from the first; every axis for ``None``. Raises ShapeError where they do not fit."""
+    """Return ``axes`` counted from the first; all axes for ``None``. Raises ShapeError for wrong or repeated axes."""
     if axes is None:
         return tuple(range(rank))
     for axis in axes:

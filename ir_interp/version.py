@@ -1,4 +1,4 @@
-"""The version of this program, and what else computes here."""
+"""The version of this program and of the packages that it computes with."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _RUNTIMES = ("onnxruntime", "openvino", "onnx")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The versions, the BLAS and the loops of this process. No result of ``resize`` depends on it; its speed does.
+    """The versions, the BLAS and the loops of this process. They affect the speed of ``resize``, never its results.
 
-    ``loops`` are the compiled loops of the extra ``fast``, or why there are none; ``threads`` is how many share a
-    large resize.
+    ``loops`` names the compiled loops of the extra ``fast``, or why there are none; ``threads`` is the number of
+    threads that share a large resize.
     """
 
     packages: str
@@ -50,7 +50,7 @@ def show_config() -> Configuration:
 
 
 def versions() -> str:
-    """Return this program and the runtimes that are installed, with their versions."""
+    """Return the versions of this program and of the installed runtimes."""
     from importlib import metadata  # late: it takes a while
 
     known = [f"ir-interp {VERSION}"]

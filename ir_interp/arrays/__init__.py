@@ -1,1 +1,1 @@
-"""What holds pixels: arrays of NumPy, Dask, xarray and torch, images of Pillow, and what a call says of them."""
+"""Containers of pixels: NumPy, Dask, xarray, torch and Pillow; and the axes that a call resizes."""

@@ -1,4 +1,4 @@
-"""Datasets and trees of xarray: every variable that has the dimensions is resized, the others stay."""
+"""Datasets and DataTrees of xarray: variables with the named dimensions are resized, others are kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ir_interp.errors import SpecError
 
 
 def resized(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
-    """Return a Dataset or a DataTree whose variables ``resize`` resizes along the dimensions ``names``.
+    """Return a Dataset or a DataTree whose variables are resized along the dimensions ``names`` by ``resize``.
 
-    Raises SpecError without names, where no variable has them, and where one has some of them only.
+    Raises SpecError if ``names`` is empty, if no variable has them, or if one has only some of them.
     """
     if not names:
-        raise SpecError("variables have axes of their own; name what is resized, as in {'y': 512, 'x': 512}")
+        raise SpecError("each variable has its own axes; name the dimensions, as in {'y': 512, 'x': 512}")
     if isinstance(x, xarray.DataTree):
         if not any(_has(node.dataset, names) for node in x.subtree):
             raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
@@ -36,6 +36,7 @@ def _of_variables(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) ->
     for name, variable in x.data_vars.items():
         missing = [each for each in names if each not in variable.dims]
         if missing and len(missing) < len(names):
-            raise SpecError(f"variable {name!r} has no dimension {missing[0]!r}, but others of those; drop it first")
+            problem = f"variable {name!r} has some of the dimensions to resize, but not {missing[0]!r}"
+            raise SpecError(f"{problem}; drop the variable first")
         variables[name] = variable if missing else resize(variable)
     return xarray.Dataset(variables, attrs=x.attrs) if variables else x

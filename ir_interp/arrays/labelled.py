@@ -1,4 +1,4 @@
-"""Arrays of xarray: names and attributes stay, and coordinates move to the centres of the new pixels."""
+"""Arrays of xarray: names and attributes are kept, coordinates move to the centres of the new pixels."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ir_interp.spec import Area, Mean, ResizeSpec
 
 
 def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
-    """Return a DataArray whose data ``values`` resizes as a spec does that is bound to its shape.
+    """Return a DataArray with its data resized by ``values``, the resize of ``spec`` bound to its shape.
 
-    A coordinate of a dimension that is resized, if it holds numbers or times, is read between its entries, and beyond
-    them as if they went on; other coordinates along that dimension are left out.
+    Numeric and time coordinates of a resized dimension are interpolated linearly, and extrapolated beyond their ends;
+    other coordinates along that dimension are dropped.
     """
     bound = plan(spec, x.shape)
     changing = {x.dims[axis.axis]: axis for axis in bound.axes}
@@ -38,12 +38,12 @@ def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
 
 
 def missing(x: Any, given: Missing) -> Missing:
-    """Return which pixels of a DataArray are missing: where nobody says so, those of its ``_FillValue``."""
+    """Return which pixels of a DataArray are missing: by default those equal to its ``_FillValue``."""
     value = x.attrs.get("_FillValue", x.attrs.get("missing_value"))
     return replace(given, nodata=float(value)) if given.nodata is None and value is not None else given
 
 
-_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # what rioxarray takes for the dimensions of a raster
+_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
 
 
 def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec) -> Any:
@@ -79,8 +79,8 @@ def geotransform(
 ) -> tuple[float, ...]:
     """Return the geotransform of new pixels, whose beginnings and steps are in old ones.
 
-    It holds the corner of the first pixel and the steps along x and y (GDAL's raster data model): the place of a point
-    is corner + i * steps, i in pixels from that corner.
+    A GeoTransform contains the corner of the first pixel and the steps along x and y (GDAL's raster data model): the
+    position of a point is corner + i * steps, with i in pixels from that corner.
     """
     corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = numbers
     (start_x, step_x), (start_y, step_y) = along_x, along_y
@@ -91,7 +91,7 @@ def geotransform(
 
 
 def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.float64]:
-    """Return where the centres of outputs lie, counted in inputs: of what averages, in the middle of that."""
+    """Return the centres of outputs in input pixels; for kernels that average, the middle of the averaged area."""
     if axis is None:
         return np.arange(length, dtype=np.float64)
     step, offset = axis.step, axis.offset
@@ -101,7 +101,7 @@ def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.
 
 
 def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
-    """Return values at places between them, in a straight line on to both sides."""
+    """Return values interpolated linearly at fractional positions, and extrapolated on both sides."""
     if len(values) < 2:
         return np.repeat(values, len(at))
     low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)

@@ -1,4 +1,4 @@
-"""Images of Pillow: a call of Pillow computes the bytes that it would compute of their mode."""
+"""Pillow images: a Pillow call gives the bytes that Pillow computes for their mode."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 
 
 def resized(x: Any, request: Request, missing: Missing) -> Any:
-    """Return an image resized to (height, width); its mode stays.
+    """Return an image resized to (height, width); its mode is kept.
 
-    Raises SpecError for a mode whose numbers are no amounts of light, such as the indices of a palette.
+    Raises SpecError for a mode whose values are not intensities, such as palette indices.
     """
     from PIL import Image
 
     if x.mode not in _MODES:
-        raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(_MODES)}: x.convert('RGB') makes one")
+        raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(_MODES)}; use x.convert('RGB')")
     if missing.nodata is not None or missing.valid:
-        raise SpecError("nodata has no effect on an image of Pillow; pass np.asarray(x)")
+        raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
     values = np.asarray(x)
     spec = request.bound(values.shape, values.dtype.name, mode=x.mode, is_image=True)
     return Image.fromarray(resize(values, spec), x.mode)

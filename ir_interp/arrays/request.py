@@ -1,4 +1,4 @@
-"""What a call of ``resize`` asks for: a spec, or lengths and whose resize it is; and which axes these are of."""
+"""The request of a ``resize`` call: a spec, or sizes and a library call; and the axes that they apply to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ir_interp.executor.resize import bind
 from ir_interp.shapes import Shape
 from ir_interp.spec import Antialias, Arithmetic, Linear, ResizeSpec
 
-_CHANNELS = (1, 2, 3, 4)  # of an image; an axis as short as that may hold them
-_TWO = 2  # axes of an image
+_CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
+_TWO = 2  # number of axes of an image
 
 
 Like = Callable[[str, str | None], ResizeSpec]
@@ -22,9 +22,9 @@ Like = Callable[[str, str | None], ResizeSpec]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The arguments of a call of ``ir_interp.resize`` that say what it computes; see there.
+    """The arguments of ``ir_interp.resize`` that determine the result; see there.
 
-    ``like`` makes a spec for an element type and the mode of an image, if there is one.
+    ``like`` returns the spec for an element type and, if there is one, an image mode.
     """
 
     spec: Any = None
@@ -37,7 +37,7 @@ class Request:
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The names of the axes that it resizes; none where it says them by number, or not at all."""
+        """The names of the resized axes; empty if the axes are numbers or not specified."""
         for values in (self.spec, self.sizes, self.scales):
             if isinstance(values, Mapping):
                 return tuple(values)
@@ -49,8 +49,8 @@ class Request:
     ) -> ResizeSpec:
         """Return a spec with its target, for arrays of a shape and an element type.
 
-        ``names`` are those of its axes; ``is_image`` says that these are height, width and channels, of a ``mode``.
-        Raises SpecError for a call that contradicts itself, ShapeError where it does not say which axes are meant.
+        ``names`` are the names of the array's axes; ``is_image`` means that these are height, width and channels, of a
+        ``mode``. Raises SpecError for a call that contradicts itself, ShapeError if it leaves the axes ambiguous.
         """
         spec, sizes = self._spec(dtype, mode)
         scales: Any = self.scales
@@ -62,7 +62,7 @@ class Request:
         if isinstance(scales, int | float) and not isinstance(scales, bool):
             scales = (scales,) * (len(spec.axes or axes or ()) or min(_TWO, len(shape)))
         if spec.target is None and sizes is None and scales is None:
-            raise SpecError("nothing says how large the result is; expected sizes, as in (224, 224), or scales")
+            raise SpecError("the output size is missing; pass sizes, as in (224, 224), or scales")
         if axes is None and spec.target is None:
             axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
         if axes is not None:
@@ -70,15 +70,15 @@ class Request:
         return bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
 
     def _spec(self, dtype: str, mode: str | None) -> tuple[ResizeSpec, Any]:
-        """Return whose resize it is, and its sizes."""
+        """Return the spec without its target, and the sizes."""
         if isinstance(self.spec, ResizeSpec):
             if self.like is not None:
-                raise SpecError("spec and like are both given; they exclude each other")
+                raise SpecError("spec and like exclude each other; pass one of them")
             return self._antialiased(self.spec), self.sizes
         if self.spec is not None and self.sizes is not None:
-            raise SpecError("sizes are given twice")
+            raise SpecError("sizes are passed twice: as the second argument and as sizes=")
         if isinstance(self.spec, str):
-            raise misfit(self.spec, "spec", "a ResizeSpec or sizes; a call of a library is like=")
+            raise misfit(self.spec, "spec", "a ResizeSpec or sizes; pass a library call as like=")
         own = ResizeSpec(kernel=Linear()) if self.like is None else self.like(dtype, mode)
         return self._antialiased(own), self.sizes if self.spec is None else self.spec
 
@@ -86,12 +86,12 @@ class Request:
         if self.antialias is None:
             return spec
         if isinstance(self.spec, ResizeSpec) or self.like is not None:
-            raise SpecError("antialias has no effect here: the spec, or the call of the library, says so itself")
+            raise SpecError("antialias has no effect here: the spec or the library call determines it")
         is_on = arguments.flag(self.antialias, "antialias")
         return replace(spec, kernel=Linear(antialias=Antialias.SHRINKING if is_on else Antialias.OFF))
 
     def _named(self, names: Sequence[Any], axes: Any) -> tuple[int, ...] | None:
-        """Return axes by number, of which some are given by name."""
+        """Return axes by number; some may be passed by name."""
         if axes is None:
             return None
         listed = arguments.entries((axes,) if isinstance(axes, str) else axes)
@@ -107,13 +107,13 @@ class Request:
 
     def _of_mapping(self, names: Sequence[Any], axes: Any, values: Mapping[Any, Any]) -> tuple[int, ...]:
         if axes is not None:
-            raise SpecError("axes are given twice: by their names, and by axes=")
+            raise SpecError("axes are passed twice: by name and as axes=")
         return tuple(self._number(names, name) for name in values)
 
     def _axes(self, shape: Shape, spec: ResizeSpec, target: Any, *, is_image: bool) -> tuple[int, ...] | None:
-        """Return the axes that lengths are of where the call does not say; None for those of the spec.
+        """Return the axes for the target values if the call does not specify them; None for the axes of the spec.
 
-        They are the last ones, or the first two of an image of a library whose last axis is as short as channels are.
+        These are the last axes, or the first two of a library's image whose last axis is as small as a channel count.
         """
         values = arguments.entries(target)
         if not values or len(values) >= len(shape) or (self.like is None and spec.axes is not None):
@@ -138,4 +138,4 @@ class Request:
 def _ambiguous(shape: Shape) -> str:
     rank = len(shape)
     problem = f"an array of shape {list(shape)} may have its channels first or last"
-    return f"{problem}; say which axes are resized: axes={(rank - 3, rank - 2)}, or axes={(rank - 2, rank - 1)}"
+    return f"{problem}; specify the axes to resize: axes={(rank - 3, rank - 2)} or axes={(rank - 2, rank - 1)}"

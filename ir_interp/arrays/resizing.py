@@ -1,4 +1,4 @@
-"""Resize what is at hand: arrays of NumPy, Dask, xarray and torch, and images of Pillow."""
+"""Resizes of any container: NumPy, Dask and xarray arrays, torch tensors, and Pillow images."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NOTHING = Missing()
 
 
 def resized(x: Any, request: Request, missing: Missing = NOTHING, chunks: Any = None, **piece: Any) -> Any:
-    """Return anything that holds pixels, resized; ``piece`` are arguments of ``ir_interp.resize`` for NumPy alone.
+    """Return any container of pixels, resized; ``piece`` are arguments of ``ir_interp.resize`` for NumPy only.
 
     Raises SpecError for an argument that has no effect.
     """
     kind = _kind(x)
     if kind not in ("dask", "xarray", "dataset", "tree") and chunks is not None:
-        raise SpecError("chunks has no effect: x is no array of Dask")
+        raise SpecError("chunks has no effect: x is not a Dask array")
     if kind == "numpy":
         return _of_numpy(x, request, missing, **piece)
     for name, value in piece.items():
@@ -39,18 +39,18 @@ def resized(x: Any, request: Request, missing: Missing = NOTHING, chunks: Any = 
 
 
 _KINDS = {
-    "dask": "an array of Dask",
+    "dask": "a Dask array",
     "xarray": "a DataArray",
     "dataset": "a Dataset",
     "tree": "a DataTree",
-    "torch": "a tensor of torch",
-    "pillow": "an image of Pillow",
+    "torch": "a torch tensor",
+    "pillow": "a Pillow image",
     "standard": "an array of another library",
 }
 
 
 def _kind(x: Any) -> str:
-    """Return whose array it is; none of those is imported for that. Raises SpecError for what holds no pixels."""
+    """Return the kind of a container without importing its library. Raises SpecError for a value without pixels."""
     if type(x) is np.ndarray:
         return "numpy"
     for module, name, kind in _CLASSES:
@@ -106,7 +106,7 @@ def _of_numpy(
     spec = request.bound(x.shape if whole is None else arguments.lengths(whole, "whole"), x.dtype.name)
     if is_masked or missing.nodata is not None:
         if out is not None:
-            raise SpecError("out has no effect on missing pixels")
+            raise SpecError("out is not supported with missing pixels")
         return missing_pixels.resize(x, spec, missing, region, whole)
     if missing.valid:
         raise SpecError("valid has no effect without nodata or a mask")
@@ -116,7 +116,7 @@ def _of_numpy(
 def _bound(x: Any, request: Request, names: Sequence[Any] = ()) -> ResizeSpec:
     shape = tuple(x.shape)
     if any(length != length for length in shape):
-        raise ShapeError("the lengths of the array are not known; x.compute_chunk_sizes() finds them")
+        raise ShapeError("the shape of x is unknown; call x.compute_chunk_sizes() first")
     spec = request.bound(shape, np.dtype(x.dtype).name, names=names)
     return executor.planned(spec, shape).spec
 
@@ -136,17 +136,17 @@ def _of_labelled(x: Any, request: Request, missing: Missing, chunks: Any) -> Any
         if _kind(data) == "dask":
             return _of_dask(data, spec, missing, chunks)
         if chunks is not None:
-            raise SpecError("chunks has no effect: x is no array of Dask")
+            raise SpecError("chunks has no effect: x is not a Dask array")
         return _of_numpy(data, Request(spec=spec), missing)
 
     return labelled.resized(x, spec, values)
 
 
 def _of_standard(x: Any, request: Request, missing: Missing) -> Any:
-    """Resize an array of another library, which follows the array API standard, and give it back to that."""
+    """Return an array of another library that follows the array API standard, resized."""
     namespace = x.__array_namespace__()
     try:
         values = np.from_dlpack(x)
     except (BufferError, TypeError, AttributeError, RuntimeError) as error:
-        raise SpecError(f"x lies where NumPy does not reach it ({error}); copy it to the CPU first") from None
+        raise SpecError(f"NumPy cannot read the memory of x ({error}); copy x to the CPU first") from None
     return namespace.asarray(_of_numpy(values, request, missing))

@@ -1,4 +1,4 @@
-"""Tensors of torch: they share their memory with NumPy, and the result is a tensor."""
+"""Torch tensors: they share their memory with NumPy, and the result is a tensor."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ir_interp.errors import SpecError
 
 
 def resized(x: Any, resize: Callable[[Any], Any]) -> Any:
-    """Return a tensor resized by a function of arrays; of a tensor on "meta" the shape alone.
+    """Return a tensor resized by a function of arrays; on the device "meta" only the shape is computed.
 
-    Raises SpecError for a tensor that is not on the CPU, and for one that needs gradients, which are not computed.
+    Raises SpecError for a tensor that is not on the CPU, and for one that requires gradients, which are not computed.
     """
     import torch
 
@@ -23,7 +23,7 @@ def resized(x: Any, resize: Callable[[Any], Any]) -> Any:
         like = torch.zeros(1, dtype=x.dtype).expand(x.shape)
         return torch.empty(resize(_array(like)).shape, dtype=x.dtype, device="meta")
     if x.device.type != "cpu" or x.layout is not torch.strided:
-        raise SpecError(f"x is a {x.layout} tensor on {x.device}; expected a dense one on the CPU, as of x.cpu()")
+        raise SpecError(f"x is a {x.layout} tensor on {x.device}; expected a dense one on the CPU, as x.cpu() returns")
     y = resize(_array(x))
     if x.dtype is torch.bfloat16:
         return torch.from_numpy(y.view(np.int16)).view(torch.bfloat16)

@@ -1,4 +1,4 @@
-"""In which order axes are summed: decided for the whole of an array, so that a piece of it has the same bits."""
+"""The order in which axes are summed, decided for the whole array, so that a piece of it has the same bits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import count
 from ir_interp.spec import Nearest
 
-_BLOCK, _LANES = 4, 16  # outputs of a block of rows, and cells of a block along rows, of which a product is made
+_BLOCK, _LANES = 4, 16  # outputs of a block of rows, and cells of a block along rows, for a matrix product
 
 
 def in_order(bound: Plan) -> list[AxisPlan]:
-    """Return the axes of a plan as they are taken: of two the way of fewer products, of more those that shrink first.
+    """Return the axes of a plan in order: of two the order with fewer products, of more those that shrink first.
 
-    Of copies those that shrink go first, and of these the one of longer pieces.
+    For copies, axes that shrink go first, and among these the one with longer pieces.
     """
     axes = sorted(bound.axes, key=lambda axis: axis.axis)
     if isinstance(bound.spec.kernel, Nearest):
@@ -30,19 +30,19 @@ def in_order(bound: Plan) -> list[AxisPlan]:
 
 
 class Extent(NamedTuple):
-    """How many inputs an axis has, how many outputs, and how many taps these have together."""
+    """The numbers of inputs, of outputs and of all their taps along an axis."""
 
     inputs: int
     outputs: int
     taps: int
 
     def terms(self, block: int) -> float:
-        """Return how many inputs a block of outputs reaches over: the terms of each of its sums."""
+        """Return the number of inputs that a block of outputs covers: the terms of each of its sums."""
         return (block - 1) * self.inputs / self.outputs + self.taps / self.outputs
 
 
 def are_rows_first(rows: Extent, columns: Extent, depth: int) -> bool:
-    """Say whether it takes fewer products to sum rows before columns, of ``depth`` cells each."""
+    """Return whether summing rows before columns takes fewer products, with ``depth`` cells each."""
     of_rows, along_rows = rows.terms(_BLOCK), columns.terms(_BLOCK)
     if depth < _LANES:  # the weights of a cell are zeros for the other cells of its pixel
         along_rows = depth * columns.terms(max(1, _LANES // depth))

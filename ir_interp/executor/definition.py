@@ -1,8 +1,8 @@
-"""The definition of every float: weighted sums one tap after the other, which no processor changes.
+"""The definition of every float: weighted sums tap by tap, identical on every processor.
 
 Along each axis, in the order of ``order.in_order``, an output is 0, plus its first weight times its first input, plus
 its second weight times its second input, and so on, inputs in ascending order. Weights are rounded to the type of the
-sum; every product is rounded, then added, and the sum is rounded. Nothing is fused: IEEE 754 then leaves no choice.
+sum; every product is rounded, then added, and the sum is rounded. Nothing is fused, so IEEE 754 leaves no choice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array:
 
 
 def marked(marks: NDArray[np.bool_], bound: Plan, piece: Piece | None = None) -> NDArray[np.bool_]:
-    """Return which outputs weigh an input that ``marks`` marks."""
+    """Return which outputs weight an input that ``marks`` marks."""
     for axis, taps in _cut(bound, piece or whole(bound)):
         marks = _any(marks, taps, axis)
     return marks
@@ -52,7 +52,7 @@ def _cut(bound: Plan, piece: Piece) -> list[tuple[int, Taps]]:
 
 
 def _resized(x: Array, taps: Taps, axis: int) -> Array:
-    """Return sums along an axis; an input of weight 0 is left out, be it infinite."""
+    """Return sums along an axis; an input of weight 0 is left out, even if it is infinite."""
     if taps.weights is None:
         return np.take(x, taps.indices[:, 0], axis=axis)
     column = (-1,) + (1,) * (x.ndim - axis - 1)

@@ -1,7 +1,8 @@
-"""Infinities and NaN: they reach the outputs that weigh them, and no others.
+"""Infinities and NaN: they propagate to the outputs that weight them, and to no others.
 
-Fast sums multiply them by weights of 0, too, and 0 * inf is NaN. So an infinity of the input shows in the output; but
-NumPy alone and the loops read float16 by integer arithmetic, which knows none: there the input shows it.
+Fast sums multiply them by weights of 0, too, and 0 * inf is NaN, so an infinity in the input appears in the output. An
+exception is float16, which NumPy and the loops read by integer arithmetic without infinities; there the input is
+checked.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Array = NDArray[Any]
 
 
 def by_definition(x: Array, y: Array, work: np.dtype[Any], bound: Plan, piece: Piece) -> None:
-    """Fill ``y`` with plain sums of ``x``, which leave out what weighs 0."""
+    """Fill ``y`` with plain sums of ``x``, which leave out inputs of weight 0."""
     made = np.empty_like(y)
     with np.errstate(over="ignore", invalid="ignore"):
         store(definition.run(x.astype(work), bound, piece), made)
@@ -29,7 +30,7 @@ def by_definition(x: Array, y: Array, work: np.dtype[Any], bound: Plan, piece: P
 
 
 def is_finite(x: Array) -> bool:
-    """Say whether ``x`` holds neither infinity nor NaN."""
+    """Return whether ``x`` contains neither infinity nor NaN."""
     if x.dtype == np.float16 and x.flags.c_contiguous:
         return float16.is_finite(x)
     return bool(np.isfinite(x).all())

@@ -1,4 +1,4 @@
-"""How large a resize may be."""
+"""The size limit of a resize."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir_interp.plan.axes.taps import BYTES_A_TAP, count
 from ir_interp.plan.pieces import Piece
 
 MAX_BYTES = 8 * 2**30
-"""The largest intermediate or output array that ``resize`` will make."""
+"""The largest intermediate or output array that ``resize`` allocates."""
 
 
 def check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:

@@ -1,8 +1,8 @@
-"""Images of which pixels are missing: an output that lacks some of its inputs is the weighted mean of those it has.
+"""Images with missing pixels: an output that lacks some inputs is the weighted mean of the available ones.
 
-That is the rule of GDAL's warper (``gdalwarpkernel.cpp``, ``GWKGeneralKernel`` and ``GWKAverageOrMode``), of which
-rasterio's resampling is made: sums over the pixels that are there, divided by the sum of their weights. An output of
-which every input is there has the bits of the plain resize.
+This is the rule of GDAL's warper (``gdalwarpkernel.cpp``, ``GWKGeneralKernel`` and ``GWKAverageOrMode``), on which
+rasterio's resampling is based: sums over the available pixels, divided by the sum of their weights. An output with all
+its inputs has the bits of the plain resize.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.spec import Alpha, Crop, IntegerRounding, Nearest, ResizeSpec
 
 Array = NDArray[Any]
-_LEAST = 1e-6  # a share of weights that GDAL divides by; below it the sum is what rounding leaves
+_LEAST = 1e-6  # a share of weights that GDAL divides by; a smaller sum is a rounding error
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Which pixels are missing: those that equal ``nodata``, NaN included, beside those of a mask.
+    """Which pixels are missing: those equal to ``nodata``, NaN included, in addition to those of a mask.
 
-    An output is missing where less than ``valid`` of the weights that make it are those of pixels that are there.
+    An output is missing if available pixels have less than ``valid`` of its weights.
     """
 
     nodata: float | None = None
@@ -41,14 +41,14 @@ class Missing:
 
     @classmethod
     def of(cls, nodata: Any, valid: Any) -> Missing:
-        """Return it as a caller says it. Raises SpecError for what are no numbers, and no share."""
+        """Return the missing pixels of a caller's arguments. Raises SpecError unless they are numbers, and a share."""
         share = arguments.real(valid, "valid")
         if not 0 <= share <= 1:
             raise SpecError(f"valid is {share}; expected a share from 0 to 1")
         return cls(None if nodata is None else arguments.real(nodata, "nodata"), share)
 
     def marks(self, x: Array) -> NDArray[np.bool_]:
-        """Return where pixels are missing, [*shape of x]. Raises SpecError for a value that ``x`` cannot hold."""
+        """Return which pixels are missing, [*shape of x]. Raises SpecError for a value that ``x`` cannot hold."""
         marks = np.ma.getmaskarray(x) if isinstance(x, np.ma.MaskedArray) else np.zeros(x.shape, bool)
         if self.nodata is None:
             return marks
@@ -56,16 +56,16 @@ class Missing:
         return marks | (np.isnan(values) if np.isnan(self.nodata) else values == self.value(x.dtype))
 
     def value(self, dtype: np.dtype[Any]) -> Any:
-        """Return the nodata value as an element of ``dtype``. Raises SpecError where that does not hold it."""
+        """Return the nodata value as an element of ``dtype``. Raises SpecError if it cannot represent the value."""
         if dtype.kind == "f" and not np.isfinite(self.nodata or 0.0):
             return dtype.type(self.nodata)
         if dtype.kind not in "iuf":
-            raise SpecError(f"nodata is {self.nodata}; {dtype} holds no such pixels")
+            raise SpecError(f"nodata is {self.nodata}; pixels of type {dtype} have no such value")
         with np.errstate(all="ignore"):
             value = np.asarray(self.nodata).astype(dtype)[()]
-        # A float32 file says -3.4e38 or 0.1 in as many digits as float64 has.
+        # A float32 file may specify -3.4e38 or 0.1 with as many digits as float64 has.
         if dtype.kind in "iu" and float(value) != self.nodata:
-            raise SpecError(f"nodata is {self.nodata}; {dtype} does not hold that")
+            raise SpecError(f"nodata is {self.nodata}; {dtype} cannot represent it")
         return value
 
 
@@ -76,7 +76,7 @@ def resize(
     region: Sequence[slice] | None = None,
     whole: Sequence[int] | None = None,
 ) -> Array:
-    """Return a resized array: masked where ``x`` is, else with the nodata value for what is missing.
+    """Return a resized array: masked if ``x`` is, otherwise with the nodata value in missing pixels.
 
     ``region`` and ``whole`` are those of ``ir_interp.resize``. Raises SpecError for a spec whose sums are not defined
     over some of its pixels.
@@ -94,7 +94,7 @@ def resize(
 
 
 def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid: float) -> tuple[Array, Array]:
-    """Return a piece of the output, and where it is missing, of what it needs of the input; it holds 0 there."""
+    """Return a piece of the output from the input that it needs, and which pixels are missing; they are 0."""
     _check(bound)
     there = ~missing
     filled = np.where(there, x, np.zeros((), x.dtype))
@@ -119,8 +119,8 @@ def _check(bound: Plan) -> None:
         "pads": any(map(any, bound.padding)),
         "a crop that extrapolates": isinstance(spec.coordinates, Crop),
         "alpha": spec.alpha is not Alpha.SEPARATE,
-        "what is made of an image before it is resized": spec.before is not None,
+        "a step before the resize": spec.before is not None,
     }
     for reason, holds in reasons.items():
         if holds:
-            raise SpecError(f"missing pixels and {reason} do not go together; fill the pixels, or leave that out")
+            raise SpecError(f"missing pixels cannot be combined with {reason}; fill the pixels, or leave that out")

@@ -1,4 +1,4 @@
-"""A resize of arrays of one shape and type: planned once, run as often as is wanted."""
+"""Prepared resizes: for arrays of one shape and type, planned once for any number of runs."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Array = NDArray[Any]
 
 
 class Prepared:
-    """A resize of arrays of one shape and type: a call runs it, and nothing is planned any more.
+    """A resize of arrays of one shape and type, planned already; a call runs it.
 
-    Any number of threads may call it at once. ``spec`` is what it computes, ``shape`` and ``dtype`` are those of the
-    arrays that it takes, ``out_shape`` that of the results.
+    Any number of threads may call it at once. ``spec`` is the resize, ``shape`` and ``dtype`` are those of the input
+    arrays, ``out_shape`` that of the results.
     """
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
@@ -52,9 +52,9 @@ class Prepared:
         return f"Prepared({self.spec}: {self.dtype} {list(self.shape)} to {list(self.out_shape)})"
 
     def __call__(self, x: Array, *, out: Array | None = None) -> Array:
-        """Return ``x`` resized; ``out``, a C-ordered array of the right shape and type, takes the result.
+        """Return ``x`` resized; ``out``, a C-ordered array of the right shape and type, receives the result.
 
-        Raises ShapeError where ``x`` has another shape or type than this was prepared for.
+        Raises ShapeError if ``x`` has another shape or type than prepared for.
         """
         if not isinstance(x, np.ndarray):
             raise SpecError(f"x is {shown(x)}; expected an array")
@@ -64,7 +64,7 @@ class Prepared:
         return self.run(x, out)
 
     def ready(self) -> Prepared:
-        """Return this resize with everything that a call needs: taps, tiles, loops."""
+        """Return this resize with everything computed that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
                 inner = self._native or (self._reduced[1] if self._reduced else None)
@@ -75,7 +75,7 @@ class Prepared:
         return self
 
     def run(self, x: Array, out: Array | None) -> Array:
-        """Return ``x``, which is of the right shape and type, resized."""
+        """Return ``x``, which has the right shape and type, resized."""
         y = self._output(x, out)
         if self._native:
             y[...] = self._native.run(x.astype(self._native.dtype), None)
@@ -117,21 +117,21 @@ class Prepared:
 
     @cached_property
     def _in_numpy(self) -> tuple[choice.Strategy, choice.Run]:
-        """How NumPy alone computes this resize."""
+        """The way in which NumPy alone computes this resize."""
         return choice.chosen(self._case)
 
     @cached_property
     def _native(self) -> Prepared | None:
-        """The same of numbers in this machine's order of bytes, where theirs is another."""
+        """The same resize for numbers in this machine's byte order, if theirs is another."""
         if self.dtype.isnative:
             return None
         return prepared(self._bound, self._piece, self.dtype.newbyteorder("="))
 
     @cached_property
     def _reduced(self) -> tuple[Reduced, Prepared] | None:
-        """The blocks that integers are averaged in first, and the resize of what these leave; None without any.
+        """The blocks that integers are averaged in first, and the resize after that; None if there are none.
 
-        Of floats the two are one sum.
+        For floats the two are one sum.
         """
         padded = tuple(size + sum(pads) for size, pads in zip(self._bound.in_shape, self._bound.padding, strict=True))
         found = reduced(self.spec, padded) if self.dtype.kind in "iu" else None
@@ -152,11 +152,11 @@ class Prepared:
 
     @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
-        """The resize as compiled loops make it; none where there are no such loops."""
+        """The resize as jobs of compiled loops; None if there are no such loops."""
         return jobs_of(self._case)
 
 
 @lru_cache(maxsize=256)
 def prepared(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> Prepared:
-    """Return a piece of a resize that was prepared before, or is now."""
+    """Return a piece of a resize, prepared by an earlier call or now."""
     return Prepared(bound, piece, dtype)

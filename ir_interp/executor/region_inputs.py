@@ -1,4 +1,4 @@
-"""Which inputs a piece of an output needs, whatever the element type."""
+"""The inputs that a piece of an output needs, for every element type."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import Alpha
 
 Indices = NDArray[np.intp]
-_TYPES_WITH_STEPS = ("uint8", "int32")  # with two sets of steps; those of other types take the same inputs
+_TYPES_WITH_STEPS = ("uint8", "int32")  # types with two sets of steps; those of other types use the same inputs
 
 
 def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
     """Return a piece of a plan, by slices of its output; all of it for None.
 
-    Raises SpecError for what are no slices of step 1, ShapeError for more of them than axes.
+    Raises SpecError for values other than slices of step 1, ShapeError for more of them than axes.
     """
     check_taps(bound)
     if region is None:
@@ -41,13 +41,13 @@ def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
         taken = slice(*outputs[axis])
         inputs[axis] = (int(lowest[taken].min()), int(highest[taken].max()) + 1)
     if bound.spec.alpha is Alpha.PREMULTIPLIED:
-        inputs[-1] = (0, bound.out_shape[-1])  # of every pixel all channels, for the last changes the others
+        inputs[-1] = (0, bound.out_shape[-1])  # all channels of every pixel, since the last changes the others
     return Piece(outputs, tuple(inputs))
 
 
 @lru_cache(maxsize=16)
 def _reach(bound: Plan) -> dict[int, tuple[Indices, Indices]]:
-    """Return the first and the last input that each output takes, by axis, in any of the ways to sum along it."""
+    """Return the first and the last input of each output, by axis, in any of the ways to sum along it."""
     reach: dict[int, tuple[Indices, Indices]] = {}
     for axis, indices in _taken(bound):
         lowest, highest = indices.min(axis=1), indices.max(axis=1)
@@ -58,17 +58,17 @@ def _reach(bound: Plan) -> dict[int, tuple[Indices, Indices]]:
 
 
 def _taken(bound: Plan) -> Iterator[tuple[int, Indices]]:
-    """Yield the inputs that outputs take, by axis, [out, taps]."""
+    """Yield the inputs of outputs, by axis, [out, taps]."""
     changing = {axis.axis for axis in bound.axes}
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         yield axis.axis, taps.indices
-    if bound.axes and opencv_sums.is_of_ipp(bound):  # which sums along an axis that keeps its length, too
+    if bound.axes and opencv_sums.is_of_ipp(bound):  # which also sums along an axis that keeps its size
         yield from ((each.axis, each.indices) for each in passes(bound, "uint8"))
     for dtype in _TYPES_WITH_STEPS:
         for step in planned(bound, dtype, whole(bound).outputs) or ():
             each = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
             for axis_of_step, indices in each:
-                if axis_of_step in changing:  # of an axis that is copied a runtime takes neighbours, too, times 0
+                if axis_of_step in changing:  # along an axis that is copied a runtime reads neighbours, too, times 0
                     yield axis_of_step, np.stack(columns(indices), axis=1).astype(np.intp)
 
 
@@ -87,5 +87,5 @@ def _range(each: slice, length: int) -> Range:
     try:
         start, stop, _ = each.indices(length)
     except TypeError:
-        raise SpecError(f"region holds {each!r}; expected slices of whole numbers") from None
+        raise SpecError(f"region holds {each!r}; expected slices of integers") from None
     return start, max(start, stop)

@@ -1,4 +1,4 @@
-"""Run a resize in NumPy."""
+"""Resizes in NumPy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def resize(
     region: Sequence[slice] | None = None,
     whole: Sequence[int] | None = None,
 ) -> NDArray[Any]:
-    """Resize an array as ``spec`` says; ``ir_interp.public.resizing`` says what all of this means."""
+    """Return an array resized by ``spec``; ``ir_interp.public.resizing`` documents the arguments."""
     x = as_array(x)
     shape = x.shape if whole is None else arguments.lengths(whole, "whole")
     if whole is not None and region is None:
@@ -62,10 +62,10 @@ def _for_call(
     scales: Sequence[float] | None,
     arithmetic: Arithmetic | str | None,
 ) -> Prepared:
-    """Return the resize of a call, which is looked up where the same call was made before."""
+    """Return the resize of a call, cached from an earlier equal call."""
     name, values = ("sizes", sizes) if scales is None else ("scales", scales)
     if (sizes is None or scales is None) and not isinstance(values, str):
-        with suppress(TypeError):  # of values that are no sequence or have no hash
+        with suppress(TypeError):  # for values that are not sequences or have no hash
             return _called(
                 spec, shape, dtype, arithmetic, "" if values is None else name, *(() if values is None else values)
             )
@@ -108,11 +108,11 @@ def region(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> tuple[slice, ...]:
-    """Return which piece of an input of ``shape`` a piece of the output of ``resize`` needs, whatever its dtype.
+    """Return the piece of an input of ``shape`` that a piece of the output of ``resize`` needs, whatever its dtype.
 
-    ``output_slices`` has a slice for each axis, as in ``x[10:20, :]``; those left out are whole. ``sizes``, ``scales``
-    and ``arithmetic`` are those of ``resize``, which takes ``x[region(...)]`` with ``region=output_slices``,
-    ``whole=shape``. Raises as ``resize`` does.
+    ``output_slices`` has a slice for each axis, as in ``x[10:20, :]``; omitted ones are full axes. ``sizes``,
+    ``scales`` and ``arithmetic`` are those of ``resize``, which takes ``x[region(...)]`` with
+    ``region=output_slices``, ``whole=shape``. Raises as ``resize`` does.
     """
     with unchecked():
         lengths = arguments.lengths(shape, "shape")
@@ -130,18 +130,18 @@ def prepare(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> Prepared:
-    """Return a resize of arrays of one ``shape`` and ``dtype``, planned once: for frames of a video, or a data loader.
+    """Return a resize of arrays of one ``shape`` and ``dtype``, planned once, for video frames or a data loader.
 
-    The result is called as often as is wanted, by any number of threads: ``run(x)``, or ``run(x, out=y)``, gives what
-    ``resize`` gives, and plans nothing any more. ``sizes``, ``scales`` and ``arithmetic`` are those of ``resize``.
-    Where the extra ``fast`` is installed and has a loop for this resize, it is loaded now.
+    The result can be called any number of times, by any number of threads: ``run(x)``, or ``run(x, out=y)``, gives the
+    result of ``resize`` without planning. ``sizes``, ``scales`` and ``arithmetic`` are those of ``resize``. If the
+    extra ``fast`` is installed and has a loop for this resize, it is loaded now.
 
-    Raises what ``resize`` raises.
+    Raises the errors of ``resize``.
     """
     try:
         element = np.dtype(dtype)
     except (TypeError, ValueError):
-        raise SpecError(f"dtype is {shown(dtype)}; expected a type of NumPy") from None
+        raise SpecError(f"dtype is {shown(dtype)}; expected a NumPy dtype") from None
     with unchecked():
         lengths = arguments.lengths(shape, "shape")
         spec = bind(_spec(spec), lengths, sizes=sizes, scales=scales, arithmetic=arithmetic)
@@ -156,7 +156,7 @@ def planned(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> Plan:
-    """Return the plan of a call of ``resize``. Raises as that does."""
+    """Return the plan of a call of ``resize``. Raises the same errors."""
     return plan(bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic), shape)
 
 
@@ -165,11 +165,11 @@ def _spelled(slices: Sequence[slice]) -> str:
 
 
 def as_array(x: ArrayLike) -> NDArray[Any]:
-    """Return anything like an array as one. Raises SpecError for nested lists of different lengths."""
+    """Return an array-like value as an array. Raises SpecError for nested lists of different lengths."""
     try:
         return np.asarray(x)
     except ValueError as error:
-        raise SpecError(f"x is no array: {error}") from None
+        raise SpecError(f"x is not an array: {error}") from None
 
 
 def bind(
@@ -180,14 +180,14 @@ def bind(
     scales: Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
-    """Return ``spec`` with its target, for inputs of ``shape``, or its arithmetic replaced.
+    """Return ``spec`` with its target, for inputs of ``shape``, or with its arithmetic replaced.
 
-    The target may be that of the axes that are resized, or of all. Raises SpecError for wrong values.
+    The target may be that of the resized axes, or of all axes. Raises SpecError for invalid values.
     """
     if sizes is not None and scales is not None:
-        raise SpecError("sizes and scales are both given; they exclude each other")
+        raise SpecError("sizes and scales exclude each other; pass one of them")
     changes: dict[str, Any] = {}
-    given: Any = scales if sizes is None else sizes  # of any type: the target checks it
+    given: Any = scales if sizes is None else sizes  # of any type; the target checks it
     if given is not None:
         spec, target = _fitting(spec, Sizes(given) if sizes is not None else Scales(given), shape)
         changes["target"] = target
@@ -197,15 +197,15 @@ def bind(
 
 
 def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> tuple[ResizeSpec, Sizes | Scales]:
-    """Return a spec and a target for the same axes: either those that are resized, or all."""
+    """Return a spec and a target for the same axes: the resized ones, or all."""
     axes, count = resolve_axes(spec.axes, len(shape)), len(target)
     if count == len(axes) or not count:
         return spec, target
-    if count == len(shape):  # one for every axis, of a spec that resizes some
+    if count == len(shape):  # one for every axis, for a spec that resizes some
         own = (1,) * count if isinstance(target, Scales) else shape
         if all(value == own[axis] or axis in axes for axis, value in enumerate(target.values)):
             return spec, _of_axes(target, axes)
-    if count < len(shape) == len(axes):  # one for every axis that changes, of a spec that lists all
+    if count < len(shape) == len(axes):  # one for every changing axis, for a spec that lists all
         check_rank(spec, len(shape))
         changing = listed(spec, shape).axes or ()
         chosen = changing if len(changing) == count else axes[-count:]

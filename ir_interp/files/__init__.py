@@ -1,1 +1,1 @@
-"""Files as this program reads and writes them: which are taken, how they are written, what memory they may need."""
+"""File access: which files are accepted, how files are written, and how much memory they may need."""

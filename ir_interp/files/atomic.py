@@ -1,4 +1,4 @@
-"""Write files so that a failure leaves nothing behind, and nothing that was read is lost."""
+"""Writing of files such that a failure leaves nothing behind, and no input is lost."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ir_interp.files.scratch import is_scratch, scratch
 
 
 class OutputError(IrInterpError):
-    """A file that cannot, or must not, be written."""
+    """A file that cannot or must not be written."""
 
 
 def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
-    """Raise OutputError where a file to be written is one that is read, is to be written twice, or cannot be written.
+    """Raise OutputError for an output that is also an input, is listed twice, or cannot be written.
 
-    Links are followed: what counts is which file it is, not what it is called.
+    Links are followed: files are compared by identity, not by name.
     """
     written, read = list(outputs), list(inputs)
     for path in written:
         if problem := _problem(path):
             raise OutputError(f"{path} cannot be written: {problem}")
         if any(is_same(path, each) for each in read):
-            raise OutputError(f"{path} is read, and would be overwritten; choose another name")
+            raise OutputError(f"{path} is an input and would be overwritten; choose another name")
     for first, second in combinations(written, 2):
         if is_same(first, second):
             raise OutputError(f"{first} would be written twice; choose another name for one of the two")
 
 
 def _problem(path: Path) -> str:
-    """Return why a file cannot be written; nothing where it can."""
+    """Return why a file cannot be written; an empty text if it can."""
     try:
         if not path.parent.is_dir():
             return os.strerror(errno.ENOTDIR if path.parent.exists() else errno.ENOENT)
@@ -45,17 +45,17 @@ def _problem(path: Path) -> str:
         if path.is_dir():
             return os.strerror(errno.EISDIR)
         return "Not a file" if path.exists() and not path.is_file() else ""
-    except OSError as error:  # such as a name that is too long
+    except OSError as error:  # for example a name that is too long
         return error.strerror or str(error)
 
 
 @contextmanager
 def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
-    """Yield a temporary path for each destination; at the end all are renamed into place, on an error none is.
+    """Yield a temporary path for each destination; at the end all are renamed into place, after an error none.
 
-    The temporary files lie in a folder beside the destinations and keep their names, so that a file which refers
-    to another by name stays right; what else is written there, such as external data, is moved along. Raises
-    OutputError where the folder cannot be written.
+    The temporary files are in a folder beside the destinations and keep their names, so that references by name
+    between them stay valid; other files written there, such as external data, are moved too. Raises OutputError if
+    the folder cannot be written.
     """
     check_outputs(destinations)
     folder = destinations[0].parent
@@ -63,7 +63,7 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
         with scratch(folder) as inside:
             temporary = tuple(inside / path.name for path in destinations)
             yield temporary
-            # Else the .xml of one program could come to stand beside the .bin of another.
+            # Without the lock, the .xml of one program could end up beside the .bin of another.
             with nullcontext() if is_scratch(folder.absolute()) else locked(folder):
                 for made in sorted(inside.iterdir(), key=temporary.__contains__):
                     made.replace(folder / made.name)
@@ -73,13 +73,13 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
 
 @contextmanager
 def making(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder, which becomes ``folder`` at the end; on an error nothing is left.
+    """Yield a temporary folder, which becomes ``folder`` at the end; after an error nothing is left.
 
-    Raises OutputError where something is there already, unless it is an empty folder, or nothing can be written.
+    Raises OutputError if ``folder`` exists and is not an empty folder, or cannot be written.
     """
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError(f"{folder} is there, and not an empty folder; choose another name")
+            raise OutputError(f"{folder} exists and is not an empty folder; choose another name")
         with scratch(folder.absolute().parent) as inside:
             made = inside / folder.name
             made.mkdir()

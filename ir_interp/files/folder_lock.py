@@ -1,4 +1,4 @@
-"""Folders into which one program at a time moves its files."""
+"""Locks of folders, so that one program at a time moves its files into a folder."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-_SECONDS = 10.0  # that another may hold a folder, which to rename some files does not take
+_SECONDS = 10.0  # longest wait for another program, which only renames some files while it holds the lock
 _PAUSE = 0.01
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, so that files which belong together replace those of another program together.
+    """Hold the lock of a folder, so that files which belong together are replaced together.
 
-    Windows, and file systems without locks, have none. Raises OSError where another holds it for long.
+    Windows, and file systems without locks, have none. Raises OSError if another program holds the lock for too long.
     """
     if sys.platform == "win32":
         yield

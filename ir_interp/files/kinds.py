@@ -1,4 +1,4 @@
-"""What kind of file a path names: its extension says so, in any case."""
+"""Kinds of files by extension, in upper or lower case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FileKind(Enum):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileKind | None:
-        """Return what a path names; None for any extension that is none of these."""
+        """Return the kind of a path; None for an unknown extension."""
         return _KINDS.get(Path(path).suffix.lower())
 
 
@@ -41,15 +41,15 @@ _TIFF = (".tif", ".tiff")
 ZIP = ".zip"
 """What follows .zarr in the name of a store in one file."""
 MODELS = (FileKind.ONNX, FileKind.IR)
-"""What may hold a whole model."""
+"""Files that may hold a whole model."""
 WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
-"""What resizes are read from."""
+"""Files that resizes are read from."""
 AUDITED = (*MODELS, FileKind.TFLITE)
-"""What audits take."""
+"""Files that audits accept."""
 
 
 def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
-    """Return which of ``kinds`` a path names. Raises ReadError, with the closest extension, where it is none."""
+    """Return which of ``kinds`` a path is. Raises ReadError, with the closest extension, for any other."""
     found, path = FileKind.of(path), Path(path)
     if found is not None and found in kinds:
         return found
@@ -60,7 +60,7 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
 
 
 def is_image(path: Path) -> bool:
-    """Say whether a path names an image."""
+    """Return whether a path names an image."""
     return path.suffix.lower() in _IMAGES
 
 
@@ -75,7 +75,7 @@ def is_tiff(path: Path) -> bool:
 
 
 def check_named(path: Path, extensions: Iterable[str]) -> None:
-    """Raise ReadError where a path names no file at all: standard input, or a folder."""
+    """Raise ReadError if a path does not name a file: standard input, or a folder."""
     wanted = f"expected the name of a file that ends in {', '.join(extensions)}"
     if str(path) == "-":
         raise ReadError(f"standard input is not read; {wanted}", "-")

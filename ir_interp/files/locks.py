@@ -15,22 +15,22 @@ if sys.platform != "win32":
 
 
 def opened_alone(path: Path) -> BinaryIO:
-    """Open a file to read it and to add to it, for this call alone until it is closed.
+    """Open a file to read and append, locked for this call until it is closed.
 
-    Raises IrInterpError where another has it open so, and where it is no regular file or cannot be written. Windows,
-    and file systems without locks, let both have it.
+    Raises IrInterpError if another process holds the lock, or if the file is not regular or cannot be written. Windows,
+    and file systems without locks, let both open it.
     """
     check_outputs([path])
     file = path.open("a+b")
     if _is_taken(file.fileno()):
         file.close()
-        raise IrInterpError(f"{path} is written by another run; wait until that ends, or choose another name")
+        raise IrInterpError(f"another run is writing {path}; wait until it ends, or choose another name")
     file.seek(0)
     return file
 
 
 def _is_taken(descriptor: int) -> bool:
-    """Say whether another has a file that this call would lock, or had it, and removed it meanwhile."""
+    """Return whether another process has locked a file, or had locked and then removed it."""
     if sys.platform == "win32":
         return False
     try:

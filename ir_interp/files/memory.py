@@ -1,7 +1,7 @@
-"""How much memory the program takes beyond the files that it reads: a bound, and what sees to it.
+"""The limit of the memory that the program takes beyond the files that it reads, and its enforcement.
 
-A few bytes of a file can ask for any amount: a scale, a length, a Range. What this program sizes by such numbers asks
-``check_bytes`` first. What others size by them, ONNX's shape inference and the runtimes, is stopped by the system.
+A few bytes of a file can request any amount: a scale, a size, a Range. Code of this program that allocates by such
+numbers calls ``check_bytes`` first. Allocations by ONNX's shape inference and the runtimes are stopped by the system.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ir_interp.files.paths import is_file
 from ir_interp.text.decimals import real
 
 VARIABLE = "IR_INTERP_MAX_GIB"
-"""The variable of the environment that holds another bound, in GiB."""
+"""The environment variable that sets another limit, in GiB."""
 
 _DEFAULT_GIB = 2.0
-_SHARE = 0.5  # of the memory that is free: what a model may take that declares so much
+_SHARE = 0.5  # of the free memory: the most that a model may take which declares larger tensors
 _GROUPS = "/sys/fs/cgroup"
 _OF_GROUP = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 _BYTES_A_CORE = 64 * 2**20  # stacks and buffers of the threads of runtimes
-_COPIES = 4  # of a file that is read: as it is, parsed, in another form, as it is written
+_COPIES = 4  # of a file: its bytes, the parsed form, the converted form, and the bytes to write
 _OF_MEMORY = re.compile("bad.alloc|allocat|MemoryError", re.IGNORECASE)
 _UNCHECKED: ContextVar[bool] = ContextVar("unchecked", default=False)
 
 
 def let_go(array: object) -> None:
-    """Give back the memory of an array that is mapped from a file, which is read again where it is needed."""
+    """Release the memory of an array that is mapped from a file; it is read again when needed."""
     while isinstance(array, np.ndarray):
         array = array.base
     if isinstance(array, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
@@ -44,9 +44,9 @@ def let_go(array: object) -> None:
 
 
 def blocks(array: NDArray[Any], multiple: int = 1) -> Iterator[memoryview]:
-    """Yield the bytes of an array, some at a time: of one that is mapped from a file, no more lies in memory.
+    """Yield the bytes of an array in blocks, so that one mapped from a file is never in memory as a whole.
 
-    All but the last hold a ``multiple`` of elements.
+    All blocks but the last hold a ``multiple`` of elements.
     """
     whole = array.reshape(-1) if array.flags.c_contiguous else array
     step = max(1, _BLOCK * len(whole) // max(1, array.nbytes) // multiple) * multiple
@@ -59,14 +59,14 @@ _BLOCK = 2**25  # bytes
 
 
 class MemoryBoundError(ShapeError):
-    """What a file or a call asks for needs more memory than the program takes."""
+    """A file or a call requests more memory than the limit."""
 
 
 def bound() -> int:
-    """Return how many bytes may be taken beyond the files that are read. Raises IrInterpError for a wrong variable.
+    """Return the limit in bytes beyond the files that are read. Raises IrInterpError for an invalid variable.
 
-    The default is 2 GiB. While a model runs whose tensors take more, the bound is what they take, up to half of the
-    free memory. What a file asks for without declaring it, such as a Range, gets 2 GiB at most.
+    The default is 2 GiB. While a model runs whose tensors take more, the limit is their total, up to half of the
+    free memory. Undeclared requests of a file, such as a Range, get 2 GiB at most.
     """
     text = os.environ.get(VARIABLE, "")
     try:
@@ -80,7 +80,7 @@ def bound() -> int:
 
 
 def free_bytes() -> int:
-    """Return the memory that is free for this process: of the machine and of its control groups; 0 where unknown."""
+    """Return the free memory for this process, in bytes: of the machine and of its control groups; 0 if unknown."""
     return min([*_free_of_machine(), *_free_of_groups()], default=0)
 
 
@@ -91,7 +91,7 @@ def _free_of_machine() -> Iterator[int]:
 
 
 def _free_of_groups() -> Iterator[int]:
-    """Yield what each control group that this process is in still allows: those of version 2, then of version 1."""
+    """Yield what each control group of this process still allows, first those of version 2, then of version 1."""
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers in ("", "memory"):
@@ -110,30 +110,30 @@ def _read(path: str) -> str:
 
 
 def check_bytes(count: float, what: str) -> None:
-    """Raise MemoryBoundError where ``what`` needs more bytes than the bound."""
+    """Raise MemoryBoundError if ``what`` needs more bytes than the limit."""
     if not _UNCHECKED.get() and count > bound():
         raise MemoryBoundError(f"{what} would need {count / 2**30:.3g} GiB; {bound_advice()}")
 
 
 def is_of_memory(text: str) -> bool:
-    """Say whether what a runtime says is that it was not given memory."""
+    """Return whether a runtime's error message is about memory."""
     return _OF_MEMORY.search(text) is not None
 
 
 def memory_refusal(error: MemoryError) -> str:
-    """Return what to say of memory that the system did not give."""
-    return f"more memory would be needed ({str(error).strip() or 'std::bad_alloc'}); {bound_advice()}"
+    """Return the message for memory that the system refused."""
+    return f"not enough memory ({str(error).strip() or 'std::bad_alloc'}); {bound_advice()}"
 
 
 def bound_advice() -> str:
-    """Return what the bound is, where it comes from, and how to set another."""
-    least = f"the bound is {bound() / 2**30:g} GiB beyond the files"
+    """Return the limit, its origin, and how to change it."""
+    least = f"the limit is {bound() / 2**30:g} GiB in addition to the input files"
     declared = f" (its tensors take {_Limit.declared / 2**30:.3g} GiB; at most half of the free memory is allowed)"
-    return f"{least}{declared if _Limit.declared > bound() else ''}, and {VARIABLE} sets another"
+    return f"{least}{declared if _Limit.declared > bound() else ''}; set {VARIABLE} to change it"
 
 
 class unchecked:  # noqa: N801 (used like a function; a generator would cost a small resize a microsecond)
-    """A context in which ``check_bytes`` passes: a user's own call of ``resize`` may be as large as the user likes."""
+    """A context in which ``check_bytes`` passes: a user's own ``resize`` call may be as large as the user likes."""
 
     __slots__ = ("_token",)
 
@@ -148,30 +148,30 @@ class unchecked:  # noqa: N801 (used like a function; a generator would cost a s
 
 
 class _Limit:
-    """What this process may hold; None before there is a limit."""
+    """State of the process limit; ``before`` is None until there is a limit."""
 
-    before: int | None = None  # bytes that it held when the limit began
+    before: int | None = None  # bytes that the process held when the limit was set
     largest_model = 0
     declared = 0.0  # bytes of the tensors of the models that are being run
-    allowed = 0  # of these
+    allowed = 0  # the part of these that is allowed
 
 
 def limit_process() -> None:
-    """Let the system refuse what passes the bound from now on, where it is Linux; ``allow_files`` adds the files."""
+    """Let the system refuse memory beyond the limit from now on (Linux only); ``allow_files`` adds files."""
     with suppress(OSError):
         _Limit.before = _held() + _BYTES_A_CORE * (os.cpu_count() or 1)
         _limit()
 
 
 def allow_files(*paths: Path) -> None:
-    """Add to the limit of this process, if it has one, the files of a model that is to be read; the largest counts."""
+    """Add the files of a model that is about to be read to the limit, if there is one; the largest model counts."""
     if _Limit.before is not None:
         _Limit.largest_model = max(_Limit.largest_model, sum(path.stat().st_size for path in paths if is_file(path)))
         _limit()
 
 
 def allow_declared(count: float) -> None:
-    """Let this process take as many bytes as the tensors of a model that it runs, as far as the machine has them."""
+    """Raise the limit to the bytes of the tensors of a model that is run, as far as the machine has them."""
     if count > _Limit.declared:
         _Limit.declared = count
         _Limit.allowed = max(_Limit.allowed, int(min(count, _SHARE * free_bytes())))
@@ -180,7 +180,7 @@ def allow_declared(count: float) -> None:
 
 @contextmanager
 def running() -> Iterator[None]:
-    """Forget at the end what ``allow_declared`` allowed inside."""
+    """Undo at the end what ``allow_declared`` allowed inside."""
     before = _Limit.declared, _Limit.allowed
     try:
         yield
@@ -190,13 +190,13 @@ def running() -> Iterator[None]:
 
 
 def _limit() -> None:
-    """Tell the system what this process may hold, if it has a limit."""
+    """Set the limit of this process in the system, if it has one."""
     if _Limit.before is not None:
         _set(_Limit.before + bound() + _COPIES * _Limit.largest_model)
 
 
 def resident_bytes() -> int:
-    """Return how much memory this process has now; 0 where the system does not say."""
+    """Return the resident memory of this process in bytes; 0 if the system does not report it."""
     with suppress(OSError, ValueError, IndexError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * mmap.PAGESIZE
@@ -204,7 +204,7 @@ def resident_bytes() -> int:
 
 
 def _held() -> int:
-    """Return the bytes of data that this process has now. Raises OSError where the system does not say."""
+    """Return the bytes of data that this process has now. Raises OSError if the system does not report them."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData"))
 

@@ -1,4 +1,4 @@
-"""Questions about paths. For a name that the system does not take, too long or with a NUL, the answer is no."""
+"""Checks of paths. They are False for a name that the system refuses, such as one too long or with a NUL."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 
 
 def exists(path: Path) -> bool:
-    """Say whether there is anything at a path."""
+    """Return whether a path exists."""
     return _mode(path) is not None
 
 
 def is_file(path: Path) -> bool:
-    """Say whether there is a regular file at a path: no folder, pipe, socket or device."""
+    """Return whether a path is a regular file: not a folder, pipe, socket or device."""
     mode = _mode(path)
     return mode is not None and stat.S_ISREG(mode)
 
 
 def is_folder(path: Path) -> bool:
-    """Say whether there is a folder at a path."""
+    """Return whether a path is a folder."""
     mode = _mode(path)
     return mode is not None and stat.S_ISDIR(mode)
 
 
 def is_possible(path: Path) -> bool:
-    """Say whether the system takes a name, whatever is there."""
+    """Return whether the system accepts a name, whether or not the file exists."""
     try:
         path.stat()
     except OSError as error:
@@ -37,7 +37,7 @@ def is_possible(path: Path) -> bool:
 
 
 def is_same(first: Path, second: Path) -> bool:
-    """Say whether two paths lead to the same file, links and hard links included, or would if it were written."""
+    """Return whether two paths lead to the same file (links and hard links included), or would if written."""
     try:
         if exists(first) and exists(second):
             return first.samefile(second)
@@ -47,7 +47,7 @@ def is_same(first: Path, second: Path) -> bool:
 
 
 def real(path: Path) -> Path:
-    """Return where a path leads, links followed; one that leads to itself stays. Path.resolve raises RuntimeError."""
+    """Return a path with links followed; a link to itself is kept, for which Path.resolve raises RuntimeError."""
     return Path(os.path.realpath(path))
 
 

@@ -1,4 +1,4 @@
-"""Temporary folders that no end of a process leaves behind for ever."""
+"""Temporary folders that are removed even if their process is killed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ if sys.platform != "win32":
     import fcntl
 
 _PREFIX = ".ir-interp-"
-_NEW = 60.0  # seconds; a folder this young may not be locked yet
+_NEW = 60.0  # seconds; a younger folder may not be locked yet
 
 
 @contextmanager
 def scratch(place: Path | None = None) -> Iterator[Path]:
-    """Yield a new folder in ``place``, or where temporary files go, and remove it at the end.
+    """Yield a new folder in ``place``, or in the default folder for temporary files, and remove it at the end.
 
-    Those that others left there, being killed, are removed too: a lock, which ends with its process, tells them from
-    those in use.
+    Folders left behind by killed processes are removed too. A lock, which ends with its process, marks those in use.
     """
     where = place or Path(tempfile.gettempdir())
     for left in where.glob(f"{_PREFIX}*"):
@@ -34,13 +33,13 @@ def scratch(place: Path | None = None) -> Iterator[Path]:
 
 
 def is_scratch(folder: Path) -> bool:
-    """Say whether a folder is one of these, which its process holds locked for itself."""
+    """Return whether a folder is a scratch folder, by its name."""
     return folder.name.startswith(_PREFIX)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, where the system and its file system have such locks."""
+    """Hold the lock of a folder, if the system and its file system have such locks."""
     if sys.platform == "win32":
         yield
         return
@@ -54,7 +53,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder of this user's whose process is gone. Raises OSError where it is in use, or no folder."""
+    """Remove a folder of this user whose process is gone. Raises OSError if it is in use or not a folder."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

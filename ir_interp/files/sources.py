@@ -1,4 +1,4 @@
-"""Which files are read: those that have an end, and lie where they are said to."""
+"""Checks of files to read: they must be finite, and inside the folder of their model."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def check_regular(path: Path) -> None:
-    """Raise OSError where there is no file, or what has no end: a folder, a device, a pipe or a socket.
+    """Raise OSError if a file is missing, a folder, or of unlimited size: a device, a pipe or a socket.
 
-    Memory is allowed for any other: it is about to be read.
+    Any other file is added to the memory limit, since it is about to be read.
     """
     if not path.is_file():
-        path.stat()  # raises where there is nothing
+        path.stat()  # raises if it is missing
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise _irregular(path)
     if _is_of_the_kernel(path):
-        raise OSError(errno.EINVAL, "Not a file that ends", str(path))
+        raise OSError(errno.EINVAL, "Not a file of finite size", str(path))
     allow_files(path)
 
 
 def opened(path: Path) -> BufferedReader:
     """Open a regular file to read its bytes; the caller closes it. Raises OSError as ``check_regular`` does.
 
-    Another process may put a pipe in the place of a file that was checked: opening it does not wait for a writer.
+    Another process may replace a checked file by a pipe; opening that does not wait for a writer.
     """
     check_regular(path)
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
@@ -58,20 +58,20 @@ def _irregular(path: Path) -> OSError:
 
 
 def _is_of_the_kernel(path: Path) -> bool:
-    """Say whether what looks like a file is none, but something that Linux shows, as /proc/kmsg is."""
+    """Return whether a path is a pseudo-file of the Linux kernel, such as /proc/kmsg."""
     return any(
         os.path.ismount(place) and path.stat().st_dev == Path(place).stat().st_dev for place in ("/proc", "/sys")
     )
 
 
 def is_beside(path: Path, model: Path) -> bool:
-    """Say whether a file lies where its model does, links of both followed: in stores of models both are links."""
+    """Return whether a file is in its model's folder, with links of both followed, since model stores use links."""
     folders = {real(model.parent), real(model).parent}
     return any(real(path).is_relative_to(folder) for folder in folders)
 
 
 def json_object(path: Path, what: str) -> dict[str, Any]:
-    """Return the object that a JSON file holds, which should be ``what``. Raises ReadError where it is none."""
+    """Return the object in a JSON file, which should be ``what``. Raises ReadError for any other content."""
     text = text_of(path, MAX_JSON_BYTES, "JSON")
     try:
         document = _decoded(text)
@@ -83,9 +83,9 @@ def json_object(path: Path, what: str) -> dict[str, Any]:
 
 
 def text_of(path: Path, most_bytes: int, kind: str = "text") -> str:
-    """Return the text of a file, UTF-8, of a ``kind`` that errors name.
+    """Return the text of a UTF-8 file; ``kind`` is the format that errors name.
 
-    Raises ReadError for a file that cannot be read, or is larger.
+    Raises ReadError for a file that cannot be read, or is larger than ``most_bytes``.
     """
     try:
         if is_file(path) and path.stat().st_size > most_bytes:
@@ -99,7 +99,7 @@ def text_of(path: Path, most_bytes: int, kind: str = "text") -> str:
 
 
 def _decoded(text: str) -> Any:
-    """Return what JSON holds. Raises ValueError where it is none, or holds half a character, which no file can name."""
+    """Return decoded JSON. Raises ValueError for other text, and for a lone surrogate, which no file name can hold."""
     document = json.loads(text)
     if _SURROGATE.search(text):
         json.dumps(document, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""The constants of an IR, in its .bin."""
+"""Constants of an IR, stored in its .bin."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ir_interp.ir import xml
 from ir_interp.ir.elements import NF4, numpy_dtype
 from ir_interp.ir.net import Layer
 
-_PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # how many to a byte
+_PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # values per byte
 
 
 class MissingBinaryError(ReadError):
-    """The .bin that holds a constant is not there."""
+    """The .bin that holds a constant is missing."""
 
 
 def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
     """Return the value of a Const layer, mapped from the .bin.
 
-    Raises ReadError where it does not lie inside the file, MissingBinaryError where there is no file.
+    Raises ReadError if the constant exceeds the file, MissingBinaryError if there is no file.
     """
     name = layer.attributes.get("element_type", "").lower()
     dtype, shape = numpy_dtype(name, f"{layer.where}@element_type"), _shape(layer)
@@ -36,7 +36,7 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
     if prod(shape) == 0:  # OpenVINO writes a byte for it
         return np.empty(shape, dtype)
     if size != (-(-prod(shape) // packed) if packed else prod(shape) * dtype.itemsize):
-        raise ReadError(f"{size} bytes for shape {list(shape)} of {dtype}", f"{layer.where}@size")
+        raise ReadError(f"{size} bytes do not fit shape {list(shape)} of {dtype}", f"{layer.where}@size")
     if not is_file(binary):
         raise MissingBinaryError(f"the value is needed, but {binary.name} is missing", layer.where)
     held = binary.stat().st_size
@@ -51,13 +51,13 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
 
 
 def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return numbers of 4 bits, of which the first stands in the low bits, or of one, the first in the highest."""
+    """Return 4-bit numbers, the first in the low bits, or 1-bit numbers, the first in the highest bit."""
     if dtype == np.bool_:
         return np.unpackbits(octets).astype(dtype)
     whole = _room(2 * octets.size)
     for start in range(0, octets.size, _BLOCK):
         some = octets[start : start + _BLOCK]
-        for half, numbers in enumerate((some & 15, some >> 4)):  # ml_dtypes has signed ones in the low bits, too
+        for half, numbers in enumerate((some & 15, some >> 4)):  # ml_dtypes stores signed ones in the low bits, too
             whole[2 * start + half : 2 * (start + len(some)) : 2] = numbers
         let_go(octets)
         let_go(whole)
@@ -65,7 +65,7 @@ def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _room(count: int) -> NDArray[np.uint8]:
-    """Return an array to be filled, a large one in a temporary file: a model may hold many."""
+    """Return an array to be filled; a large one is in a temporary file, since a model may hold many."""
     if count <= _BLOCK:
         return np.empty(count, np.uint8)
     with tempfile.TemporaryFile() as file:
@@ -81,5 +81,5 @@ def _shape(layer: Layer) -> tuple[int, ...]:
     except ReadError as error:
         raise ReadError(error.problem, f"{layer.where}@shape") from None
     if any(length < 0 for length in shape):
-        raise ReadError(f"negative length in {list(shape)}", f"{layer.where}@shape")
+        raise ReadError(f"negative dimension in {list(shape)}", f"{layer.where}@shape")
     return shape

@@ -1,4 +1,4 @@
-"""The element types of an IR, and what NumPy calls them."""
+"""Element types of an IR, and their NumPy equivalents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BITS = {
     "nf4": np.float32,
 }
 ELEMENT_TYPES = frozenset(np.dtype(each).name for each in _BITS.values())
-"""The names that NumPy has for the element types of an IR."""
+"""NumPy names of the element types of an IR."""
 
 NF4 = np.array(
     [
@@ -42,15 +42,15 @@ NF4 = np.array(
     ],
     np.float32,
 )
-"""The numbers that the 16 values of nf4 stand for, as OpenVINO has them."""
+"""The numbers for the 16 values of nf4, as in OpenVINO."""
 
 _PRECISION = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bool": "bool", "bin": "bool"}
 _AGAIN = "compress the weights to 4 or 8 bit integers instead (in nncf: CompressWeightsMode.INT4_SYM, INT8_ASYM)"
 _KNOWN_TO_OPENVINO = {
     **dict.fromkeys(("f4e2m1", "f8e8m0", "u2", "u3", "u6"), _AGAIN),
-    "string": "keep strings, as those of tokenizers, outside of the model",
+    "string": "keep strings, such as those of tokenizers, outside the model",
 }
-"""Types that OpenVINO has beside those in ``_BITS``, and what to do instead."""
+"""Types of OpenVINO that are not in ``_BITS``, and what to do instead."""
 
 
 def numpy_name(precision: str) -> str:
@@ -62,13 +62,13 @@ def numpy_name(precision: str) -> str:
 
 
 def numpy_dtype(name: str, where: str) -> np.dtype[Any]:
-    """Return the NumPy type of an element type, in the order of bytes of a .bin.
+    """Return the NumPy type of an element type, in the byte order of a .bin.
 
-    Raises UnsupportedLayerError for those that only OpenVINO has, and for those that nobody has.
+    Raises UnsupportedLayerError for types that only OpenVINO has, and for unknown ones.
     """
     if name in _KNOWN_TO_OPENVINO:
-        problem = f"element type {name} is not read; {_KNOWN_TO_OPENVINO[name]}"
-        raise UnsupportedLayerError(f"{problem}; read are {', '.join(sorted(_BITS))}", where)
+        problem = f"element type {name} is not supported; {_KNOWN_TO_OPENVINO[name]}"
+        raise UnsupportedLayerError(f"{problem}; supported are {', '.join(sorted(_BITS))}", where)
     if name not in _BITS:
         raise UnsupportedLayerError(f"unknown value {name!r}; {closest(name, _BITS)}", where)
     dtype: np.dtype[Any] = np.dtype(_BITS[name])

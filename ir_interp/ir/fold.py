@@ -1,4 +1,4 @@
-"""Compute what the shape arithmetic of an IR yields, where its constants and static shapes decide it."""
+"""Folding of an IR's shape arithmetic, where constants and static shapes determine it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ir_interp.ir.elements import numpy_name
 from ir_interp.ir.net import Layer, Net, Port
 
 Array = NDArray[Any]
-_MAX_ELEMENTS = 4096  # sizes, scales, axes and what they are made of; never weights
-_FAILURES = (ValueError, LookupError, TypeError, ArithmeticError)  # what NumPy raises on operands that do not fit
+_MAX_ELEMENTS = 4096  # enough for sizes, scales, axes and their operands; never weights
+_FAILURES = (ValueError, LookupError, TypeError, ArithmeticError)  # exceptions of NumPy for operands that do not fit
 
 
 def fold(net: Net, layer: Layer, index: int) -> Array | None:
-    """Return the value of an input of ``layer``; None where it is known only at run time.
+    """Return the value of an input of ``layer``; None if it is known only at run time.
 
-    Raises ReadError where a constant cannot be read, or operands do not fit.
+    Raises ReadError if a constant cannot be read, or operands do not fit.
     """
     source = net.source(layer, index)
     return None if source is None else _folded(net, *source)
 
 
 def is_decided(net: Net, layer: Layer) -> bool:
-    """Say whether constants and lengths decide what a layer yields; see ``fold``."""
+    """Return whether constants and static shapes determine a layer's output; see ``fold``."""
     return all(_folded(net, layer, port) is not None for port in layer.outputs)
 
 
 def _folded(net: Net, producer: Layer, port: Port) -> Array | None:
-    """Return a value, found once for each net; None also for what is just being folded: a cycle is open."""
+    """Return a value, computed once per net; None also for a value that is being folded, since a cycle never ends."""
     key = (producer.id, port.id)
     if key not in net.folded:
         net.folded[key] = None
@@ -101,7 +101,7 @@ def _unsqueeze(layer: Layer, data: Array, axes: Array) -> Array:
 
 
 def _reshape(layer: Layer, data: Array, shape: Array) -> Array:
-    keeps = xml.flag(layer.attributes.get("special_zero", "false"))  # a 0 stands for the length that is there
+    keeps = xml.flag(layer.attributes.get("special_zero", "false"))  # a 0 keeps the dimension of the input
     return data.reshape([data.shape[axis] if keeps and size == 0 else int(size) for axis, size in enumerate(shape)])
 
 
@@ -113,12 +113,12 @@ def _slice(layer: Layer, data: Array, start: Array, stop: Array, step: Array, ax
 
 
 def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array | None:
-    """Slice a vector, the only form in which shapes are cut."""
+    """Return a slice of a vector, the only form in which shapes are sliced."""
     if data.ndim != 1 or begin.size != 1 or "1" in layer.attributes.get("new_axis_mask", ""):
         return None
     masks = {name: xml.integers(layer.attributes.get(name, "")) for name in ("begin_mask", "end_mask")}
     shrinks = any(xml.integers(layer.attributes.get("shrink_axis_mask", ""))[:1])
-    if shrinks:  # whatever the begin's mask says
+    if shrinks:  # whatever the mask of begin
         return np.asarray(data[int(begin[0])])
     first = None if any(masks["begin_mask"][:1]) else int(begin[0])
     last = None if any(masks["end_mask"][:1]) else int(end[0])
@@ -128,7 +128,7 @@ def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: 
 def _divide(layer: Layer, left: Array, right: Array) -> Array:
     if left.dtype.kind not in "iu":
         return np.divide(left, right)
-    floors = xml.flag(layer.attributes.get("m_pythondiv", "true"))  # the CPU plugin disregards it, folding does not
+    floors = xml.flag(layer.attributes.get("m_pythondiv", "true"))  # the CPU plugin ignores it, folding does not
     quotient = np.floor_divide(left, right)
     return quotient if floors else quotient + ((quotient < 0) & (quotient * right != left))
 
@@ -144,7 +144,7 @@ def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None)
     along = int(axis.ravel()[0])
     if lengths is None:
         return tuple(np.split(data, xml.integer(layer.attributes["num_splits"]), along))
-    rest = data.shape[along] - int(lengths[lengths >= 0].sum())  # what a length of -1 stands for
+    rest = data.shape[along] - int(lengths[lengths >= 0].sum())  # the dimension that -1 stands for
     return tuple(np.split(data, np.cumsum(np.where(lengths < 0, rest, lengths))[:-1], along))
 
 

@@ -1,7 +1,7 @@
 """The IR dialect: Interpolate-1, -4 and -11.
 
-Sources: OpenVINO's operator pages "Interpolate-1", "Interpolate-4" and "Interpolate-11", and for what the pages leave
-open the behaviour of OpenVINO 2026.4 on CPU (docs/semantics.md, each line with its test).
+Sources: OpenVINO's operator pages "Interpolate-1", "Interpolate-4" and "Interpolate-11"; where the pages leave
+something open, the behaviour of OpenVINO 2026.4 on CPU (docs/semantics.md, each line with its test).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantic
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of an Interpolate layer: its ``data`` attributes, and its inputs by name."""
+    """Return the spec of an Interpolate layer from its ``data`` attributes and its inputs by name."""
     if context.version == 1:
         return _read_1(attributes, context)
     if context.version == 11 and context.semantics in EARLIER:
-        raise SpecError(f"{context.semantics.value} has no Interpolate-11, which OpenVINO 2023.0 was the first to have")
+        raise SpecError(f"{context.semantics.value} has no Interpolate-11, which OpenVINO 2023.0 introduced")
     by_scales = attributes["shape_calculation_mode"] == "scales"
     pillow = attributes["mode"] in _PILLOW
     return ResizeSpec(
@@ -63,13 +63,13 @@ def _kernel(attributes: Attributes, context: Context) -> Kernel:
             return Nearest(rounding=Rounding(attributes["nearest_mode"]))
         case "linear" if attributes["antialias"] and (antialiases or _rank(context) > 4):
             return Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True)
-        case "linear" | "linear_onnx":  # no antialias: the page knows none in linear_onnx, the CPU none up to rank 4
+        case "linear" | "linear_onnx":  # no antialias: the page has none for linear_onnx, the CPU none up to rank 4
             return Linear()
         case "cubic":
             return Cubic(a=attributes.get("cube_coeff", -0.75))
         case "bilinear_pillow":
             return Linear(antialias=Antialias.SHRINKING, exclude_outside=True)
-        case "bicubic_pillow":  # the CPU plugin takes -0.5, whatever cube_coeff says
+        case "bicubic_pillow":  # the CPU plugin uses -0.5, whatever the value of cube_coeff
             a = attributes.get("cube_coeff", -0.75) if document else -0.5
             return Cubic(a=a, antialias=Antialias.SHRINKING, exclude_outside=True)
         case mode:
@@ -83,13 +83,13 @@ def _coordinates(attributes: Attributes) -> Coordinates:
 
 
 def _integers(attributes: Attributes, context: Context) -> IntegerRounding | None:
-    """Return how integers are rounded where not as usual: `linear` of volumes cuts 8-bit ones off."""
+    """Return the rounding of integers if it is not the default: `linear` of volumes truncates 8-bit integers."""
     volumes = attributes["mode"] == "linear" and len(context.shape or ()) > 4
     return IntegerRounding.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
 
 
 def _read_1(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Read Interpolate-1, whose attributes leave the coordinates open, as a release of OpenVINO computes it."""
+    """Return the spec of Interpolate-1, whose attributes leave the coordinates open, by release of OpenVINO."""
     release, layer = EARLIER.get(context.semantics, TODAY), _layer_1(attributes, context)
     release.check(layer)
     return ResizeSpec(
@@ -131,7 +131,7 @@ def _kernel_1(attributes: Attributes, context: Context, rounding: Rounding) -> K
 
 
 def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
-    """Return an Interpolate-1's axes in the order of its sizes: OpenVINO sorts them, the page does not."""
+    """Return the axes of an Interpolate-1 in the order of its sizes: OpenVINO sorts them, the page does not."""
     if context.semantics is Semantics.DOCUMENT:
         return tuple(axes)
     rank = len(context.shape) if context.shape else 0
@@ -152,7 +152,7 @@ def _target(attributes: Attributes, kind: str) -> Sizes | Scales | AtRunTime:
 
 
 def _pads(attributes: Attributes, axes: tuple[int, ...] | None, context: Context) -> tuple[Pad, ...]:
-    """Return pads by dimension; a single number means every axis in ``axes`` by the page, dimension 0 in OpenVINO."""
+    """Return pads by dimension; a single number is for all of ``axes`` by the page, for dimension 0 in OpenVINO."""
     begin, end = (tuple(attributes.get(name) or ()) for name in ("pads_begin", "pads_end"))
     if any(pad < 0 for pad in begin + end):
         raise SpecError("pads must not be negative")
@@ -172,10 +172,10 @@ _OF_OTHERS = (
 
 
 def pads_go_astray(listed: Iterable[int], padded: Iterable[int], rank: int) -> bool:
-    """Say whether OpenVINO's CPU plugin lays pads around other axes than those ``padded``, where it lists ``listed``.
+    """Return whether OpenVINO's CPU plugin pads other axes than ``padded`` in a layer that lists the axes ``listed``.
 
-    It takes a layer that lists no more axes than an image or a volume has, others than these, for one whose channels
-    come last, and moves the axes. Without a list, and with a longer one, nothing is moved.
+    If a layer lists no more axes than an image or a volume has, and other ones, the plugin treats it as channels-last
+    and moves the axes. With no list, or a longer one, nothing is moved.
     """
     axes = {*listed}
     if axes == {*range(rank - len(axes), rank)} or not {*padded} - ({0} - axes):
@@ -193,7 +193,7 @@ def _remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str],
     if not pads_go_astray(resolve_axes(axes, rank), padded, rank):
         return ()
     axes_text = ", ".join(map(str, axes))
-    return (("IRI008", f"OpenVINO's CPU plugin lays the pads of a resize of axes {axes_text} around others."),)
+    return (("IRI008", f"OpenVINO's CPU plugin applies the pads of a resize of axes {axes_text} to other axes."),)
 
 
 DIALECT = Dialect(

@@ -1,4 +1,4 @@
-"""Find every Interpolate of an IR, or of a pasted snippet."""
+"""Every Interpolate of an IR, or of a pasted snippet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ir_interp.translation.dialect import Context, Semantics
 
 
 class OpenAxesError(ReadError):
-    """The axes are an input of run time, and nothing tells which they are."""
+    """The axes are an input at run time, and nothing else determines them."""
 
 
 _TYPE = "interpolate"
@@ -36,15 +36,15 @@ _PARSE: dict[str, Callable[[str], Any]] = {
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
-    """Return every Interpolate of an IR file, those in bodies included, in the order of the file.
+    """Return every Interpolate of an IR file in file order, including those in bodies.
 
-    Raises ReadError for a file that is no IR, UnsupportedLayerError for a snippet of another layer.
+    Raises ReadError for a file that is not an IR, UnsupportedLayerError for a snippet of another layer.
     """
     return [op for _, _, op in layers(path, semantics)]
 
 
 def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[Net, Layer, ResizeOp]]:
-    """Return every Interpolate with its layer and the net that this stands in; see ``load``."""
+    """Return every Interpolate with its layer and its net; see ``load``."""
     found = []
     for net in nets(path):
         for layer in net.layers.values():
@@ -59,7 +59,7 @@ def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[N
 def load_known(
     path: Path, semantics: Semantics = Semantics.RUNTIME
 ) -> tuple[list[ResizeOp], list[tuple[Layer, ReadError]]]:
-    """Return the Interpolates of an IR that are known, and those that are not: some values lie in a missing .bin."""
+    """Return the Interpolates of an IR that can be read, and those that need a missing .bin or an input's value."""
     found: list[ResizeOp] = []
     unknown: list[tuple[Layer, ReadError]] = []
     for net in nets(path):
@@ -73,9 +73,9 @@ def load_known(
 
 
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
-    """Return the resizes of a net itself with the names of their tensors: inputs by kind, and the output.
+    """Return the resizes of a net, without its bodies, with the names of their tensors: inputs by kind, and the output.
 
-    Inputs are the data, and sizes or scales where they are known only at run time.
+    Inputs are the data, and sizes or scales if they are known only at run time.
     """
     net = next(nets(path))
     found = []
@@ -93,7 +93,7 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
 
 
 def _source(net: Net, layer: Layer, place: int) -> tuple[Layer, Port] | None:
-    """Return what feeds an input, before conversions to the type that it has anyway."""
+    """Return the source of an input, skipping conversions that keep the type."""
     source = net.source(layer, place)
     while source is not None and source[0].type.lower() == "convert":
         before = net.source(source[0], 0)
@@ -104,7 +104,7 @@ def _source(net: Net, layer: Layer, place: int) -> tuple[Layer, Port] | None:
 
 
 def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:
-    """Return one Interpolate layer as a resize; constant inputs are followed through ``net``."""
+    """Return one Interpolate layer as a resize; constant inputs are read through ``net``."""
     shape, dtype = _input_shape(net, layer), _dtype(net, layer)
     context = Context(version=_version(net, layer), shape=shape, dtype=dtype, semantics=semantics)
     attributes = _attributes(layer, context.version)
@@ -113,7 +113,7 @@ def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:
 
 
 def _version(net: Net, layer: Layer) -> int:
-    """Return 1, 4 or 11: the version whose rules the layer's operation set takes."""
+    """Return 1, 4 or 11: the version whose rules the layer's operation set uses."""
     if layer.version is None and net.is_snippet:
         return _likely_version(layer)
     if layer.version is None:
@@ -124,7 +124,7 @@ def _version(net: Net, layer: Layer) -> int:
 
 
 def _likely_version(layer: Layer) -> int:
-    """Return the version that a snippet without one speaks: its attributes tell."""
+    """Return the version of a snippet without one, inferred from its attributes."""
     later = {"coordinate_transformation_mode", "shape_calculation_mode", "nearest_mode", "cube_coeff"}
     if layer.attributes.get("mode", "").endswith("pillow"):
         return 11
@@ -132,7 +132,7 @@ def _likely_version(layer: Layer) -> int:
 
 
 def _attributes(layer: Layer, version: int) -> dict[str, Any]:
-    inputs = {"sizes", "scales"} | ({"axes"} if version >= 4 else set())  # attributes of these names say nothing
+    inputs = {"sizes", "scales"} | ({"axes"} if version >= 4 else set())  # attributes of these names have no effect
     typed: dict[str, Any] = {}
     for name, text in layer.attributes.items():
         if name in inputs:
@@ -142,12 +142,12 @@ def _attributes(layer: Layer, version: int) -> dict[str, Any]:
         except ReadError as error:
             raise ReadError(error.problem, f"{layer.where}@{name}") from None
         if version >= 4 and isinstance(typed[name], str):
-            typed[name] = typed[name].lower()  # OpenVINO reads these names in any case, Interpolate-1's exactly
+            typed[name] = typed[name].lower()  # OpenVINO reads these names in any case, those of Interpolate-1 exactly
     return typed
 
 
 def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Return sizes or scales, and axes, as far as constants or the output's shape give them."""
+    """Return sizes or scales, and axes, as far as constants or the output's shape determine them."""
     if context.version == 1:
         return {"sizes": _sizes(net, layer, attributes.get("axes"), context)}
     if len(layer.inputs) < 2 and not net.is_snippet:
@@ -158,7 +158,7 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
     if axes is None and len(layer.inputs) > axes_at:
         if by_scales or _output_shape(layer) is None:
             raise OpenAxesError("axes are known only at run time", layer.where)
-        return {"sizes": _output_shape(layer)}  # with every axis listed, those that keep their length change nothing
+        return {"sizes": _output_shape(layer)}  # with every axis listed, those that keep their size change nothing
     listed = {} if axes is None else {"axes": tuple(int(axis) for axis in axes)}
     _check_target(net, layer, by_scales, context, len(axes) if axes is not None else None)
     if not by_scales:
@@ -170,16 +170,16 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
 
 
 def _check_target(net: Net, layer: Layer, by_scales: bool, context: Context, count: int | None) -> None:
-    """Raise ReadError where sizes or scales are no list of the right type and length, as OpenVINO does."""
+    """Raise ReadError unless sizes or scales are a list of the right type and number of entries, as OpenVINO does."""
     index = 2 if by_scales and context.version == 4 else 1
     found = net.source(layer, index)
     if found is None:
         return
     source, port = found
-    is_known = port.shape or (source.type == "Parameter" and not source.attributes.get("shape"))  # else of dynamic rank
+    is_known = port.shape or (source.type == "Parameter" and not source.attributes.get("shape"))  # else a dynamic rank
     if count is None and context.shape:
         count = len(context.shape)
-    try:  # type and entries of a constant are looked at where it is read
+    try:  # type and entries of a constant are checked where it is read
         dtype, wanted = (None, None) if source.type == "Const" else (port.dtype, count)
         check_target("scales" if by_scales else "sizes", port.shape if is_known else None, dtype, wanted)
     except ReadError as error:
@@ -187,7 +187,7 @@ def _check_target(net: Net, layer: Layer, by_scales: bool, context: Context, cou
 
 
 def _sizes(net: Net, layer: Layer, axes: tuple[int, ...] | None, context: Context) -> tuple[int, ...] | None:
-    """Return the target sizes: those of the input where constant, else what the output port says."""
+    """Return the target sizes: those of the input if constant, otherwise those of the output port."""
     values = _known(net, layer, 1, needed=_output_shape(layer) is None)
     if values is not None and values.dtype.kind not in "iu":
         raise ReadError(f"sizes are {values.dtype}; expected integers", layer.where)
@@ -202,7 +202,7 @@ def _sizes(net: Net, layer: Layer, axes: tuple[int, ...] | None, context: Contex
 
 
 def _known(net: Net, layer: Layer, index: int, *, needed: bool) -> Any:
-    """Return the value of an input; None where run time decides it, or in a .bin that is missing but not needed."""
+    """Return the value of an input; None if it is known only at run time, or is in a missing .bin but not needed."""
     try:
         value = fold(net, layer, index)
     except MissingBinaryError:
@@ -224,7 +224,7 @@ def _input_shape(net: Net, layer: Layer) -> PartialShape | None:
 
 
 def _dtype(net: Net, layer: Layer) -> str | None:
-    """Return the element type: IR v10 states it at output ports only, a snippet perhaps nowhere."""
+    """Return the element type: IR v10 specifies it at output ports only, a snippet possibly nowhere."""
     found = net.source(layer, 0)
     ports = [*layer.outputs[:1], *layer.inputs[:1], *([found[1]] if found else [])]
     dtype = next((port.dtype for port in ports if port.dtype is not None), None)

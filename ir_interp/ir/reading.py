@@ -1,4 +1,4 @@
-"""Read an IR: its net, the bodies inside, and what it says of the model."""
+"""Reader of IR files: the net, its bodies, and the metadata of the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def nets(path: Path) -> Iterator[Net]:
-    """Yield the net of an IR file and, after it, the bodies inside; or a bare snippet as a net without edges."""
+    """Yield the net of an IR file, then the bodies inside; or a bare snippet as a net without edges."""
     root = xml.parse(path)
     binary = _binary(path)
     if root.tag in ("layer", "layers"):
@@ -39,12 +39,12 @@ def nets(path: Path) -> Iterator[Net]:
 
 
 def _binary(path: Path) -> Path:
-    """Return where an IR's constants are, if they are there. Raises ReadError where that is elsewhere, or no file."""
+    """Return the path of an IR's .bin, which may be missing. Raises ReadError if it is elsewhere or not a file."""
     binary = path.with_suffix(".bin")
     if not is_beside(binary, path):
         raise ReadError(f"its .bin lies outside its folder: {real(binary)}", path.name)
     if exists(binary) and not (is_file(binary) or is_folder(binary)):
-        raise ReadError(f"its .bin is no regular file: {binary}", path.name)
+        raise ReadError(f"its .bin is not a regular file: {binary}", path.name)
     allow_files(path, binary)
     return binary
 
@@ -56,12 +56,12 @@ def _with_bodies(net: Net) -> Iterator[Net]:
 
 
 def _unread(version: str | None) -> str:
-    """Return why an IR of a version is not read, and what to do."""
+    """Return why an IR version is not supported, and what to do."""
     problem = f"IR version {version!r} is not supported; expected 10 or 11"
     if version not in tuple("23456789"):
         return problem
-    again = "convert the model that it was made of again, with ovc or, from ONNX, with ir-interp convert"
-    return f"{problem}. Versions 2 to 9 are of before OpenVINO 2020, and no OpenVINO of today reads them: {again}"
+    again = "convert its source model again, with ovc or (from ONNX) ir-interp convert"
+    return f"{problem}. Versions 2 to 9 predate OpenVINO 2020, and current OpenVINO does not read them: {again}"
 
 
 def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Net:
@@ -80,7 +80,7 @@ def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Ne
 
 
 def _info(element: etree._Element | None, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield the values of an <rt_info>, however deep they lie."""
+    """Yield the values of an <rt_info> at any depth."""
     for child in [] if element is None else element.iterchildren(tag=etree.Element):
         name = f"{prefix}{child.get('name') if child.tag == 'info' else child.tag!s}"
         if "value" in child.attrib:
@@ -105,9 +105,9 @@ def _edges(element: etree._Element, layers: dict[int, Layer], prefix: str) -> di
         target, port, source, output = (xml.natural(edge.get(name), f"{prefix}@{name}") for name in names)
         for number, does in ((source, "starts"), (target, "ends")):
             if number not in layers:
-                raise ReadError(f"an edge {does} at layer {number}, which is not there", prefix.rstrip(":/"))
+                raise ReadError(f"an edge {does} at layer {number}, which does not exist", prefix.rstrip(":/"))
         if port not in (each.id for each in layers[target].inputs):
-            raise ReadError(f"an edge ends at input port {port}, which is not there", layers[target].where)
+            raise ReadError(f"an edge ends at input port {port}, which does not exist", layers[target].where)
         if (target, port) in edges:
             raise ReadError(f"two edges end at input port {port}", layers[target].where)
         edges[target, port] = (source, output)
@@ -144,7 +144,7 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
 
 
 def _layout(element: etree._Element) -> str:
-    """Return what a port says of the order of its axes: a Parameter's output, a Result's input."""
+    """Return the layout attribute of a port: a Parameter's output, a Result's input."""
     found = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
     return next((str(each.get("layout", "")) for each in found), "")
 
@@ -157,7 +157,7 @@ def _version(text: str | None, where: str) -> int | None:
         return None
     if text.startswith("opset") and xml.is_natural(text[5:]):
         return int(text[5:])
-    return 0  # "experimental" and operation sets of extensions: only an error for a layer that must be understood
+    return 0  # "experimental" and extension operation sets: an error only for a layer that must be understood
 
 
 def _port(element: etree._Element, where: str) -> Port:
@@ -175,6 +175,6 @@ def _port(element: etree._Element, where: str) -> Port:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Return a list of names; a comma inside one is escaped."""
+    """Return a list of names; a comma inside a name is escaped."""
     names = (name.replace("\\,", ",") for name in _COMMA.split(text))
     return tuple(sorted(name for name in names if name))

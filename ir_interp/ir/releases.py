@@ -1,7 +1,7 @@
-"""How releases of OpenVINO compute Interpolate-1, whose attributes leave coordinates and rounding open.
+"""Interpolate-1 by release of OpenVINO, since its attributes leave coordinates and rounding open.
 
-Found by running random layers in the wheels of 2021.2 to 2026.4 (docs/runtimes.md): 2021.2 ran the layers Interp and
-Resample of the time before nGraph, 2021.3 an Interpolate-4 with the defaults of that, every later release the same
+Derived by running random layers in the wheels of 2021.2 to 2026.4 (docs/runtimes.md): 2021.2 ran the layers Interp and
+Resample from before nGraph, 2021.3 an Interpolate-4 with the defaults of that operation, every later release the same
 Interpolate-4 as today. Interpolate-4 and -11 mean the same in all of them.
 """
 
@@ -23,9 +23,9 @@ _FIRST_SPATIAL = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpolate1:
-    """A layer, as far as a release chooses coordinates by it; ``sizes`` belong to ``axes``, which ascend.
+    """The properties by which a release chooses coordinates; ``sizes`` belong to ``axes``, which ascend.
 
-    ``leading_pad`` is the pad of dimension 0, where a single number ends up as well.
+    ``leading_pad`` is the pad of dimension 0, which a single number sets as well.
     """
 
     mode: str
@@ -39,19 +39,19 @@ class Interpolate1:
 
     @property
     def rank(self) -> int:
-        """The rank of the input. Raises SpecError where it is unknown."""
+        """The rank of the input. Raises SpecError if it is unknown."""
         if self.shape is None:
             raise SpecError("the meaning depends on the input's rank, which is unknown here")
         return len(self.shape)
 
     @property
     def is_of_images(self) -> bool:
-        """Whether the layer lists height and width of an image, and nothing else."""
+        """Whether the layer lists exactly the height and width of an image."""
         return self.rank == _IMAGE and sorted(self.axes) == [2, 3]
 
 
 class NoRuleError(SpecError):
-    """Nothing is known of how a release computes a layer."""
+    """No rule covers how a release computes a layer."""
 
 
 def _computes_all(layer: Interpolate1) -> None:
@@ -60,11 +60,11 @@ def _computes_all(layer: Interpolate1) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """How a release computes Interpolate-1.
+    """The way in which a release computes Interpolate-1.
 
     ``coordinates`` are those of a layer without align_corners. ``check`` raises SpecError for a layer that the release
-    does not compute, NoRuleError for one of which nothing is known. ``antialiases_images`` says that `linear`, in
-    Interpolate-4 too, does not ignore antialias up to rank 4.
+    does not compute, NoRuleError for one that no rule covers. ``antialiases_images`` means that `linear`, in
+    Interpolate-4 too, honours antialias up to rank 4.
     """
 
     rounding: Rounding
@@ -75,7 +75,7 @@ class Release:
 
 
 def _of_today(layer: Interpolate1) -> Coordinates:
-    """Return the coordinates of whichever kernel once ran the layer."""
+    """Return the coordinates of the kernel that ran the layer before Interpolate-4."""
     if layer.mode in _LINEAR and not layer.is_padded and not layer.is_of_images:
         return Coordinates.HALF_PIXEL
     return Coordinates.ASYMMETRIC
@@ -86,15 +86,15 @@ def _of_interp_and_resample(layer: Interpolate1) -> Coordinates:
 
 
 def _check_interp_or_resample(layer: Interpolate1) -> None:
-    """Refuse a layer that 2021.2 turns neither into an Interp, of linear images, nor a Resample, of all others."""
+    """Refuse a layer that 2021.2 converts neither to an Interp (linear images) nor to a Resample (all others)."""
     rank, is_interp = layer.rank, layer.rank == _IMAGE and layer.mode in _LINEAR
     problems = {
-        f"it resizes images and volumes, of rank {_IMAGE} or {_VOLUME}": rank not in (_IMAGE, _VOLUME),
-        f"it has no mode {layer.mode}": layer.mode in ("linear_onnx", "cubic"),
-        "it has align_corners for linear images only": layer.align_corners and not is_interp,
-        "it has no antialias for linear images": layer.antialias and is_interp,
-        f"it does not resize the axes {', '.join(map(str, layer.axes))} at rank {rank}": not _has_axes(layer),
-        "it resizes spatial dimensions only": _resizes_other_axes(layer),
+        f"only images and volumes are resized, of rank {_IMAGE} or {_VOLUME}": rank not in (_IMAGE, _VOLUME),
+        f"mode {layer.mode} is not supported": layer.mode in ("linear_onnx", "cubic"),
+        "align_corners applies to linear images only": layer.align_corners and not is_interp,
+        "antialias is not supported for linear images": layer.antialias and is_interp,
+        f"axes {', '.join(map(str, layer.axes))} are not resized at rank {rank}": not _has_axes(layer),
+        "only spatial dimensions are resized": _resizes_other_axes(layer),
     }
     problem = next((text for text, is_so in problems.items() if is_so), None)
     if problem:
@@ -106,7 +106,7 @@ def _check_interp_or_resample(layer: Interpolate1) -> None:
 
 
 def _goes_one_way(layer: Interpolate1) -> bool:
-    """Say whether no axis shrinks, or none grows."""
+    """Return whether no axis shrinks, or none grows."""
     if layer.sizes is None or layer.shape is None:
         return False
     pairs = [(size, layer.shape[axis]) for axis, size in zip(layer.axes, layer.sizes, strict=True)]

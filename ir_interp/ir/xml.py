@@ -1,4 +1,4 @@
-"""Read the XML of an IR, or of a layer pasted from a document, from a file that nobody vouches for."""
+"""Reader of the XML of an IR, or of a layer pasted from a document; the file is untrusted."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 def parse(path: Path) -> etree._Element:
     """Return the root element of an IR (``net``) or of a snippet (``layer``, ``layers``).
 
-    A snippet may hold several layers without a common root, and the ``...`` that documents leave in a start tag.
-    Entities are not expanded, no network or other file is touched. Raises ReadError for anything else.
+    A snippet may consist of several layers without a common root, and contain the ``...`` that documents leave in a
+    start tag. Entities are not expanded, and no network or other file is accessed. Raises ReadError for anything else.
     """
     try:
         with opened(path) as file:
@@ -64,7 +64,7 @@ def _parse(content: bytes, name: str) -> etree._Element:
 
 
 def _snippet(content: bytes) -> bytes | None:
-    """Return a pasted layer as well-formed XML: no ``...`` inside start tags, one root around it all."""
+    """Return a pasted layer as well-formed XML: no ``...`` inside start tags, one common root."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -80,7 +80,7 @@ def flag(text: str) -> bool:
     try:
         return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
     except KeyError:
-        raise ReadError(f"{text!r} is no boolean; expected one of 0, 1, false, true") from None
+        raise ReadError(f"{text!r} is not a boolean; expected one of 0, 1, false, true") from None
 
 
 def integer(text: str) -> int:
@@ -89,19 +89,19 @@ def integer(text: str) -> int:
 
 
 def is_natural(text: str) -> bool:
-    """Say whether a text is a number from 0 of at most 18 digits, which fits 64 bits."""
+    """Return whether a text is a non-negative integer of at most 18 digits, which fits 64 bits."""
     return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def natural(text: str | None, where: str) -> int:
-    """Return a number from 0, as ids and places are. Raises ReadError for anything else, and where there is none."""
+    """Return a non-negative integer, such as an id. Raises ReadError for any other text, and for None."""
     if text is None or not is_natural(text.strip()):
-        raise ReadError("missing" if text is None else f"{text!r} is not a number from 0", where)
+        raise ReadError("missing" if text is None else f"{text!r} is not a non-negative integer", where)
     return int(text)
 
 
 def integers(text: str) -> tuple[int, ...]:
-    """Return a list attribute: integers with commas between them; empty for an empty text."""
+    """Return a list attribute: integers separated by commas; empty for an empty text."""
     try:
         return tuple(map(integer, text.split(","))) if text.strip() else ()
     except ReadError:
@@ -114,7 +114,7 @@ def real(text: str) -> float:
 
 
 def reals(text: str) -> tuple[float, ...]:
-    """Return a list attribute of numbers with commas between them; empty for an empty text."""
+    """Return a list attribute: numbers separated by commas; empty for an empty text."""
     return tuple(real(part) for part in text.split(",")) if text.strip() else ()
 
 

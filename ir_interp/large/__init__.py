@@ -1,1 +1,1 @@
-"""What is larger than memory: resizes of arrays that are read, made and written chunk by chunk."""
+"""Resizes of arrays larger than memory, which are read, computed and written chunk by chunk."""

@@ -1,6 +1,6 @@
-"""What memory holds: how long the chunks of an output are, how many blocks wait for their parts, on how many threads.
+"""Memory budget of a chunked resize: the chunk sizes of an output, the number of waiting blocks, and of threads.
 
-Half of it is for blocks that wait, the other half for what threads read and make.
+Half of the budget is for blocks that wait for their parts, the other half for reading and computing in threads.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ir_interp.large.dask_blocks import chosen
 from ir_interp.large.layout import Layout, Place, Slices, Work, lengths_of
 from ir_interp.shapes import Shape
 
-_BYTES_OF_SUMS = 24  # for each input of a block, where integers are summed in steps: these are made at once
-_BYTES_OF_TILES = 2**25  # where they are summed in tiles, as floats are
-_BYTES_OF_LOOPS = 112 * 2**20  # compiled ones, once they are loaded
-_COPIES = 3  # of a chunk that is read or written: as it is stored, decoded, and where it belongs
-_BLOCKS_AT_ONCE = 8  # for which memory should do, whatever else it holds
+_BYTES_OF_SUMS = 24  # per input of a block, if integers are summed in steps, which compute the whole block at once
+_BYTES_OF_TILES = 2**25  # if they are summed in tiles, as floats are
+_BYTES_OF_LOOPS = 112 * 2**20  # compiled loops, once loaded
+_COPIES = 3  # of a chunk: as stored, as decoded, and in its place
+_BLOCKS_AT_ONCE = 8  # minimum number of blocks that memory should hold
 
 
 def left(memory: int) -> int:
-    """Return how much of ``memory`` is left beside the program; a quarter at least, be it beyond."""
+    """Return the part of ``memory`` that the program leaves, at least a quarter, even if that exceeds ``memory``."""
     return max(memory - resident_bytes() - _BYTES_OF_LOOPS * loop_runner.is_installed(), memory // 4)
 
 
 def lengths_of_chunks(work: Work, lengths: Shape, memory: int) -> Shape:
-    """Return how long the chunks of an output are: as those of the input, or less where memory does not hold a block.
+    """Return the chunk shape of an output: that of the input, or smaller if memory does not hold such a block.
 
-    A block reads several chunks where the output shrinks; then its chunks are made from fewer.
+    If the output shrinks, a block reads several chunks; its chunks then cover fewer chunks of the input.
     """
     out_shape = work.out_shape
     wanted = tuple(max(min(each, size), 1) for each, size in zip(lengths, out_shape, strict=True))
@@ -48,7 +48,7 @@ def lengths_of_chunks(work: Work, lengths: Shape, memory: int) -> Shape:
 
 
 def threads(layout: Layout, memory: int) -> int:
-    """Return how many threads memory holds, at most one for each core."""
+    """Return the number of threads that memory allows, at most one per core."""
     work = layout.work
     block = layout.longest
     chunk = math.prod(max(each, default=1) for each in work.chunks)
@@ -59,12 +59,12 @@ def threads(layout: Layout, memory: int) -> int:
 def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
     """Yield the blocks in strips along the first axis, each as many blocks across as may wait at a time.
 
-    A block waits for chunks of the row below it, so there are about as many as a row has. At the sides of a strip
-    chunks are read again.
+    A block waits for chunks of the row below it, so about as many blocks wait as a row has. Chunks at the sides of a
+    strip are read again.
     """
     first, *others = (range(len(each)) for each in layout.chunks)
     across = list(itertools.product(*others))
-    below = 2 + math.prod(map(len, others[1:]))  # those that the row below has by then
+    below = 2 + math.prod(map(len, others[1:]))  # blocks that the row below has by then
     most = max(1, memory // 2 // max(1, _bytes_waiting(layout)) - below)
     width = -(-len(across) // -(-len(across) // most)) if across else 1
     for start in range(0, len(across), width):
@@ -72,14 +72,14 @@ def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
 
 
 def _bytes_waiting(layout: Layout) -> int:
-    """Return how much waits for each block across: what one needs, or what a row of chunks holds for several."""
+    """Return the bytes that wait per block across: those of one block, or those of a row of chunks for several."""
     work = layout.work
     height, *others = layout.most_needed
     return max(height, *work.chunks[0]) * math.prod(others) * work.dtype.itemsize
 
 
 def _bytes_of_block(work: Work, lengths: Shape) -> int:
-    """Return about how much memory a block of an output takes while it is made."""
+    """Return the approximate memory that a block of an output takes while it is computed."""
     elements = math.prod(lengths_of(_middle(work, lengths)))
     bound = planned(work.spec, work.shape)
     sums = elements * _BYTES_OF_SUMS if in_steps(bound, work.dtype) else _BYTES_OF_TILES
@@ -87,7 +87,7 @@ def _bytes_of_block(work: Work, lengths: Shape) -> int:
 
 
 def _middle(work: Work, lengths: Shape) -> Slices:
-    """Return what a block in the middle of an output needs."""
+    """Return the input shape that a block in the middle of an output needs."""
     starts = (max(0, (size - each) // 2) for size, each in zip(work.out_shape, lengths, strict=True))
     piece = tuple(slice(at, at + each) for at, each in zip(starts, lengths, strict=True))
     return region(work.spec, work.shape, piece)

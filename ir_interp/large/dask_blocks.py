@@ -1,4 +1,4 @@
-"""A lazy array of Dask, resized block by block: every block takes what it needs of the chunks under it."""
+"""Lazy Dask arrays, resized block by block: every block reads what it needs from the chunks under it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NONE = Missing()
 
 
 def resized(x: Any, spec: ResizeSpec, chunks: Any = None, missing: Missing = _NONE) -> Any:
-    """Return an array of Dask, resized as a spec that is bound to its shape says: its bits are those of ``resize``.
+    """Return a Dask array, resized by a spec that is bound to its shape, with the bits of ``resize``.
 
-    Each chunk of ``x`` is one task, as before, from which the blocks that need it take their parts; no part keeps the
-    chunk. Raises ShapeError where ``chunks`` are not those of the output.
+    Each chunk of ``x`` remains one task, from which blocks take their parts; no part keeps the chunk in memory. Raises
+    ShapeError if ``chunks`` do not fit the output.
     """
     import dask.array
     from dask.base import tokenize
@@ -52,7 +52,7 @@ def _given(chunks: Any, shape: Shape, dtype: np.dtype[Any]) -> Chunks:
 
 
 def chosen(chunks: Chunks, in_shape: Shape, out_shape: Shape) -> Chunks:
-    """Return chunks of an output: over those of the input where it shrinks, and no longer than they where it grows."""
+    """Return chunks of an output: aligned with those of the input where it shrinks, and not longer where it grows."""
     found = []
     for lengths, size, out in zip(chunks, in_shape, out_shape, strict=True):
         if out == size:
@@ -66,16 +66,16 @@ def chosen(chunks: Chunks, in_shape: Shape, out_shape: Shape) -> Chunks:
 
 
 def _cut(length: int, each: int) -> tuple[int, ...]:
-    """Return a length in parts that are alike, but for the last."""
+    """Return a length split into equal parts; the last may be shorter."""
     whole, rest = divmod(length, each)
     return (each,) * whole + (rest,) * (rest > 0 or not whole)
 
 
 def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
-    """Return a graph of the blocks of an output, over the chunks of ``source``: a task for each of both.
+    """Return a graph of the blocks of an output over the chunks of ``source``, with a task for each block and chunk.
 
-    A block takes the chunk of which it needs most as it is. What it needs of the others is cut out of them, by one task
-    for all blocks: so a chunk is not kept for a strip of it, nor sent to another machine.
+    A block takes the chunk of which it needs most as a whole. Its strips of other chunks are cut out by one task for
+    all blocks, so that no chunk is kept, or sent to another machine, for a strip of it.
     """
     from dask._task_spec import List, Task, TaskRef
 
@@ -104,16 +104,16 @@ def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
     return tasks
 
 
-_MOST = 0.5  # of a chunk: what is left of it then is less than what would be copied
+_MOST = 0.5  # of a chunk: beyond that a copy takes more memory than the rest of the chunk
 
 
 def strips_of(chunk: Array, shares: Shares) -> dict[Place, Array]:
-    """Return for each block its part of a chunk, which does not keep the rest of it in memory."""
+    """Return for each block its part of a chunk, as copies that do not keep the chunk in memory."""
     return {part.block: chunk[part.cut].copy() for part in parts(shares) if part.portion <= _MOST}
 
 
 def block(taken: Sequence[Any], shares: Shares, work: Work, piece: Slices, needed: Slices) -> Array:
-    """Return a piece of the output, of what it takes of chunks: a chunk itself, or the strips of one by block."""
+    """Return a piece of the output from the chunks and strips that its block takes."""
     lengths = lengths_of(needed)
     both = list(zip(parts(shares), taken, strict=True))
     arrays = [each[part.cut] if part.portion > _MOST else each[part.block] for part, each in both]

@@ -1,4 +1,4 @@
-"""Chunks are read one by one and dealt out to the blocks that need them; a block is made when it has all its parts."""
+"""Scheduling of blocks: chunks are read one by one, and a block is computed when it has all its parts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Write = Callable[[Place, Array], object]
 
 
 class Dealer:
-    """Makes ``blocks`` of a layout, whose chunks are read once each.
+    """Computes the ``blocks`` of a layout and reads each chunk once.
 
-    ``read`` fills an array with a piece of the input, ``write`` takes a block that is made; threads call both.
+    ``read`` fills an array with a piece of the input, ``write`` takes a finished block; threads call both.
     """
 
     def __init__(self, layout: Layout, blocks: Sequence[Place], read: Read, write: Write) -> None:
@@ -36,7 +36,7 @@ class Dealer:
         self._chunks = self._ordered(blocks)
 
     def run(self, threads: int) -> None:
-        """Make all blocks, on so many threads. An error of one ends the others before their next chunk."""
+        """Compute all blocks on ``threads`` threads. An error in one stops the others before their next chunk."""
         with ThreadPoolExecutor(threads) as pool:
             try:
                 working = [pool.submit(self._work) for _ in range(threads)]
@@ -46,7 +46,7 @@ class Dealer:
                 self._chunks = iter(())
 
     def _ordered(self, blocks: Sequence[Place]) -> Iterator[Place]:
-        """Yield the chunks under some blocks, in the order of these. A block that lies in pads alone has none."""
+        """Yield the chunks under some blocks in the order of these. A block entirely within pads has none."""
         seen: set[Place] = set()
         for block in blocks:
             parts = list(self._layout.under(block))
@@ -66,9 +66,9 @@ class Dealer:
             self._deal(chunk)
 
     def _deal(self, chunk: Place) -> None:
-        """Read a chunk, give every block its part, and make those that have all of theirs.
+        """Read a chunk, give every block its part, and compute the blocks that are complete.
 
-        It is read to where a block wants all of it, if one does.
+        If a block needs the whole chunk, it is read directly into that block's input.
         """
         parts = [part for part in self._layout.over(chunk) if part.block in self._left]
         own = next((part for part in parts if part.portion == 1), None)
@@ -88,7 +88,7 @@ class Dealer:
         return self._waiting[block]
 
     def _place_of(self, part: Part) -> Array:
-        """Return where a part belongs, in what its block needs."""
+        """Return the position of a part in the input of its block."""
         with self._lock:
             waiting = self._waiting_of(part.block)
             if waiting.x is None:
@@ -96,7 +96,7 @@ class Dealer:
             return waiting.x[part.target]
 
     def _complete(self, block: Place) -> None:
-        """Note that one more part of a block is there, and make it, if it was the last."""
+        """Record one more part of a block, and compute the block if it was the last."""
         with self._lock:
             waiting = self._waiting[block]
             waiting.missing -= 1
@@ -119,10 +119,10 @@ class Dealer:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A block that waits for parts: how many, and those that it has.
+    """A block that waits for parts: the number of missing parts, and those that have arrived.
 
-    It takes room for all that it needs, ``x``, with the first chunk that it needs all of. Before, there may be a strip
-    of one pixel from each of a row of chunks.
+    Its input ``x`` is allocated with the first chunk of which it needs everything. Before that it may hold a strip of
+    one pixel from each of a row of chunks.
     """
 
     missing: int
@@ -131,7 +131,7 @@ class _Waiting:
 
 
 class _Buffers:
-    """Memory for what blocks need, which is used again: the system takes its time to give so much, and to take it."""
+    """Reusable memory for the inputs of blocks: the system is slow to allocate and release such amounts."""
 
     def __init__(self, longest: int, dtype: np.dtype[Any]) -> None:
         self._longest, self._dtype = longest, dtype

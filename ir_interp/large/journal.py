@@ -1,4 +1,4 @@
-"""What is done of a long work: a line for each chunk, so that another call goes on where one ended."""
+"""Journals of long resizes: a line for each finished chunk, so that another call can resume."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir_interp.files.locks import opened_alone
 
 
 class Journal:
-    """What is done: a line for every chunk, behind one that says of what. A line that was cut short does not count."""
+    """The finished chunks, one per line, after a line that identifies the resize. A truncated line is ignored."""
 
     def __init__(self, partial: Path, identity: dict[str, Any]) -> None:
         self.partial = partial
@@ -29,16 +29,16 @@ class Journal:
             raise
 
     def _begin(self, head: str) -> None:
-        """Read what is done; without a whole line nothing is."""
+        """Read the finished chunks; without a complete first line there are none."""
         first, *lines = self._file.read().decode("latin-1").split("\n")
         if not lines:
             shutil.rmtree(self.partial, ignore_errors=True)
             self._file.truncate(0)
             self.add(head)
         elif first != head:
-            raise IrInterpError(f"{self.path} tells of another resize, not finished; remove it and {self.partial.name}")
+            raise IrInterpError(f"{self.path} records another, unfinished resize; remove it and {self.partial.name}")
         else:
-            self.done = set(lines[:-1])  # behind the last line feed there is nothing, or what was cut short
+            self.done = set(lines[:-1])  # after the last line feed there is nothing, or a truncated line
             self._file.truncate(self._file.tell() - len(lines[-1]))
 
     def __enter__(self) -> None:
@@ -48,7 +48,7 @@ class Journal:
         self._file.close()
 
     def add(self, line: str) -> None:
-        """Note that a chunk is done, which is written by now."""
+        """Record that a chunk has been written."""
         with self._lock:
             self._file.write(line.encode() + b"\n")
             self._file.flush()
@@ -70,11 +70,11 @@ class Ledger:
     level: int
 
     def is_done(self, place: tuple[int, ...]) -> bool:
-        """Say whether the chunk at a place is done."""
+        """Return whether the chunk at a place is finished."""
         return self._line(place) in self.journal.done
 
     def add(self, place: tuple[int, ...]) -> None:
-        """Note that it is."""
+        """Record that the chunk at a place is finished."""
         self.journal.add(self._line(place))
 
     def _line(self, place: tuple[int, ...]) -> str:

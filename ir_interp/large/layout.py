@@ -1,4 +1,4 @@
-"""Which chunks of an input lie under which blocks of an output, and which parts of them these take."""
+"""The layout of a chunked resize: the chunks under each block of the output, and the parts between them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
 Chunks = tuple[tuple[int, ...], ...]
-"""The lengths of the chunks of an array, by axis."""
+"""The sizes of the chunks of an array, by axis."""
 
 Place = tuple[int, ...]
-"""Which chunk or block it is, by axis."""
+"""Index of a chunk or block, by axis."""
 
 Slices = tuple[slice, ...]
 _NONE = Missing()
@@ -30,9 +30,9 @@ _NONE = Missing()
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A resize, its target known, of an array of a shape and an element type that lies in chunks.
+    """A resize with a known target, for a chunked array of a shape and an element type.
 
-    Some of its pixels may be ``missing``; ``is_masked`` says that its chunks have masks.
+    Some of its pixels may be ``missing``; ``is_masked`` means that its chunks have masks.
     """
 
     spec: ResizeSpec
@@ -48,7 +48,7 @@ class Work:
         return planned(self.spec, self.shape).out_shape
 
     def resized(self, x: NDArray[Any], piece: Slices) -> NDArray[Any]:
-        """Return a piece of the output, of what it needs of the input."""
+        """Return a piece of the output from the part of the input that it needs."""
         if self.is_masked or self.missing.nodata is not None:
             return missing_pixels.resize(x, self.spec, self.missing, piece, self.shape)
         return resize(x, self.spec, region=piece, whole=self.shape)
@@ -56,9 +56,9 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a block takes of a chunk along one axis: the ``cut`` of the chunk is ``target`` of what the block needs.
+    """The part of a chunk that a block takes along one axis: ``cut`` of the chunk is ``target`` of the block's input.
 
-    ``portion`` is how much of the chunk that is.
+    ``portion`` is the fraction of the chunk.
     """
 
     block: int
@@ -69,12 +69,15 @@ class Share:
 
 
 Shares = tuple[list[Share], ...]
-"""Along each axis, what blocks take of chunks: parts are their combinations."""
+"""The shares along each axis; the parts are their combinations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a block takes of a chunk: the ``cut`` of the chunk, a ``portion`` of it, is ``target`` of what it needs."""
+    """The part of a chunk that a block takes: ``cut`` of the chunk becomes ``target`` of the block's input.
+
+    ``portion`` is the fraction of the chunk.
+    """
 
     block: Place
     chunk: Place
@@ -92,12 +95,12 @@ class Layout:
 
     @property
     def longest(self) -> Shape:
-        """How long the longest block is, by axis."""
+        """The shape of the longest block along each axis."""
         return tuple(max(each, default=1) for each in self.chunks)
 
     @property
     def most_needed(self) -> Shape:
-        """How much of each axis of the input a block needs at most."""
+        """The largest input that a block needs along each axis."""
         return tuple(max(lengths_of(tuple(each)), default=0) for each in self._needed)
 
     @property
@@ -106,33 +109,33 @@ class Layout:
         return itertools.product(*(range(len(each)) for each in self.chunks))
 
     def piece(self, block: Place) -> Slices:
-        """Return which piece of the output a block is."""
+        """Return the piece of the output that a block is."""
         return tuple(each[i] for each, i in zip(self._pieces, block, strict=True))
 
     def needed(self, block: Place) -> Slices:
-        """Return which piece of the input a block needs."""
+        """Return the piece of the input that a block needs."""
         if 0 in lengths_of(self.piece(block)):
             return (slice(0, 0),) * len(block)
         return tuple(each[i] for each, i in zip(self._needed, block, strict=True))
 
     def under(self, block: Place) -> Iterator[Part]:
-        """Yield what a block takes of each chunk."""
+        """Yield the parts of chunks that a block takes."""
         return parts(self.shares_under(block))
 
     def over(self, chunk: Place) -> Iterator[Part]:
-        """Yield what each block takes of a chunk."""
+        """Yield the parts of a chunk that each block takes."""
         return parts(self.shares_over(chunk))
 
     def shares_under(self, block: Place) -> Shares:
-        """Return what a block takes of chunks, along each axis."""
+        """Return the shares of chunks that a block takes, along each axis."""
         return tuple(each[i] for each, i in zip(self._under, block, strict=True))
 
     def shares_over(self, chunk: Place) -> Shares:
-        """Return what blocks take of a chunk, along each axis."""
+        """Return the shares of a chunk that blocks take, along each axis."""
         return tuple(each[i] for each, i in zip(self._over, chunk, strict=True))
 
     def source(self, chunk: Place) -> Slices:
-        """Return which piece of the input a chunk is."""
+        """Return the piece of the input that a chunk is."""
         return tuple(slice(each[i], each[i + 1]) for each, i in zip(self._edges, chunk, strict=True))
 
     @cached_property
@@ -145,7 +148,7 @@ class Layout:
 
     @cached_property
     def _needed(self) -> list[list[slice]]:
-        """What blocks need, axis by axis: what they need along one does not depend on the others."""
+        """The inputs of blocks, axis by axis, since the input along one axis does not depend on the other axes."""
         spec, shape = self.work.spec, self.work.shape
         first = [slice(0, 1)] * len(shape)
         return [
@@ -168,12 +171,12 @@ class Layout:
 
 
 def edges_of(chunks: Sequence[int]) -> list[int]:
-    """Return where the chunks of an axis begin, and where the last ends."""
+    """Return the starts of the chunks of an axis, and the end of the last."""
     return [0, *itertools.accumulate(chunks)]
 
 
 def regular(shape: Shape, lengths: Shape) -> Chunks:
-    """Return the chunks of an array that are alike, but for the last of each axis."""
+    """Return the chunks of an array for one chunk shape; the last chunk of each axis may be smaller."""
     cut = zip(shape, lengths, strict=True)
     return tuple((each,) * (size // each) + ((size % each,) if size % each else ()) for size, each in cut)
 
@@ -184,7 +187,7 @@ def lengths_of(slices: Slices) -> Shape:
 
 
 def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
-    """Yield what a block takes of each chunk along an axis."""
+    """Yield a block's shares of each chunk along an axis."""
     first = int(np.searchsorted(edges, needed.start, side="right")) - 1
     for chunk, (begin, end) in enumerate(itertools.pairwise(edges[first:]), start=first):
         if begin >= needed.stop:
@@ -196,7 +199,7 @@ def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
 
 
 def parts(shares: Shares) -> Iterator[Part]:
-    """Yield the parts that shares along each axis make together."""
+    """Yield the parts that are the combinations of the shares along each axis."""
     for each in itertools.product(*shares):
         yield Part(
             block=tuple(share.block for share in each),

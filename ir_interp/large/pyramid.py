@@ -1,4 +1,4 @@
-"""Where the pixels of each level of a pyramid lie, as OME-Zarr writes it: 0.4 in Zarr 2, 0.5 in Zarr 3.
+"""Positions of the pixels of each level of a pyramid, as OME-Zarr metadata: 0.4 in Zarr 2, 0.5 in Zarr 3.
 
 Source: ngff.openmicroscopy.org/0.5, "multiscales" metadata, and the same of 0.4.
 """
@@ -24,9 +24,9 @@ _SPATIAL = (2, 3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """What OME-Zarr says of the array that a pyramid is made of: its axes, and where its pixels lie.
+    """The OME-Zarr metadata of the array of a pyramid: its axes, and the positions of its pixels.
 
-    ``others`` is what its group says beside, of channels for example.
+    ``others`` are the further metadata of its group, of channels for example.
     """
 
     axes: list[dict[str, Any]]
@@ -46,7 +46,8 @@ def image_of(known: Image | None, names: Sequence[Any], work: Work) -> Image:
     in_order = ordered == sorted(ordered, key=_ORDER.index)
     if len(types) not in _RANKS or types.count("space") not in _SPATIAL or not in_order or types[-1] != "space":
         names = ", ".join(str(axis["name"]) for axis in image.axes)
-        raise SpecError(f"levels are OME-Zarr, whose axes are time, channel, then 2 or 3 of space; these are {names}")
+        expected = "levels are written as OME-Zarr, whose axes are time, channel and 2 or 3 spatial ones, in this order"
+        raise SpecError(f"{expected}; this array has {names}")
     return image
 
 
@@ -91,7 +92,7 @@ def group_image(path: Path, rank: int) -> Image | None:
 
 
 def _placed(moves: Iterable[Mapping[str, Any]], rank: int) -> tuple[list[float], list[float]]:
-    """Return the scale and the translation of transformations that follow each other."""
+    """Return the combined scale and translation of sequential transformations."""
     scale, translation = [1.0] * rank, [0.0] * rank
     for move in moves:
         values = move.get(str(move.get("type")))
@@ -101,12 +102,12 @@ def _placed(moves: Iterable[Mapping[str, Any]], rank: int) -> tuple[list[float],
         elif move.get("type") == "translation" and values:
             translation = [a + float(b) for a, b in zip(translation, values, strict=True)]
         elif move.get("type") != "identity":
-            raise SpecError(f"a transformation of type {move.get('type')!r} is not known; expected scale, translation")
+            raise SpecError(f"unknown transformation type {move.get('type')!r}; expected scale or translation")
     return scale, translation
 
 
 def describe(path: Path, image: Image, works: Iterable[Work], zarr_format: Literal[2, 3]) -> None:
-    """Write into a group of Zarr where the pixels of its arrays 0, 1, 2 ... lie."""
+    """Write the positions of the pixels of the arrays 0, 1, 2 ... into their Zarr group."""
     import zarr
 
     scale, translation = list(image.scale), list(image.translation)

@@ -25,19 +25,19 @@ _PICKLE = "pickle"  # in the names of codecs that run code
 
 
 class RegularFiles(LocalStore):
-    """A store that reads regular files below its root, and refuses pipes, devices and links that lead elsewhere."""
+    """A store that reads regular files below its root, and refuses pipes, devices and links to the outside."""
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the bytes of a file. Raises OSError for what is no file of the store."""
+        """Return the bytes of a file. Raises OSError for a file that is not of the store."""
         self._check(key)
         return await super().get(key, prototype, byte_range)
 
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the bytes of a file. Raises OSError for what is no file of the store."""
+        """Return the bytes of a file. Raises OSError for a file that is not of the store."""
         self._check(key)
         return super().get_sync(key, prototype=prototype, byte_range=byte_range)
 
@@ -46,7 +46,7 @@ class RegularFiles(LocalStore):
         if exists(path) and not path.is_dir():
             check_regular(path)
             if not real(path).is_relative_to(real(Path(self.root))):
-                raise OSError(errno.EINVAL, f"{key} leads out of the store", str(path))
+                raise OSError(errno.EINVAL, f"{key} points outside the store", str(path))
 
 
 class StoredFiles(ZipStore):
@@ -81,7 +81,7 @@ _URL = re.compile(r"^([a-z][a-z0-9+.-]+):/+")  # pathlib makes one slash of two
 
 
 def _is_reported(record: logging.LogRecord) -> bool:
-    """Say whether asyncio should log a record: not that of a task of Zarr that failed beside one that is reported."""
+    """Return whether asyncio should log a record; not for a task of Zarr that failed beside a reported one."""
     problem = record.exc_info[1] if record.exc_info else None
     return not (isinstance(problem, OSError) and record.getMessage().startswith("Task exception was never retrieved"))
 
@@ -92,8 +92,8 @@ logging.getLogger("asyncio").addFilter(_is_reported)
 def check_metadata(path: Path) -> None:
     """Check the files that describe an array.
 
-    Raises OSError where one is no regular file, and ReadError where two versions of Zarr describe it: each reader would
-    choose its own.
+    Raises OSError if one is not a regular file, and ReadError if two versions of Zarr describe the array: each reader
+    would choose its own.
     """
     for name in _METADATA:
         if exists(path / name):

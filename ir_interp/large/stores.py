@@ -70,7 +70,7 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
         request = replace(request, missing=replace(request.missing, nodata=source.nodata))
     request.check(source.shape)
     if exists(request.destination):
-        raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
+        raise IrInterpError(f"{request.destination} exists already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
     works = [layout.work for layout in layouts]
     image = None
@@ -126,14 +126,14 @@ def _layouts(request: Request, source: Source) -> Iterator[Layout]:
         yield Layout(work, regular(bound.out_shape, lengths))
         shape = bound.out_shape
         if request.levels is not None and isinstance(work.spec.target, Sizes):
-            raise SpecError("levels need scales, each level of the one before; this resize has sizes")
+            raise SpecError("levels need scales, applied to each level in turn; this resize has sizes")
 
 
 def _check_axes(before: Shape, after: Shape) -> None:
-    """Raise ShapeError where nothing is left of an axis: it is hardly one that was meant."""
+    """Raise ShapeError for an axis that would become empty, which is hardly intended."""
     for axis, (length, left) in enumerate(zip(before, after, strict=True)):
         if length and not left:
-            raise ShapeError(f"axis {axis}, of length {length}, would have none; is it the axis that is to be resized?")
+            raise ShapeError(f"axis {axis} of size {length} would become empty; is it the axis to resize?")
 
 
 def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[str, Any]:

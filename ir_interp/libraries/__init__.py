@@ -1,1 +1,1 @@
-"""Image libraries: one file each, found by its name; what a call of theirs means, as a dialect."""
+"""Image libraries: one module each, found by its name, with the meaning of the library's call as a dialect."""

@@ -1,7 +1,7 @@
 """JAX's ``jax.image.resize`` along the first two axes, on CPU.
 
 Source: ``jax/_src/image/scale.py``, run as JAX 0.10.2. Images are [height, width] or [height, width, channels]. The
-version here is the number behind the point: 10 of 0.10.
+version here is the minor version: 10 for 0.10.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _COORDINATES = {"nearest": Coordinates.TF_HALF_PIXEL_FOR_NN, "area": Coordinates
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of a call with ``shape``, whose first two lengths are the ``sizes``."""
+    """Return the meaning of a call with ``shape``, whose first two entries are the ``sizes``."""
     method = attributes["method"]
     if method != "nearest" and context.dtype is not None and "int" in context.dtype:
-        raise SpecError(f"{method} makes float32 of {context.dtype}; give float32 images")
+        raise SpecError(f"{method} converts {context.dtype} to float32; use float32 images")
     return ResizeSpec(
         kernel=_kernel(method, antialias=attributes["antialias"]),
         coordinates=_COORDINATES.get(method, Coordinates.HALF_PIXEL),

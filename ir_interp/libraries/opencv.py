@@ -1,9 +1,9 @@
 """OpenCV's ``cv2.resize``.
 
 Source: ``modules/imgproc/src/resize.cpp``, run as opencv-python-headless 4.13 and 5.0 on x86-64. Images are [height,
-width] or [height, width, channels]. ``ipp`` is whether Intel's library takes part, as in the wheels for x86-64: it
-computes INTER_CUBIC, and INTER_LINEAR of other than 8 bits, of 1, 3 or 4 channels, unless ``cv2.ipp.setUseIPP(False)``
-or OPENCV_IPP=disabled forbids it. What it sums was found on a processor with AVX-512.
+width] or [height, width, channels]. ``ipp`` is whether OpenCV uses Intel's library (IPP), as the wheels for x86-64 do.
+IPP computes INTER_CUBIC, and INTER_LINEAR except for 8 bits, with 1, 3 or 4 channels, unless
+``cv2.ipp.setUseIPP(False)`` or OPENCV_IPP=disabled forbids it. Its sums were derived on a processor with AVX-512.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _IN_ORDER = (
     "INTER_LINEAR_EXACT",
     "INTER_NEAREST_EXACT",
 )
-"""By their numbers in OpenCV."""
+"""Interpolation flags, by their numbers in OpenCV."""
 _COPIES = ("INTER_NEAREST", "INTER_NEAREST_EXACT")
 _SUMMED = ("uint8", "uint16", "int16", "float32", "float64")
 
@@ -81,9 +81,9 @@ def _images(name: str, dtype: str) -> Images:
 
 
 def _is_of_ipp(name: str, dtype: str) -> bool:
-    """Say whether Intel's library takes a call. Raises SpecError where nobody knows what it computes."""
+    """Return whether Intel's library computes a call. Raises SpecError if its result is unknown."""
     if name == "INTER_LINEAR" and dtype == "int16":
-        raise SpecError("how Intel's library rounds INTER_LINEAR of int16 is not known here; give ipp=False")
+        raise SpecError("the rounding of INTER_LINEAR for int16 in Intel's library (IPP) is unknown; use ipp=False")
     return (name == "INTER_CUBIC" and dtype != "float64") or (name == "INTER_LINEAR" and dtype != "uint8")
 
 
@@ -95,13 +95,13 @@ def _coordinates(name: str) -> Coordinates:
 
 def _arithmetic(name: str, version: int) -> Arithmetic:
     if name == "INTER_NEAREST_EXACT" and version >= 5:
-        return Arithmetic.OPENCV_ADDED  # made to take Pillow's pixels
+        return Arithmetic.OPENCV_ADDED  # designed to copy the same pixels as Pillow
     is_double = name in ("INTER_NEAREST", "INTER_NEAREST_EXACT", "INTER_LINEAR_EXACT")
     return Arithmetic.OPENCV_EXACT if is_double else Arithmetic.OPENCV
 
 
 def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | None:
-    """Return how integers are summed without IPP; None where pixels are copied."""
+    """Return the summation of integers without IPP; None where pixels are copied."""
     if name in ("INTER_NEAREST", "INTER_NEAREST_EXACT"):
         return None
     if name == "INTER_AREA":
@@ -113,7 +113,7 @@ def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | 
 
 
 def approximate(attributes: Attributes, context: Context) -> str:
-    """Return why some values differ by 1."""
+    """Return why some values differ by 1; an empty text if none do."""
     name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
     if not attributes["ipp"] or name not in ("INTER_LINEAR", "INTER_CUBIC"):
         return ""

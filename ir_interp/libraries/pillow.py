@@ -2,7 +2,7 @@
 
 Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 10.4 to 12.1
 (version 11 here), 12.3 and 13.0. Images are [height, width] or [height, width, channels]. ``box`` is (left, upper,
-right, lower), as there.
+right, lower), as in Pillow.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _KERNELS: dict[str, Kernel] = {
 }
 _OF_13 = ("MKS2013", "MKS2021")
 _MAGIC = dict(enumerate(_OF_13, 6))
-_CUT = 12  # since when sums beyond 16 bits are cut; of 12 it is 12.3 that is known
+_CUT = 12  # first version that limits sums to 16 bits; version 12 here is 12.3
 _WITH_ALPHA = ("RGBA", "LA")
 _MODES = {  # the element type, and the numbers of channels that are summed alike
     "RGB": ("uint8", (1, 3)),
@@ -65,12 +65,12 @@ _MODES = {  # the element type, and the numbers of channels that are summed alik
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of ``Image.resize(sizes[::-1], resample, box, reducing_gap)`` of an image of a mode."""
+    """Return the meaning of ``Image.resize(sizes[::-1], resample, box, reducing_gap)`` for an image of a mode."""
     kernel, mode = _KERNELS[attributes["resample"]], attributes["mode"]
     if mode == "I;16" and context.version < _CUT and attributes["resample"] in ("BICUBIC", "LANCZOS"):
-        raise SpecError("how Pillow up to 12.2 stores sums of I;16 beyond 16 bits is not known here")
+        raise SpecError("the way Pillow up to 12.2 stores I;16 sums beyond 16 bits is unknown")
     nearest = isinstance(kernel, Nearest)
-    if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the others add up steps
+    if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the other modes add up steps
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL)
     order = _order(context.version)
     in_bytes = FixedPoint(bits=22, passes=order)
@@ -94,7 +94,7 @@ def _order(version: int) -> Passes:
 
 
 def _images(mode: str, *, nearest: bool) -> Images:
-    """Return the images that are resized as those of a mode: pixels are copied alike, but for those of I;16."""
+    """Return the images that are resized like those of a mode: copying is the same for all modes but I;16."""
     element, channels = _MODES[mode]
     if nearest and mode != "I;16":
         return Images(elements=("uint8", "int32", "bool", *FLOATS), call=f"mode {mode}")
@@ -114,11 +114,11 @@ def _box(edges: Sequence[float] | None) -> tuple[tuple[float, float], ...] | Non
 
 
 def _before(gap: float | None, mode: str, version: int) -> Reduce | None:
-    """Return what ``reducing_gap`` does: 12 does not hand it on where it multiplies by alpha."""
+    """Return the filter of ``reducing_gap``: 12 does not pass it on where it multiplies by alpha."""
     if gap is None or (mode in _WITH_ALPHA and version < 13):
         return None
     if mode == "I;16":
-        raise SpecError("images of I;16 cannot be averaged in blocks, says Pillow; leave reducing_gap out")
+        raise SpecError("Pillow cannot average I;16 images in blocks; leave reducing_gap out")
     return Reduce(gap=gap)
 
 
@@ -140,5 +140,5 @@ LIBRARY = Library(
     packages=("pillow",),
     exceptions={(12, 0): 11, (12, 1): 11, (12, 2): None, **{(10, minor): 11 for minor in range(5)}},
     constants={"resample": {0: "NEAREST", 1: "LANCZOS", 2: "BILINEAR", 3: "BICUBIC", 4: "BOX", 5: "HAMMING"} | _MAGIC},
-    usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is that of Image.thumbnail
+    usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is the value of Image.thumbnail
 )

@@ -1,9 +1,9 @@
 """SciPy's ``scipy.ndimage.zoom`` along the first two axes.
 
 Source: ``ndimage/_interpolation.py`` and ``ni_interpolation.c``, run as SciPy 1.17. Images are [height, width] or
-[height, width, channels]; the factors are sizes / lengths, and 1 for the channels. ``mode`` is nearest, without which
-values at the border are lost to rounding. Splines of order 2 to 5 filter the image first, and are not known here. The
-version here is the number behind the point: 17 of 1.17.
+[height, width, channels]; the factors are output size / input size, and 1 for the channels. ``mode`` is nearest, since
+otherwise values at the border are lost to rounding. Splines of order 2 to 5 filter the image first, and are not
+supported here. The version here is the minor version: 17 for 1.17.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ir_interp.translation.library_dialect import Library
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of a call whose factors make the ``sizes``."""
+    """Return the meaning of a call whose factors give the ``sizes``."""
     if str(attributes["order"]) in _SPLINES:
         reason = "filters the whole image first, by a recursion over every pixel"
-        raise SpecError(f"order {attributes['order']} {reason}; orders 0 and 1 are known here")
+        raise SpecError(f"order {attributes['order']} {reason}; orders 0 and 1 are supported")
     copies = str(attributes["order"]) == "0"
     return ResizeSpec(
         kernel=Nearest(rounding=Rounding.ROUND_PREFER_CEIL) if copies else Linear(),
@@ -40,8 +40,8 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
 
 
 def approximate(attributes: Attributes, context: Context) -> str:
-    """Return why some values differ by 1."""
-    return "" if str(attributes["order"]) == "0" else "the last bit of a sum over both axes at once decides halves"
+    """Return why some values differ by 1; an empty text if none do."""
+    return "" if str(attributes["order"]) == "0" else "halves depend on the last bit of a sum over both axes at once"
 
 
 _SPLINES = ("2", "3", "4", "5")

@@ -1,8 +1,8 @@
 """scikit-image's ``skimage.transform.resize``.
 
 Source: ``transform/_warps.py``, run as scikit-image 0.26 with SciPy 1.17. Images are [height, width] or [height, width,
-channels], with ``preserve_range``. Splines of order 2 to 5 filter the image first, and are not known here, nor are
-borders of a constant and such that wrap. The version here is the number behind the point: 26 of 0.26.
+channels], with ``preserve_range``. Splines of order 2 to 5, which filter the image first, and the border modes constant
+and wrap are not supported here. The version here is the minor version: 26 for 0.26.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _BORDERS = {"reflect": Border.MIRRORED, "edge": Border.EDGE, "symmetric": Border
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of a call with ``output_shape``, whose first two lengths are the ``sizes``.
+    """Return the meaning of a call with ``output_shape``, whose first two entries are the ``sizes``.
 
-    Without a word for ``anti_aliasing`` what shrinks is smoothed first, but for integers of order 0.
+    By default ``anti_aliasing`` smooths shrinking axes first, except for integers of order 0.
     """
     order, border = str(attributes["order"]), _BORDERS[attributes["mode"]]
     is_integer = context.dtype is not None and "int" in context.dtype
     if order != "0" and is_integer:
-        raise SpecError(f"order {order} makes float64 of {context.dtype}; give floating point images")
+        raise SpecError(f"order {order} converts {context.dtype} to float64; use floating-point images")
     called = {"order": order, "grid_mode": True}
     called |= {name: each for name, each in attributes.items() if name == "sizes"}
     spec = scipy.read(scipy.LIBRARY.dialect.complete(called, 17), Context(version=17, dtype=context.dtype))
     if order == "0":
         if attributes["anti_aliasing"] == "true" or not (is_integer or attributes["anti_aliasing"] == "false"):
-            raise SpecError("order 0 after anti_aliasing is not known here; give anti_aliasing=False")
+            raise SpecError("the result of order 0 with anti_aliasing is unknown; use anti_aliasing=False")
         return spec
-    beyond = Border.MIRRORED if border is Border.MIRRORED else Border.EDGE  # which symmetric is within a pixel
+    beyond = Border.MIRRORED if border is Border.MIRRORED else Border.EDGE  # symmetric equals edge within a pixel
     return replace(
         spec,
         kernel=Linear(border=beyond),

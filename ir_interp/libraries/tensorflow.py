@@ -1,8 +1,8 @@
 """TensorFlow's ``tf.image.resize``, and the operations of version 1 behind it, on CPU.
 
 Source: ``image_ops_impl.py``, and ``resize_*_op.cc``, ``image_resizer_state.h`` and ``scale_and_translate_op.cc``, run
-as TensorFlow 2.21. Images are [height, width, channels]. ``tf.image.resize`` has half pixel centres and no aligned
-corners; ``tf.compat.v1.image.resize`` has no half pixel centres, and corners are aligned if asked for.
+as TensorFlow 2.21. Images are [height, width, channels]. ``tf.image.resize`` uses half-pixel centres without aligned
+corners; ``tf.compat.v1.image.resize`` has no half-pixel centres, and aligns corners on request.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of a call with ``size``."""
     method, corners, centres = (attributes[name] for name in ("method", "align_corners", "half_pixel_centers"))
     if method != "nearest" and context.dtype is not None and "int" in context.dtype:
-        raise SpecError(f"{method} makes float32 of {context.dtype}; give float32 images")
+        raise SpecError(f"{method} converts {context.dtype} to float32; use float32 images")
     if corners and centres:
-        raise SpecError("align_corners is of version 1, whose half_pixel_centers is false")
+        raise SpecError("align_corners requires version 1: use half_pixel_centers=false")
     if not centres and (method not in _OF_V1 or attributes["antialias"]):
-        raise SpecError("version 1, of half_pixel_centers false, has bilinear, nearest, bicubic, area; no antialias")
+        raise SpecError("half_pixel_centers=false requires bilinear, nearest, bicubic or area, without antialias")
     return ResizeSpec(
         kernel=_kernel(method, corners=corners, centres=centres, antialias=attributes["antialias"]),
         coordinates=_coordinates(method, corners=corners, centres=centres),

@@ -1,9 +1,9 @@
 """PyTorch's ``torch.nn.functional.interpolate`` on CPU.
 
 Source: ``functional.py``, ``UpSample.h`` and ``UpSampleKernel.cpp``, run as torch 2.13 and 2.14. The last axes are
-resized, two of them where the mode does not say; ``rank`` is that of a batch. Tensors are contiguous. What torch 2.13
-gets wrong is refused: where an output is one pixel wide, antialias, and uint8 of more than four channels, make every
-row equal the first (``plan.libraries.library_limits``).
+resized, two of them unless the mode determines the rank; ``rank`` includes batch and channels. Tensors are contiguous.
+Faults of torch 2.13 are refused: in outputs one pixel wide, antialias, and uint8 of more than four channels, make every
+row equal to the first (``plan.libraries.library_limits``).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     """Return the meaning of a call with ``size``, or with ``scale_factor``."""
     mode, corners, antialias = attributes["mode"], attributes["align_corners"], attributes["antialias"]
     if corners and mode in (*_ANY_RANK, "lanczos"):
-        raise SpecError(f"align_corners is of {', '.join(_CORNERED)}, not of {mode}")
+        raise SpecError(f"align_corners requires {', '.join(_CORNERED)}, not {mode}")
     if antialias and (mode not in ("bilinear", "bicubic", "lanczos") or corners):
-        raise SpecError("antialias is of bilinear, bicubic and lanczos without align_corners")
+        raise SpecError("antialias requires bilinear, bicubic or lanczos, without align_corners")
     if mode == "lanczos" and not antialias:
-        raise SpecError("lanczos, of torch 2.14 and newer, needs antialias")
+        raise SpecError("lanczos (torch 2.14 and newer) requires antialias")
     kernel, dtype = _kernel(mode, antialias=antialias), context.dtype
     if dtype is not None and dtype not in _elements(mode, antialias=antialias):
         known = ", ".join(_elements(mode, antialias=antialias))
@@ -61,14 +61,14 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
 
 
 def _elements(mode: str, *, antialias: bool) -> tuple[str, ...]:
-    """Return the element types that a mode takes on CPU."""
+    """Return the element types that a mode supports on CPU."""
     if antialias:
         return ("uint8", "float32", "float64")
     return FLOATS if mode == "area" else ("uint8", *FLOATS)
 
 
 def _here(kernel: Kernel, dtype: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the element types that a spec is of: nearest has other places in float64, which is to be named."""
+    """Return the element types that a spec applies to; float64 must be named for nearest, whose positions differ."""
     if not isinstance(kernel, Nearest):
         return known
     return ("float64",) if dtype == "float64" else tuple(each for each in known if each != "float64")
@@ -79,10 +79,10 @@ def _is_double(kernel: Kernel, dtype: str | None) -> bool:
 
 
 def _step(mode: str, *, antialias: bool, dtype: str | None) -> Step:
-    """Return how far each output is from the next, where ``scale_factor`` is given.
+    """Return the step between outputs where ``scale_factor`` is passed.
 
-    Axes that keep their length are copied, but by nearest-exact, by bicubic of floats, and with aligned corners, where
-    they are the same anyway. Nearest takes every pixel twice where an axis doubles.
+    Axes that keep their size are copied, except by nearest-exact, by bicubic of floats, and with aligned corners, where
+    both are the same. Nearest takes every pixel twice where an axis doubles.
     """
     if mode == "area":
         return Step.RATIO

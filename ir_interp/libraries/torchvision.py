@@ -1,9 +1,9 @@
-"""torchvision's ``resize``: of ``transforms.v2.functional`` and of ``transforms.functional``, v1, on CPU.
+"""torchvision's ``resize`` on CPU: of ``transforms.v2.functional``, and of ``transforms.functional`` (v1).
 
 Source: ``transforms/v2/functional/_geometry.py`` and ``transforms/_functional_tensor.py``, run as torchvision 0.29 and
-0.16 with torch 2.14. Tensors go to ``torch.nn.functional.interpolate``; v1 makes floats of integers first, and rounds
-what comes of them. Images of PIL are resized by Pillow, in the version that is installed here, whatever antialias says.
-Before 0.17 antialias was off unless asked for. The version here is the number behind the point: 17 is 0.17 and later.
+0.16 with torch 2.14. Tensors go to ``torch.nn.functional.interpolate``; v1 converts integers to floats first, and
+rounds the result. PIL images are resized by the installed version of Pillow, whatever the value of antialias. Before
+0.17 antialias was off by default. The version here is the minor version: 17 is 0.17 and later.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ir_interp.translation.library_dialect import Library
 
 _FILTERED = ("bilinear", "bicubic", "lanczos")
 _OF_PIL = ("box", "hamming")
-_BY_DEFAULT = 17  # antialias is on
+_BY_DEFAULT = 17  # first version with antialias by default
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:
-    """Return the meaning of a call with ``size``; antialias is of no effect where pixels are copied."""
+    """Return the meaning of a call with ``size``; antialias has no effect where pixels are copied."""
     mode, of_images = attributes["interpolation"], attributes["backend"] == "pil"
     size = {name: value for name, value in attributes.items() if name == "size"}
     if of_images:
         return _of_pil(mode, size, context)
     if mode in _OF_PIL or (mode == "lanczos" and context.version < _BY_DEFAULT):
-        raise SpecError(f"{mode} is of images of PIL; give backend=pil")
+        raise SpecError(f"{mode} requires PIL images; use backend=pil")
     given = attributes["antialias"]
     on = given == "true" or (given == "default" and context.version >= _BY_DEFAULT)
     call = {"mode": mode, "antialias": mode in _FILTERED and on, **size}
@@ -46,15 +46,15 @@ def _of_pil(mode: str, size: Attributes, context: Context) -> ResizeSpec:
 
 
 def approximate(attributes: Attributes, context: Context) -> str:
-    """Return why some values differ by 1."""
+    """Return why some values differ by 1; an empty text if none do."""
     if context.dtype not in (None, "uint8") or attributes["backend"] == "pil":
         return ""
     if "nearest" in attributes["interpolation"]:
         return ""
     if attributes["transforms"] == "v1":
-        return "the order in which torch's vector kernels sum floats decides those near a half"
+        return "values near a half depend on the order in which torch's vector kernels sum floats"
     is_old = context.version < _BY_DEFAULT and attributes["interpolation"] == "bilinear"
-    return "floats are summed instead where the processor has AVX-512" if is_old else ""
+    return "processors with AVX-512 sum floats instead" if is_old else ""
 
 
 LIBRARY = Library(

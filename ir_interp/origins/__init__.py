@@ -1,1 +1,1 @@
-"""Which call of an image library resized an image, and the steps around it."""
+"""Identification of the library call that resized an image, and of the steps around it."""

@@ -1,4 +1,4 @@
-"""What an image may have been made by: the calls of libraries that fit, and which further pair tells more."""
+"""Candidates for the origin of an image: the library calls that fit, and a further image pair that separates them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from ir_interp.origins.library_calls import versions, without_version
 
-_MOST = 10  # lines of calls that fit
-SHOWN = 3  # of the candidates where none fits
-ENOUGH = 32  # values on which the calls differ: fewer may agree by chance with a pipeline that is not tried
-UNLIKELY = 1e-3  # a candidate of a JPEG file that is less likely does not fit
-_LEAST = 1e-9  # of the likelihoods that are shown: no model of noise is that good
+_MOST = 10  # lines of fitting calls
+SHOWN = 3  # candidates shown if none fits
+ENOUGH = 32  # values on which the calls differ; fewer may agree by chance with a pipeline that is not tried
+UNLIKELY = 1e-3  # likelihood below which a candidate of a JPEG file does not fit
+_LEAST = 1e-9  # smallest likelihood that is shown; no model of noise is more exact
 _NONE = "none of these: another library, other settings or further steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A resize of libraries: how it can be called, the steps around it, and how far its result is from the image.
+    """A library resize: its calls, the steps around it, and the distance of its result from the image.
 
-    ``calls`` are empty for the candidate "none of these". ``first`` is the call of an earlier resize.
-    ``approximate`` says why not all of its bytes are known, if so. Of a JPEG file ``likelihood`` is its share of all
-    candidates, and ``outside`` counts the coefficients that it does not explain; None of others.
+    ``calls`` are empty for the candidate "none of these". ``first`` is the call of an earlier resize. ``approximate``
+    is the reason if some of its bytes are unknown. For JPEG files ``likelihood`` is its share of all candidates, and
+    ``outside`` the number of coefficients that it does not explain; otherwise None.
     """
 
     calls: tuple[str, ...]
@@ -45,7 +45,7 @@ class Candidate:
 
     @property
     def distance(self) -> str:
-        """How far its result is from the image, or how likely that is saved from it."""
+        """The distance of the result from the image, or for JPEG files its likelihood, as text."""
         if self.likelihood is not None:
             share = f"{self.outside} of {self.count} JPEG coefficients are unexplained"
             return f"likelihood {_share(self.likelihood)}, {share}"
@@ -58,11 +58,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
-    """What may have made an image: all candidates, the likeliest first; "none of these" is always among them.
+    """The possible origins of an image: all candidates, the likeliest first; "none of these" is always among them.
 
-    ``telling`` counts the values on which the tried calls differ; None of JPEG files, where likelihoods say it.
-    ``further`` is the height and width of an image, and those to resize it to, on which the fitting candidates differ;
-    None where only one fits, or none of the sizes that were tried tells them apart.
+    ``telling`` counts the values on which the tried calls differ; None for JPEG files, which have likelihoods.
+    ``further`` is the size of an image and the size to resize it to, as (height, width), on which the fitting
+    candidates differ; None if only one fits, or if none of the tried sizes separates them.
     """
 
     candidates: tuple[Candidate, ...]
@@ -71,12 +71,12 @@ class Identified:
 
     @property
     def fitting(self) -> tuple[Candidate, ...]:
-        """The calls that can have made all the images."""
+        """The calls that can have produced all the images."""
         return tuple(each for each in self.candidates if each.fits and each.calls)
 
     @property
     def call(self) -> str | None:
-        """The one call that all fitting candidates are, whatever its version; None where several fit, or none."""
+        """The call that all fitting candidates share, whatever its version; None if several fit, or none."""
         return next(iter(self._common), None)
 
     @property
@@ -87,16 +87,16 @@ class Identified:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """The versions of the library in which the call makes the images."""
+        """The versions of the library in which the call produces the images."""
         if self.call is None:
             return ()
         return _known([call for each in self.fitting for call in each.calls], self.call)
 
     @property
     def is_sure(self) -> bool:
-        """Whether the call is certain: one alone fits, and enough values rule out that it does by chance.
+        """Whether the call is certain: it is the only one that fits, on enough values to exclude chance.
 
-        Behind an earlier resize it never is: of these only the likeliest are tried.
+        It is never certain after an earlier resize, since only the likeliest of these are tried.
         """
         if self.call is None or any(each.fits for each in self.candidates if not each.calls):
             return False
@@ -108,7 +108,7 @@ class Identified:
 
     @property
     def text(self) -> str:
-        """The call first, then the versions that agree, then what would tell more; in lines."""
+        """The call, the versions that agree, and what would separate the candidates, as lines of text."""
         if not self.fitting:
             lines = ["none of the known calls made it; the nearest:", *self._listed(self.candidates[:SHOWN])]
         elif self.call is None:
@@ -126,7 +126,7 @@ class Identified:
         return "; ".join((" = ".join(self._common), *self.fitting[0].steps))
 
     def _listed(self, candidates: Sequence[Candidate]) -> Iterator[str]:
-        """Yield a line for each call; its versions in one, where they are equally far from the image."""
+        """Yield a line for each call; versions at the same distance from the image share a line."""
         groups: dict[tuple[object, ...], list[Candidate]] = {}
         for each in candidates:
             if each.calls:
@@ -138,7 +138,7 @@ class Identified:
             yield f"  {'; '.join((named, *best.steps))}: {best.distance}"
 
     def _agreeing(self) -> Iterator[str]:
-        """Yield which versions agree, and other steps that do."""
+        """Yield the versions that agree, and other steps that fit."""
         calls = [call for each in self.fitting for call in each.calls]
         for name in self._common:
             count, of_all = len(_known(calls, name)), len(_known([name], name))
@@ -148,7 +148,7 @@ class Identified:
         yield from (f"  {'; '.join(steps) or 'no further step'}: fits as well" for steps in others)
 
     def _doubt(self) -> Iterator[str]:
-        """Yield how likely it is that nothing of this made the image."""
+        """Yield the likelihood that none of the calls produced the image."""
         if self.fitting:
             none = next((each for each in self.candidates if not each.calls), None)
             if none is not None and none.likelihood is not None:
@@ -166,7 +166,7 @@ class Identified:
             yield "none of the tried sizes tells them apart"
 
     def record(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
+        """Return the result as data for JSON."""
         return {
             "sure": self.is_sure,
             "call": self.call,
@@ -181,12 +181,12 @@ class Identified:
 
 
 def _known(calls: Sequence[str], name: str) -> tuple[int, ...]:
-    """Return the versions of the library of a call, the last of two, that are among some calls."""
+    """Return the library versions of a call that are among some calls; of two resizes, those of the last."""
     return versions(calls, name.rpartition(", then ")[2])
 
 
 def _versions(calls: Sequence[str], name: str) -> str:
-    """Return the same in words: ``versions 13, 12 and 11``."""
+    """Return these versions as text: ``versions 13, 12 and 11``."""
     *others, last = map(str, _known(calls, name))
     return f"versions {', '.join(others)} and {last}" if others else f"version {last}"
 
@@ -196,6 +196,6 @@ def _share(likelihood: float) -> str:
 
 
 def _sum(candidates: Sequence[Candidate]) -> float | None:
-    """Return the likelihood of some candidates together; None where there is none."""
+    """Return the total likelihood of some candidates; None if none has one."""
     likelihoods = [each.likelihood for each in candidates if each.likelihood is not None]
     return sum(likelihoods) if likelihoods else None

@@ -1,4 +1,4 @@
-"""Images of which the middle was taken, before they were resized or after; the size is found by trying them all."""
+"""Centre crops before or after the resize; the size is found by trying every one."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Any
 from ir_interp.origins.layouts import Array, Layout, Steps, whole
 from ir_interp.origins.registration import likeliest
 
-_LARGEST = 2.0  # how much longer than the result an image is at most of which the middle is taken
-_SMALLEST = 0.4  # of an image that its middle is at least
-_BEST = 2  # of the layouts, by each way to compare them; and then of their roundings
+_LARGEST = 2.0  # largest ratio of an image to a result that is a centre crop of it
+_SMALLEST = 0.4  # smallest centre crop, as a share of the image
+_BEST = 2  # layouts by each way to compare them, then roundings of these
 _OFFSETS: dict[str, Callable[[int], int]] = {
     "": lambda rest: round(rest / 2),  # torchvision, timm: half to even
     ", offset rounded down": lambda rest: rest // 2,
     ", offset rounded up": lambda rest: (rest + 1) // 2,
 }
 Lengths = Callable[[tuple[int, ...], int], tuple[int, int]]
-"""Returns a height and a width of the aspect of some shape, by the length of a side."""
+"""Returns a height and a width with the aspect ratio of a shape, for the length of one side."""
 
 
 def cropped(before: Array, after: Array) -> list[Steps]:
-    """Return the likeliest ways in which a result is the middle of an image, after its resize or before it."""
+    """Return the likeliest ways in which a result is a centre crop of an image, taken after its resize or before it."""
     every = (_resized_then_cropped(before, after), _cropped_then_resized(before, after))
     return [steps for kind in every for steps in _nearest(kind, before, after)]
 
 
 Rounded = Sequence[Steps]
-"""The same crop, its offset rounded in each way; the first stands for all of them."""
+"""The same crop with its offset rounded in each way; the first represents all of them."""
 
 
 def _nearest(every: Iterable[Rounded], before: Array, after: Array) -> list[Steps]:
-    """Return the crops that are nearest to the result, of each size the first rounding, and then of all roundings."""
+    """Return the crops nearest to the result: of each size the first rounding, then of the best sizes all roundings."""
     by_first = {those[0]: those for those in every}
     sizes = _chosen(by_first, before, after)
     return _chosen([steps for first in sizes for steps in by_first[first]], before, after)
 
 
 def _chosen(every: Iterable[Steps], before: Array, after: Array) -> list[Steps]:
-    """Return the steps whose layouts are nearest to the result, those alike once."""
+    """Return the steps whose layouts are nearest to the result, without duplicates."""
     laid_out = [(layout, steps) for steps in every if (layout := steps.layout(before, after)) is not None]
     different = {layout.key: (layout, steps) for layout, steps in reversed(laid_out)}
     chosen = likeliest([layout for layout, _ in different.values()], before, after, _BEST)
@@ -83,7 +83,7 @@ def _resized_then_cropped(before: Array, after: Array) -> Iterator[Rounded]:
 def _crop_of_result(
     lengths: Lengths, side: int, offset: Callable[[int], int], before: Array, after: Array
 ) -> Layout | None:
-    """Return the layout of the middle of a resized image; None where it is smaller than the result, or as large."""
+    """Return the layout of the centre of a resized image; None unless that is larger than the result."""
     sizes = lengths(before.shape, side)
     rest = [size - length for size, length in zip(sizes, after.shape[:2], strict=True)]
     if min(rest) < 0 or not any(rest):
@@ -113,7 +113,7 @@ def _crop_of_image(
     before: Array,
     after: Array,
 ) -> Layout | None:
-    """Return the layout of the resized middle of an image; None where that is larger than the image, or all of it."""
+    """Return the layout of the resized centre of an image; None unless it is smaller than the image."""
     height, width = box(before, after, side)
     rest = before.shape[0] - height, before.shape[1] - width
     if min(rest) < 0 or not any(rest):

@@ -1,4 +1,4 @@
-"""Factors (fx and fy) that may have resized an image: those that people write, and those that keep the aspect."""
+"""Scale factors (fx and fy) that may have resized an image: simple ones, and those that keep the aspect ratio."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from ir_interp.origins.layouts import Array, Layout, Steps, whole
 
 _DIGITS = (1, 2, 3)
-_EQUAL, _UNEQUAL = 6, 3  # of those that people write: how many are tried for both axes at once, and for each alone
+_EQUAL, _UNEQUAL = 6, 3  # simple factors that are tried for both axes at once, and for each axis
 
 
 def factored(before: Array, after: Array) -> list[Steps]:
-    """Return resizes by factors for which an image has the size of the result, the simplest factors first."""
+    """Return resizes by factors that give an image the size of the result, the simplest factors first."""
     lengths, sizes = before.shape[:2], after.shape[:2]
     written = [list(_decimals(length, size)) for length, size in zip(lengths, sizes, strict=True)]
     kept = [size / length for length, size in zip(lengths, sizes, strict=True)]
@@ -25,7 +25,7 @@ def factored(before: Array, after: Array) -> list[Steps]:
 
 
 def _decimals(length: int, size: int) -> Iterator[float]:
-    """Yield factors of few digits, and of thirds, that make one length of another, rounded in any way."""
+    """Yield factors with few digits, and thirds, that give one size from another under any rounding."""
     yield from (each / 3 for each in range(1, 9) if each % 3 and abs(length * each / 3 - size) < 1)
     seen = set()
     for digits in _DIGITS:

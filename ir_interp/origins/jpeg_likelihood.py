@@ -1,8 +1,8 @@
-"""How likely a JPEG file was made of an image: by the quantisation of its luminance, block by block.
+"""The likelihood that a JPEG file was saved from an image, by the quantisation of its luminance in each block.
 
-A JPEG stores each coefficient of the cosine transform of 8x8 pixels as a multiple of a number of its table. So an
-image that was saved has coefficients within half of that number around those of the file; one that was resized by
-another call has some beyond. How far beyond is taken for noise of some size, and the likeliest size is told.
+A JPEG stores each coefficient of the cosine transform of 8x8 pixels as a multiple of a number in its table. An image
+that was saved therefore has coefficients within half of that number around those of the file; an image resized by
+another call has some beyond. The excess is modelled as noise, and the result is the likeliest amount of noise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ir_interp.views.image_arrays import opened
 
 _BLOCK = 8
 _NOISES = (0.1, 0.4, 1.0, 2.5, 6.0, 15.0)  # of coefficients; the first is that of integer transforms, and means none
-_ROUNDING = 0.3  # of decoded pixels, 1/sqrt(12): it hides which multiple of 1 or 2 the file holds
+_ROUNDING = 0.3  # of decoded pixels, 1/sqrt(12): it hides which multiple of 1 or 2 the file stores
 _FINE = 2
 _STRAY = 1e-4  # the probability of a coefficient that nothing here explains
 _RANGE = 2048.0  # of coefficients
@@ -34,22 +34,22 @@ class Jpeg:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Residuals:
-    """How far coefficients of a prediction are from those of a file, and the numbers that these are multiples of."""
+    """The differences between predicted coefficients and those of a file, and the quantisation steps of the file."""
 
     distances: Array
     quanta: Array
 
     @property
     def outside(self) -> int:
-        """How many coefficients another multiple is nearer to, by more than roundings come to."""
+        """The number of coefficients that are nearer to another multiple, by more than roundings explain."""
         return int(np.count_nonzero(np.abs(self.distances) > self.quanta / 2 + 2 * _noise(self.quanta, _NOISES[0])))
 
     def log_likelihoods(self) -> Array:
-        """Return the logarithm of the likelihood of the file, for each size of noise."""
+        """Return the logarithm of the likelihood of the file, for each amount of noise."""
         return np.array([self._of(noise) for noise in _NOISES])
 
     def _of(self, noise: float) -> float:
-        """Sum over coefficients: the noise is logistic, whose tails forgive more than a normal one's."""
+        """Sum over coefficients. The noise is logistic, whose tails tolerate more than a normal distribution's."""
         scale = 2 * _noise(self.quanta, noise)
         upper, lower = ((self.quanta / 2 + sign * self.distances) / scale for sign in (-1, 1))
         inside = (np.tanh(upper) + np.tanh(lower)) / 2
@@ -61,7 +61,7 @@ def _noise(quanta: Array, noise: float) -> Array:
 
 
 def joined(parts: list[Residuals]) -> Residuals:
-    """Return the residuals of several images as those of one."""
+    """Return the residuals of several images as one."""
     return Residuals(
         distances=np.concatenate([part.distances.reshape(-1) for part in parts]),
         quanta=np.concatenate([np.broadcast_to(part.quanta, part.distances.shape).reshape(-1) for part in parts]),
@@ -69,9 +69,9 @@ def joined(parts: list[Residuals]) -> Residuals:
 
 
 def read_jpeg(path: Path) -> Jpeg | None:
-    """Return what a JPEG file holds of luminance; None for a file of another format.
+    """Return the luminance of a JPEG file; None for a file of another format.
 
-    Raises ReadError for one whose first channel is no luminance (CMYK).
+    Raises ReadError for a file whose first channel is not luminance (CMYK).
     """
     with opened(path) as image:
         if image.format not in ("JPEG", "MPO"):
@@ -84,9 +84,9 @@ def read_jpeg(path: Path) -> Jpeg | None:
 
 
 def residuals(predicted: Array, jpeg: Jpeg, corner: tuple[int, int]) -> Residuals:
-    """Return how far a predicted piece is from a file, whose rows and columns begin at ``corner``.
+    """Return the residuals of a predicted piece against a file, whose rows and columns begin at ``corner``.
 
-    Only blocks of the file that lie wholly in the piece count, and none that a decoder cuts at 0 or 255.
+    Only blocks that lie entirely in the piece count, and none that a decoder clips at 0 or 255.
     """
     skip = tuple(-start % _BLOCK for start in corner)
     mine = _luma(predicted)[skip[0] :, skip[1] :]

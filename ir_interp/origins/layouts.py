@@ -1,4 +1,4 @@
-"""How a resized image stands in a result: resized whole, by factors, cropped, padded, turned, or resized twice."""
+"""Layouts of a resized image in a result: resized whole, by factors, cropped, padded, turned, or resized twice."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Piece = tuple[slice, slice]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layout:
-    """The resize of one image: what is resized, to which size, and which part of that is seen where in the result.
+    """The resize of one image: its input, its size, and the position of the visible part in the result.
 
-    ``x``, which begins at ``origin`` of the image, becomes ``sizes``, by ``scales`` where these are given. The result
+    ``x``, which begins at ``origin`` of the image, is resized to ``sizes``, by ``scales`` if these are set. The result
     shows the resized image from ``window`` on at ``place``.
     """
 
@@ -34,7 +34,7 @@ class Layout:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from other layouts of the same image."""
+        """The identity of a layout among those of the same image."""
         place = tuple((part.start, part.stop) for part in self.place)
         return (self.x.shape, self.origin, self.sizes, self.window, self.scales, place)
 
@@ -48,7 +48,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Preparation:
-    """What happens to an image before the call: ``text`` says it, ``of`` does it.
+    """A step before the call: ``text`` describes it, ``of`` performs it.
 
     ``first`` is the call of an earlier resize, ``likeness`` the correlation of coarse means with those of the result.
     """
@@ -61,7 +61,7 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Steps:
-    """What is done around one call: ``layout`` returns it for an image before and after, None where it cannot be."""
+    """The steps around one call: ``layout`` returns the layout of an image before and after, None if impossible."""
 
     layout: Callable[[Array, Array], Layout | None]
     text: str = ""
@@ -89,7 +89,7 @@ _TURNS: dict[int, Callable[[Array], Array]] = {
     7: lambda x: x[::-1, ::-1].swapaxes(0, 1),
     8: lambda x: x[:, ::-1].swapaxes(0, 1),
 }
-"""What an image of each EXIF orientation becomes: turned, and mirrored."""
+"""The effect of each EXIF orientation on an image: turned, and mirrored."""
 
 _CHANNELS: dict[tuple[int, int], dict[str, tuple[int, ...]]] = {
     (1, 3): {"grey to RGB": (0, 0, 0)},
@@ -99,25 +99,25 @@ _CHANNELS: dict[tuple[int, int], dict[str, tuple[int, ...]]] = {
     (4, 3): {"alpha dropped": (0, 1, 2), "alpha dropped, channels reversed (BGR)": (2, 1, 0)},
     (4, 4): {"": (0, 1, 2, 3), "channels reversed (BGRA)": (2, 1, 0, 3)},
 }
-"""The channels of an image that become those of the result, by how many both have."""
+"""The channels of an image that become those of the result, by both numbers of channels."""
 
 _GRID = 8  # rows and columns of the means by which turned images are compared
 _SAMPLED = 256  # rows or columns of an image that are enough for means
-_CLEARLY = 0.05  # of the correlation of means, by which one turned image resembles the result more than another
-_MOST = 3  # turned images, or channels in another order, that are tried
+_CLEARLY = 0.05  # of the correlation of means: how much one turned image must exceed another
+_MOST = 3  # number of turned images, or orders of channels, that are tried
 
 
 def channels(x: Array) -> int:
-    """Return how many channels an image has."""
+    """Return the number of channels of an image."""
     return 1 if x.ndim == 2 else int(x.shape[2])
 
 
 def preparations(before: Array, after: Array, orientation: int = 1) -> list[Preparation]:
-    """Return what may have been done to an image before it was resized, the likeliest by coarse means first.
+    """Return possible steps on an image before its resize, the likeliest by coarse means first.
 
-    The image as it is comes first, and always, unless the number of channels differs. The others whose means resemble
-    those of the result most follow, before them the file's own EXIF ``orientation``. The list is empty for numbers of
-    channels that are not known to become each other.
+    The unchanged image is always first, unless the number of channels differs. The file's own EXIF ``orientation``
+    follows, then the others whose means resemble those of the result most. The list is empty if no known conversion
+    leads from one number of channels to the other.
     """
     count, wanted = channels(before), channels(after)
     orders = _CHANNELS.get((count, wanted), {"": tuple(range(count))} if count == wanted else {})

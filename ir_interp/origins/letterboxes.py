@@ -1,4 +1,4 @@
-"""Images that stand in a result of one colour: resized to fit, and padded."""
+"""Letterboxed images: resized to fit, and padded with one colour."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _PLACES: dict[str, Callable[[int], int]] = {
     "in the upper left corner": lambda rest: 0,
     "in the lower right corner": lambda rest: rest,
 }
-"""Where an image stands, by the pixels that are left."""
+"""Offset of an image, from the number of pixels that remain."""
 _BLOCK = 16  # pixels of a JPEG whose colours are stored together
 
 
 def padded(tolerance: float) -> Iterator[Steps]:
-    """Yield the ways in which an image may stand in a result; colours differ by no more than ``tolerance``."""
+    """Yield the possible positions of an image in a result; colours differ by ``tolerance`` at most."""
     for (place, start), (rounding, length) in product(_PLACES.items(), _ROUNDINGS.items()):
         yield Steps(layout=_fitted(start, length, tolerance), text=f"fitted, {place}, padded{rounding}")
     yield Steps(layout=_detected(tolerance), text="padded")
 
 
 def content(after: Array, tolerance: float) -> Piece | None:
-    """Return where an image stands in one colour, that of a corner; None where no edge has one colour."""
+    """Return the position of an image within one colour, that of a corner; None if no edge has one colour."""
     flat = after.reshape(*after.shape[:2], -1).astype(np.float64)
     for corner in (flat[-1, -1], flat[0, 0]):
         other = (np.abs(flat - corner) > tolerance).any(axis=2)
@@ -53,7 +53,7 @@ def _fitted(
 
 
 def _detected(tolerance: float) -> Callable[[Array, Array], Layout | None]:
-    """Return the layout of an image that stands wherever another colour begins than that of a corner."""
+    """Return the layout of an image that begins where another colour than that of a corner begins."""
 
     def layout(before: Array, after: Array) -> Layout | None:
         place = content(after, tolerance)
@@ -63,7 +63,7 @@ def _detected(tolerance: float) -> Callable[[Array, Array], Layout | None]:
 
 
 def _placed(before: Array, after: Array, place: Piece, tolerance: float) -> Layout | None:
-    """Return the layout of an image at a place; None where the rest has several colours, or there is none."""
+    """Return the layout of an image at a position; None if the rest has several colours, or there is none."""
     if place == whole(after) or not _rest(after, place, tolerance):
         return None
     height, width = (part.stop - part.start for part in place)
@@ -71,7 +71,7 @@ def _placed(before: Array, after: Array, place: Piece, tolerance: float) -> Layo
 
 
 def _rest(after: Array, place: Piece, tolerance: float) -> bool:
-    """Say whether all that lies around a place has one colour, but for the blocks of a JPEG that meet there."""
+    """Return whether everything around a position has one colour, except in JPEG blocks on its border."""
     margin = _BLOCK if tolerance else 0
     rows, columns = (slice(max(part.start - margin, 0), part.stop + margin) for part in place)
     outside = np.ones(after.shape[:2], bool)

@@ -1,4 +1,4 @@
-"""Every call of an image library that can make one image of another, by what it computes."""
+"""All library calls that can turn one image into another, grouped by what they compute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ir_interp.translation.library_dialect import Library
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownCall:
-    """A resize of image libraries, how they call it, and why not all of its bytes are known."""
+    """A library resize, its calls, and the reason if some of its bytes are unknown."""
 
     spec: ResizeSpec
     calls: tuple[str, ...]
@@ -32,7 +32,7 @@ _DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
 
 
 def known_calls(layouts: Sequence[Layout]) -> list[KnownCall]:
-    """Return every resize of libraries for such images, with its calls; by factors, of libraries that take these."""
+    """Return every library resize for such images, with its calls; by factors, those of libraries that accept them."""
     x = layouts[0].x
     shapes = [(layout.x.shape, layout.sizes) for layout in layouts]
     merged: dict[ResizeSpec, tuple[tuple[str, ...], str]] = {}
@@ -46,7 +46,7 @@ def known_calls(layouts: Sequence[Layout]) -> list[KnownCall]:
 
 @lru_cache(maxsize=8)
 def _every(dtype: str, depth: int) -> tuple[KnownCall, ...]:
-    """Return every call of each version of libraries for images of a type and a number of channels."""
+    """Return every call of each library version for images of an element type and a number of channels."""
     return tuple(
         call for name in names() for version in get(name).dialect.versions for call in _of(name, version, dtype, depth)
     )
@@ -65,9 +65,9 @@ def _of(name: str, version: int, dtype: str, depth: int) -> Iterator[KnownCall]:
 
 
 def effective(spec: ResizeSpec, shapes: Sequence[tuple[tuple[int, ...], tuple[int, int]]]) -> ResizeSpec:
-    """Return a resize without blocks that are averaged before, where that happens to no image of ``shapes``.
+    """Return a resize without its block-averaging prefilter if that has no effect for ``shapes``.
 
-    These are the shapes of images, and the sizes that they are resized to.
+    ``shapes`` are pairs of the shapes of images and of the sizes that they are resized to.
     """
     if not isinstance(spec.before, Reduce):
         return spec
@@ -76,7 +76,7 @@ def effective(spec: ResizeSpec, shapes: Sequence[tuple[tuple[int, ...], tuple[in
 
 
 def without_version(call: str) -> str:
-    """Return a call as people write it: without its version, and what depends on the installation alone."""
+    """Return a call as people write it: without its version and without arguments about the installation."""
     name, _, words = re.sub(r"@\d+", "", call).partition(":")
     first, *rest = words.split(",")
     told = [part for part in rest if part.partition("=")[0] not in get(name).installation]
@@ -91,7 +91,7 @@ def versions(calls: Sequence[str], name: str) -> tuple[int, ...]:
 
 
 def _suits(library: Library, attributes: dict[str, Any], dtype: str, depth: int) -> bool:
-    """Say whether a call is one for images of a type and a number of channels."""
+    """Return whether a call applies to images of an element type and a number of channels."""
     if "mode" in library.dialect.vocabulary and library.first != "mode":
         return attributes["mode"] in (_DEEP_MODES.get(dtype) or _MODES.get(depth, ()))
     is_pillow = attributes.get("backend") == "pil"
@@ -99,7 +99,7 @@ def _suits(library: Library, attributes: dict[str, Any], dtype: str, depth: int)
 
 
 def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:
-    """Return a call as text, without what has its default."""
+    """Return a call as text, without arguments that have their default value."""
     defaults = {name: value for name, (value, _) in library.dialect.defaults.items()}
     rest = [
         f",{name}={spelled(value)}"
@@ -110,7 +110,7 @@ def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:
 
 
 def _brief(calls: Sequence[str]) -> Iterator[str]:
-    """Yield calls, the shortest of each library and word; without its version where every one computes so."""
+    """Yield the shortest call of each library and word; without its version if every version computes the same."""
     shortest: dict[tuple[str, str], str] = {}
     for call in sorted(calls, key=len):
         library, words = call.split("@")[0], call.partition(":")[2]

@@ -1,4 +1,4 @@
-"""Pairs of images, before and after they were resized: checked, read, or made by a function."""
+"""Pairs of images before and after a resize: checked, read from files, or produced by a function."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ir_interp.views import likeness
 from ir_interp.views.image_arrays import orientation
 
 SIZES = (((37, 53), (16, 19)), ((16, 19), (37, 53)), ((64, 30), (21, 28)), ((45, 90), (30, 30)), ((24, 24), (48, 48)))
-"""Height and width of images, and those that they are resized to, which tell most calls apart."""
+"""Heights and widths of images, and of their resized results, that separate most calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
-    """An image [height, width] or [height, width, channels] before, and after it was resized.
+    """An image [height, width] or [height, width, channels] before and after its resize.
 
-    ``jpeg`` is what the file of the latter holds, where it is a JPEG; ``orientation`` that of the EXIF of the former.
+    ``jpeg`` is the content of the resized file if it is a JPEG; ``orientation`` the EXIF orientation of the original.
     """
 
     before: Array
@@ -35,18 +35,18 @@ class Pair:
     orientation: int = 1
 
     def check(self) -> None:
-        """Raise ShapeError for what are no two images of one type."""
+        """Raise ShapeError for values that are not two images of one type."""
         before, after = self.before, self.after
         ranks = {before.ndim, after.ndim} <= {2, 3} and before.dtype == after.dtype
         if not ranks or not before.size or not after.size:
             shapes = f"{before.dtype} {list(before.shape)} and {after.dtype} {list(after.shape)}"
-            raise ShapeError(f"{shapes} are no pair: expected images [height, width, channels] of one type")
+            raise ShapeError(f"{shapes} are not a pair; expected images [height, width, channels] of one type")
         for x in (before, after):
             likeness.check_numbers(x)
 
 
 def read_pair(before: Path, after: Path) -> Pair:
-    """Return the images of two files. Raises ReadError where a file is none."""
+    """Return the images of two files. Raises ReadError for a file that is not an image."""
     images = [likeness.read(path)[0] for path in (before, after)]
     is_image = [FileKind.of(path) is not FileKind.ARRAY for path in (before, after)]
     return Pair(
@@ -58,7 +58,7 @@ def read_pair(before: Path, after: Path) -> Pair:
 
 
 def made_by(function: Callable[[Array, tuple[int, int]], Any], dtype: str, depth: int) -> list[Pair]:
-    """Return pairs that a function makes: it takes an image and (height, width), and returns it resized."""
+    """Return pairs produced by a function, which takes an image and (height, width) and returns the resized image."""
     pairs = []
     for place, (lengths, sizes) in enumerate(SIZES):
         before = random_image(lengths, np.dtype(dtype), depth, place)
@@ -75,7 +75,7 @@ def random_image(lengths: tuple[int, int], dtype: np.dtype[Any], depth: int, see
 
 
 def pair_of(before: Any, after: Any) -> Pair:
-    """Return two arrays, or the images of two files by their names."""
+    """Return a pair of two arrays, or of the images in two files."""
     if all(isinstance(each, str | os.PathLike) for each in (before, after)):
         return read_pair(Path(before), Path(after))
     return Pair(before=as_array(before), after=as_array(after))

@@ -1,4 +1,4 @@
-"""What a call makes of an image in a layout, and how far that is from the result."""
+"""The predicted result of a call in a layout, to be compared with the actual one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir_interp.views.likeness import resized
 
 
 def predicted(spec: ResizeSpec, layout: Layout, piece: Piece) -> Array | None:
-    """Return a piece of what a call makes, counted from the place of the image; None where the call refuses."""
+    """Return a piece of the result of a call, relative to the position of the image; None if the call refuses."""
     op = operation(spec)
     with suppress(SpecError):
         if layout.scales is None:
@@ -23,5 +23,5 @@ def predicted(spec: ResizeSpec, layout: Layout, piece: Piece) -> Array | None:
 
 
 def operation(spec: ResizeSpec, name: str = "call") -> ResizeOp:
-    """Return a spec as a call that runs."""
+    """Return a spec as an operation that runs."""
     return ResizeOp(name=name, where=name, spec=spec, dialect=name, version=0)

@@ -1,4 +1,4 @@
-"""Which layouts place an image best, whatever the call: by means over the areas that pixels of the result span."""
+"""Registration: the layouts that place an image best whatever the call, by means over the areas of result pixels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from ir_interp.origins.layouts import Array, Layout, Piece
 
-_SIDE = 32  # of the piece that is compared: a corner, where other sizes move pixels most
+_SIDE = 32  # of the compared piece: a corner, where other sizes move pixels most
 Places = Callable[[Array, int, int], Array]
-"""Returns where outputs stand in pixels, of an axis of a length that becomes another."""
+"""Returns the positions of outputs in input pixels, for an axis of one size resized to another."""
 _PLACES: dict[str, Places] = {
     "half pixel": lambda i, length, size: (i + 0.5) * length / size,
     "asymmetric": lambda i, length, size: i * length / size + 0.5,
@@ -18,17 +18,17 @@ _PLACES: dict[str, Places] = {
 }
 _POINT = 0.01  # a copy, as the mean of a small area
 _WAYS = (
-    (None, "half pixel"),  # filters that are as wide as an output
+    (None, "half pixel"),  # filters as wide as an output
     (1.0, "half pixel"),  # linear interpolation
     (1.0, "corners"),
     (_POINT, "half pixel"),
     (_POINT, "asymmetric"),
 )
-"""The widths of areas, in pixels of the image, and where they are: most calls resemble one of these."""
+"""Widths of areas, in pixels of the image, and their positions: most calls resemble one of these."""
 
 
 def likeliest(layouts: Sequence[Layout], before: Array, after: Array, count: int) -> list[Layout]:
-    """Return the layouts that are nearest to a result, so many by each way to compare them."""
+    """Return the layouts nearest to a result, ``count`` by each way to compare them."""
     sums = _integral(before)
     chosen: dict[int, None] = {}
     for width, places in _WAYS:
@@ -40,7 +40,7 @@ def likeliest(layouts: Sequence[Layout], before: Array, after: Array, count: int
 
 
 def corner(target: Array) -> Piece:
-    """Return a piece of an image at the corner that has most contrast."""
+    """Return the corner piece of an image with the most contrast."""
     rows, columns = ({(0, min(_SIDE, length)), (max(length - _SIDE, 0), length)} for length in target.shape[:2])
     pieces = [(slice(*down), slice(*across)) for down in sorted(rows) for across in sorted(columns)]
     return max(pieces, key=lambda piece: float(target[piece].std()))
@@ -55,7 +55,7 @@ def _distance(sums: Array, layout: Layout, after: Array, width: float | None, pl
 
 
 def _areas(layout: Layout, axis: int, part: slice, width: float | None, places: Places) -> tuple[Array, Array]:
-    """Return where the areas of some rows or columns of the result begin and end, in pixels of the image."""
+    """Return the starts and ends of the areas of some rows or columns of the result, in pixels of the image."""
     length, size = layout.x.shape[axis], layout.sizes[axis]
     half = max(length / size, 1.0) / 2 if width is None else width / 2
     middle = places(np.arange(part.start, part.stop) + layout.window[axis], length, size)
@@ -64,13 +64,13 @@ def _areas(layout: Layout, axis: int, part: slice, width: float | None, places: 
 
 
 def _integral(x: Array) -> Array:
-    """Return the sums of all pixels above and left of each, [height + 1, width + 1, channels]."""
+    """Return the sums of all pixels above and to the left of each, [height + 1, width + 1, channels]."""
     deep = x.reshape(*x.shape[:2], -1).astype(np.float64)
     return np.pad(deep.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0), (0, 0)))
 
 
 def _means(sums: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Array:
-    """Return the means of areas, whose edges lie within pixels."""
+    """Return the means of areas whose edges may lie within pixels."""
     first, second = (np.concatenate(edges) for edges in (rows, columns))
     corners = _at(sums, first, second).reshape(2, rows[0].size, 2, columns[0].size, -1)
     totals = corners[1, :, 1] - corners[0, :, 1] - corners[1, :, 0] + corners[0, :, 0]
@@ -79,7 +79,7 @@ def _means(sums: Array, rows: tuple[Array, Array], columns: tuple[Array, Array])
 
 
 def _at(sums: Array, rows: Array, columns: Array) -> Array:
-    """Return sums between pixels, interpolated: exact, since they grow evenly inside of each."""
+    """Return interpolated sums at fractional positions, which are exact since sums grow linearly within a pixel."""
     (top, below, down), (left, right, across) = (
         _around(places, length - 1) for places, length in zip((rows, columns), sums.shape[:2], strict=True)
     )
@@ -90,6 +90,6 @@ def _at(sums: Array, rows: Array, columns: Array) -> Array:
 
 
 def _around(places: Array, last: int) -> tuple[Array, Array, Array]:
-    """Return the edges of pixels before and after places, and how far these are from the first."""
+    """Return the pixel edges before and after positions, and the distances from the first."""
     lower = np.clip(np.floor(places).astype(np.intp), 0, last)
     return lower, np.minimum(lower + 1, last), np.clip(places - lower, 0.0, 1.0)[:, None]

@@ -1,4 +1,4 @@
-"""Which call of an image library made an image of another: all that are known are tried, alone and with usual steps."""
+"""Search for the library call that resized an image: all known calls are tried, alone and with the usual steps."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from ir_interp.spec import ResizeSpec
 
 _SIDE = 256  # of a piece that is tried first
 _TRIED = 8  # places of a piece along an axis
-_SETTLED = 4e-4  # of the largest value: what differs by less on average lies at the right place, without a crop
-_BORDER = 12.0  # of 255, by which JPEG changes the values of a border of one colour
+_SETTLED = 4e-4  # of the largest value: a smaller mean difference means the right position, without a crop
+_BORDER = 12.0  # of 255: the amount by which JPEG changes a border of one colour
 
 
 def identified(pairs: Sequence[Pair]) -> Identified:
-    """Return what may have made the second image of every pair of the first."""
+    """Return the possible origins of the second image of every pair."""
     _check(pairs)
     prepared = preparations(pairs[0].before, pairs[0].after, pairs[0].orientation)
     if not prepared:
         counts = " and ".join(str(channels(x)) for x in (pairs[0].before, pairs[0].after))
-        raise ShapeError(f"images of {counts} channels are no pair: no known step makes one of the other")
+        raise ShapeError(f"images of {counts} channels are not a pair: no known step converts one to the other")
     nearest: list[Trial] = []
     for stage in _STAGES:
         trials = sorted(_trials(stage(prepared, pairs), pairs), key=lambda each: each.rank)
@@ -63,7 +63,7 @@ def _brightest(pairs: Sequence[Pair]) -> float:
 
 def _check(pairs: Sequence[Pair]) -> None:
     if not pairs:
-        raise SpecError("there is no pair of images")
+        raise SpecError("no images to compare; expected at least one pair")
     for pair in pairs:
         pair.check()
     if len({pair.jpeg is None for pair in pairs}) > 1:
@@ -76,7 +76,7 @@ Stage = Callable[[Sequence[Preparation], Sequence[Pair]], Iterable[tuple[Prepara
 
 
 def _found_by(find: Callable[[Array, Array], Iterable[Steps]]) -> Stage:
-    """Return the stage of steps that are found by the first pair: as it is, and after its likeliest preparation."""
+    """Return a stage of steps found in the first pair: in the original image, and after its likeliest preparation."""
 
     def stage(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
         for each in dict.fromkeys((prepared[0], likeliest(prepared))):
@@ -108,11 +108,11 @@ _STAGES: tuple[Stage, ...] = (
     _found_by(cropped),
     _twice,
 )
-"""Steps around a call, the simplest first; the search ends with the first stage of which a call fits."""
+"""Steps around a call, the simplest first; the search ends with the first stage in which a call fits."""
 
 
 def _trials(steps: Iterable[tuple[Preparation, Steps]], pairs: Sequence[Pair]) -> Iterator[Trial]:
-    """Yield every call in every layout that differs from those before."""
+    """Yield every call in every layout that differs from the previous ones."""
     seen = set()
     images: dict[Preparation, list[Array]] = {}
     for prepared, around in steps:
@@ -128,12 +128,12 @@ def _trials(steps: Iterable[tuple[Preparation, Steps]], pairs: Sequence[Pair]) -
 
 
 def _of_calls(setting: Setting) -> list[Trial]:
-    """Return every call in a setting; of large images by a piece first, and the likeliest calls as a whole."""
+    """Return every call in a setting; for large images a piece is tried first, then the likeliest calls as a whole."""
     results = [pair.after[layout.place] for layout, pair in zip(setting.layouts, setting.pairs, strict=True)]
     pieces, wholes = [_piece(y) for y in results], [whole(y) for y in results]
     by_piece = (tried(each, setting, pieces) for each in known_calls(setting.layouts))
     trials = sorted((each for each in by_piece if each is not None), key=lambda each: each.rank)
-    if pieces == wholes or setting.pairs[0].jpeg is not None:  # likelihoods of one piece compare with each other only
+    if pieces == wholes or setting.pairs[0].jpeg is not None:  # only likelihoods of the same piece can be compared
         return trials
     likely = [each for each in trials if each.fits] or trials[:SHOWN]
     again = [(tried(each.known, setting, wholes), each.mask) for each in likely]
@@ -142,7 +142,7 @@ def _of_calls(setting: Setting) -> list[Trial]:
 
 
 def _piece(after: Array) -> Piece:
-    """Return the rows and columns of a piece of a large image, the one of most contrast; all of a small one."""
+    """Return the rows and columns of the piece with the most contrast of a large image; all of a small one."""
     starts = [range(0, max(length - _SIDE, 0) + 1, max(_SIDE, length // _TRIED)) for length in after.shape[:2]]
     ends = [
         [(start, min(start + _SIDE, length)) for start in those]
@@ -153,7 +153,7 @@ def _piece(after: Array) -> Piece:
 
 
 def _told(trials: Sequence[Trial], pairs: Sequence[Pair]) -> Identified:
-    """Return trials, the likeliest first, as candidates, with "none of these" among them."""
+    """Return trials as candidates, the likeliest first, with "none of these" among them."""
     is_jpeg = pairs[0].jpeg is not None
     candidates = _likely(trials) if is_jpeg else _compared(trials)
     fitting = [trial for trial, each in zip(trials, candidates, strict=False) if each.fits]
@@ -164,15 +164,15 @@ def _told(trials: Sequence[Trial], pairs: Sequence[Pair]) -> Identified:
 
 
 def _compared(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
-    """Return calls as candidates; none of them made the results where no call fits."""
+    """Return calls as candidates; "none of these" is first if no call fits."""
     none = Candidate(calls=(), fits=not any(each.fits for each in trials))
     return (*(each.candidate() for each in trials), none)
 
 
 def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
-    """Return the likelihoods of calls that made JPEG files; that of none of them is that of one with noise added.
+    """Return the likelihoods of the calls for JPEG files; "none of these" has that of the best call with noise added.
 
-    Calls are equally likely beforehand, however many versions there are of each.
+    All calls have the same prior probability, however many versions each has.
     """
     names = [each.candidate().names for each in trials]
     every = [each.likelihoods for each in trials if each.likelihoods is not None]
@@ -186,7 +186,7 @@ def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
 
 
 def _telling(trials: Sequence[Trial]) -> int:
-    """Return how many values the best call makes and some other call does not, of those that were compared alike."""
+    """Return the number of values on which the best call differs from any other call that was compared on them."""
     if not trials:
         return 0
     best = trials[0].mask
@@ -196,7 +196,7 @@ def _telling(trials: Sequence[Trial]) -> int:
 
 
 def _further(specs: Sequence[ResizeSpec], x: Array) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return the sizes at which most of some resizes differ; None where none do."""
+    """Return the sizes at which most of some resizes differ; None if they never do."""
     best, most = None, 1
     for place, (lengths, sizes) in enumerate(SIZES):
         image = random_image(lengths, x.dtype, channels(x), place)

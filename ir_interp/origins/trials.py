@@ -1,4 +1,4 @@
-"""How far a call is from the results of all pairs: a trial."""
+"""Trials: the distance of a call's results from those of all pairs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ir_interp.origins.library_calls import KnownCall
 from ir_interp.origins.pairs import Pair
 from ir_interp.origins.predictions import predicted
 
-_RARE = 1e-3  # of the values of a call whose bytes are not all known: so many may differ, by 1
+_RARE = 1e-3  # of the values of a call whose bytes are not all known: the share that may differ by 1
 _UNEXPLAINED = 0.01  # of the coefficients of a JPEG; the right call leaves up to 0.005, at quality 95 and 100
-_CLOSE = 3e-5  # of the largest value: what floats differ by that are summed in two orders, at float32 coordinates
+_CLOSE = 3e-5  # of the largest value: the difference of floats summed in two orders, at float32 coordinates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Setting:
-    """How all pairs are laid out: the steps around a call, as texts, and the call of an earlier resize."""
+    """The layout of all pairs: the steps around a call, as texts, and the call of an earlier resize."""
 
     layouts: tuple[Layout, ...]
     pairs: Sequence[Pair]
@@ -30,7 +30,7 @@ class Setting:
 
     @property
     def closeness(self) -> float:
-        """How far floats may lie apart and be equal; 0 for integers."""
+        """The distance within which floats count as equal; 0 for integers."""
         if self.pairs[0].before.dtype.kind != "f":
             return 0.0
         return _CLOSE * max(float(np.abs(pair.before).max()) for pair in self.pairs)
@@ -38,12 +38,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """A call in a setting, and how far what it makes is from the results.
+    """A call in a setting, and the distance of its results from the actual ones.
 
-    ``unequal`` values differ by more than the order of a sum accounts for. ``mask`` has a bit for each value that was
-    compared first, packed: many trials of large images are held at once. Of JPEG files
-    ``likelihoods`` has one for each size of noise, as logarithms, and ``coefficients`` are counted instead of values,
-    those ``outside`` of what their quantisation explains and all of them.
+    ``unequal`` values differ by more than the order of a sum explains. ``mask`` has a bit for each value that was
+    compared first, packed, since many trials of large images are held at once. For JPEG files ``likelihoods`` has one
+    entry per amount of noise, as logarithms, and ``coefficients`` replace values: the number ``outside`` of their
+    quantisation, and the total.
     """
 
     known: KnownCall
@@ -59,7 +59,7 @@ class Trial:
 
     @property
     def fits(self) -> bool:
-        """Whether it makes the results; of JPEG files, whether it explains them, and no noise is likelier."""
+        """Whether the call produces the results; for JPEG files, whether it explains them, and no noise is likelier."""
         if self.likelihoods is not None:
             is_explained = (self.outside or 0) <= _UNEXPLAINED * self.coefficients
             return is_explained and int(self.likelihoods.argmax()) == 0
@@ -68,13 +68,13 @@ class Trial:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """What sorts trials, the likeliest first."""
+        """The sort key of trials, the likeliest first."""
         if self.likelihoods is not None:
             return (-float(self.likelihoods.max()) / max(1, self.coefficients),)
         return (not self.fits, self.mean, self.largest)
 
     def candidate(self, likelihood: float | None = None) -> Candidate:
-        """Return what is known of the call; ``likelihood`` is that of a JPEG file."""
+        """Return the trial as a candidate; ``likelihood`` is that of a JPEG file."""
         return Candidate(
             calls=self.known.calls,
             steps=self.setting.texts,
@@ -91,7 +91,7 @@ class Trial:
 
 
 def tried(known: KnownCall, setting: Setting, pieces: Sequence[Piece]) -> Trial | None:
-    """Return how far a call is from pieces of the results, counted from their places; None where it cannot be run."""
+    """Return the distance of a call from pieces of the results, relative to their positions; None if it cannot run."""
     apart, parts = [], []
     for layout, pair, piece in zip(setting.layouts, setting.pairs, pieces, strict=True):
         y = predicted(known.spec, layout, piece)

@@ -1,4 +1,4 @@
-"""Images that were resized twice: to a usual size first, and then to the size of the result."""
+"""Images that were resized twice: to a usual size first, then to the size of the result."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ir_interp.views.likeness import resized
 
 _SQUARES = (224, 256, 320, 384, 416, 448, 512, 640, 768, 1024)
 _FACTORS = (2, 4)  # of an image that is shrunk in steps, and of the result
-_MOST = 2**22  # values of an image: each call resizes all of a larger one first, for seconds
-_SIZES, _CALLS = 2, 4  # earlier resizes behind which every call is tried: sizes, and calls for each
+_MOST = 2**22  # values of an image; each call resizes all of a larger one first, for seconds
+_SIZES, _CALLS = 2, 4  # earlier resizes after which every call is tried: sizes, and calls for each
 _PROXIES = ("pillow:bilinear", "opencv:linear", "opencv:nearest")
-"""Calls that stand for all where sizes are compared: filtered, not filtered, copied."""
+"""Calls that represent all others when sizes are compared: filtered, not filtered, copied."""
 
 
 def resized_before(prepared: Preparation, before: Array, after: Array) -> Iterator[Preparation]:
-    """Yield earlier resizes by every call, to the sizes that calls which stand for all show to be likeliest."""
+    """Yield earlier resizes by every call, to the sizes that the representative calls show to be likeliest."""
     x = prepared.of(before)
     if x.size > _MOST:
         return
@@ -50,7 +50,7 @@ Rule = Callable[[Array, Array], tuple[int, int]]
 
 
 def _rules() -> Iterator[tuple[str, Rule]]:
-    """Yield the sizes that images are usually resized to first, by their names."""
+    """Yield the usual first sizes of images, by name."""
     for side in _SQUARES:
         yield f"{side}x{side}", partial(_square, side)
         yield f"a shorter side of {side}", partial(_by_side, min, side)
@@ -69,13 +69,13 @@ def _by_side(choose: Callable[..., int], side: int, *images: Array) -> tuple[int
 
 
 def _scaled(factor: float, place: int, *images: Array) -> tuple[int, int]:
-    """Return the size of one of the images, before or after, times a factor, cut off."""
+    """Return the size of the image before or after its resize, times a factor, rounded down."""
     height, width = (max(1, math.floor(length * factor + 1e-9)) for length in images[place].shape[:2])
     return height, width
 
 
 def _distance(op: ResizeOp, sizes: tuple[int, int], proxies: Sequence[ResizeOp], x: Array, after: Array) -> float:
-    """Return how far a result is from an image that a call resizes, and then a proxy; infinity where none can."""
+    """Return the distance of a result from an image resized by a call, then by a proxy; infinity if neither can run."""
     distances, piece = [math.inf], corner(after)
     with suppress(SpecError):
         layout = PLAIN.layout(resized(op, x, sizes, None), after)
@@ -85,7 +85,7 @@ def _distance(op: ResizeOp, sizes: tuple[int, int], proxies: Sequence[ResizeOp],
 
 
 def _different(every: Iterable[Preparation], before: Array) -> Iterator[Preparation]:
-    """Yield those that make another image than the ones before: versions of a library often agree."""
+    """Yield calls that produce another image than the previous ones, since versions of a library often agree."""
     seen = set()
     for each in every:
         with suppress(SpecError):

@@ -1,1 +1,1 @@
-"""Preprocessing pipelines as data: what happens to an image before it enters a model."""
+"""Preprocessing pipelines as data: the steps between an image and the input of a model."""

@@ -1,4 +1,4 @@
-"""Which library resizes the images of a pipeline."""
+"""The library that resizes the images of a pipeline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Backend(Enum):
-    """Images of Pillow, or tensors of torchvision: their resizes, and the order of sums, differ."""
+    """Pillow images or torchvision tensors: their resizes, and the order of sums, differ."""
 
     PIL = "pil"
     TORCHVISION = "torchvision"

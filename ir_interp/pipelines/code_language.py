@@ -1,4 +1,4 @@
-"""The languages and libraries in which a pipeline is printed as source code."""
+"""The languages and libraries of generated source code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class CodeLanguage(Enum):
-    """Python with the pipeline's own libraries and NumPy, Python with OpenCV alone, C++ with OpenCV, or torch."""
+    """Python with the pipeline's own libraries and NumPy, Python with OpenCV only, C++ with OpenCV, or torch."""
 
     NUMPY = "numpy"
     OPENCV = "opencv"

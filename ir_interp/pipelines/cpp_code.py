@@ -1,4 +1,4 @@
-"""A pipeline as C++ that needs OpenCV only: for images that OpenCV resizes."""
+"""Pipelines as C++ code that needs OpenCV only, for images that OpenCV resizes."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _text(number: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Formula:
-    """NumPy's functions as lines of C++: each result is a variable of its own."""
+    """NumPy's functions as lines of C++; each result is a variable."""
 
     made: list[str] = field(default_factory=list)
 
@@ -169,7 +169,7 @@ class _Formula:
         return self._named(f"std::max({_text(x)}, {_text(y)})")
 
     def where(self, condition: Any, yes: Any, no: Any) -> _Number:
-        """Return ``yes`` where the condition holds, else ``no``."""
+        """Return ``yes`` if the condition holds, otherwise ``no``."""
         return self._named(f"{_text(condition)} ? {_text(yes)} : {_text(no)}")
 
 
@@ -192,7 +192,7 @@ def lines(step: Any) -> Iterator[str]:
 def _(step: Resize) -> Iterator[str]:
     library, _, word = step.like.partition(":")
     if library.partition("@")[0] != "opencv" or word not in OPENCV:
-        raise InexactError(step.like, _TARGET, reason=f"expected resizes of opencv: {', '.join(OPENCV)}")
+        raise InexactError(step.like, _TARGET, reason=f"expected opencv resizes: {', '.join(OPENCV)}")
     yield from _sized(step.size)
     yield "cv::Mat y;"
     yield f"cv::resize(x, y, cv::Size(width, height), 0, 0, cv::{OPENCV[word]});"
@@ -257,7 +257,7 @@ def _(step: Scale) -> Iterator[str]:
 
 @lines.register
 def _(step: Interpolate) -> Iterator[str]:
-    raise InexactError(step.text, _TARGET, reason="only OpenVINO resizes so")
+    raise InexactError(step.text, _TARGET, reason="only OpenVINO resizes this way")
 
 
 def _tables(**numbers: tuple[float, ...]) -> Iterator[str]:

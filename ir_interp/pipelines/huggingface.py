@@ -1,8 +1,8 @@
 """Pipelines of Hugging Face's ``preprocessor_config.json``, as its class reads it.
 
 Sources: transformers 5.23, ``image_processing_backends`` (the order of the steps and their arithmetic, for either
-backend), ``image_transforms`` (rules of sizes) and the classes in ``huggingface_classes``. A key that is not listed
-here is refused: it may change the image.
+backend), ``image_transforms`` (rules of sizes) and the classes in ``huggingface_classes``. An unlisted key is refused,
+since it may change the image.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ir_interp.pipelines.steps import (
 )
 
 _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
-_TORCHVISION = ("nearest-exact", "lanczos", "bilinear", "bicubic")  # which torchvision has for tensors
+_TORCHVISION = ("nearest-exact", "lanczos", "bilinear", "bicubic")  # the filters that torchvision has for tensors
 _WITHOUT_EFFECT = {
     "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "_valid_processor_keys",
     "do_convert_rgb", "return_tensors", "input_data_format", "device", "disable_grouping",
@@ -61,7 +61,7 @@ _REQUIRED = ("do_resize", "do_rescale", "do_normalize")
 def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     """Return the pipeline of a configuration.
 
-    ``backend`` is needed where the class does not name one: transformers 4 used Pillow unless ``use_fast`` was set,
+    ``backend`` is required if the class does not determine it: transformers 4 used Pillow unless ``use_fast`` was set,
     transformers 5 uses torchvision. Raises ReadError for an unknown class or key, and SpecError for a value.
     """
     config = _configuration(document, backend)
@@ -70,7 +70,7 @@ def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The keys of a class, defaults included."""
+    """The keys of a class, including defaults."""
 
     title: str
     family: Family
@@ -78,13 +78,13 @@ class Configuration:
     keys: Mapping[str, Any]
 
     def key(self, name: str) -> Any:
-        """Return the value of a key. Raises SpecError where neither the file nor the class has one."""
+        """Return the value of a key. Raises SpecError if neither the file nor the class has it."""
         if self.keys.get(name) is None:
             raise SpecError(f"{name} is missing")
         return self.keys[name]
 
     def is_on(self, name: str) -> bool:
-        """Return a switch. Raises SpecError for another value."""
+        """Return a boolean. Raises SpecError for another value."""
         value = self.keys.get(name)
         if value not in (True, False, None):
             raise SpecError(f"{name} is {value!r}; expected true or false")
@@ -125,7 +125,7 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
 
 
 def _without_class(given: Mapping[str, Any], backend: Backend | None) -> Configuration:
-    """Return a configuration that names no class, so that no default is known."""
+    """Return a configuration without a class, for which no defaults are known."""
     _check_keys(given, _COMMON)
     missing = [key for key in _REQUIRED if key not in given]
     needs = {"do_resize": ("size", "resample"), "do_rescale": ("rescale_factor",), "do_center_crop": ("crop_size",)}
@@ -155,8 +155,8 @@ def _backend_of(title: str, given: Mapping[str, Any]) -> Backend | None:
 
 def _chosen(backend: Backend | None) -> Backend:
     if backend is None:
-        reason = "transformers 4 resized with Pillow unless use_fast was set, transformers 5 does with torchvision"
-        raise SpecError(f"the backend is not known: {reason}; choose the backend: pil or torchvision")
+        reason = "transformers 4 resized with Pillow unless use_fast was set, transformers 5 resizes with torchvision"
+        raise SpecError(f"the backend is unknown: {reason}; choose backend pil or torchvision")
     return backend
 
 
@@ -173,7 +173,7 @@ def _steps(config: Configuration) -> Iterator[ImageStep]:
 
 
 def _sides(size: Any, name: str) -> dict[str, int]:
-    """Return height and width; one number stands for both."""
+    """Return height and width; one number sets both."""
     if not isinstance(size, Mapping):
         size = {"height": size, "width": size}
     if size.keys() != {"height", "width"}:
@@ -203,7 +203,7 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
 
 
 def _named_sides(config: Configuration) -> dict[str, Any]:
-    """Return ``size`` by its keys; one number is a square, or the shorter side where the class says so."""
+    """Return ``size`` by its keys; one number is a square, or the shorter side for classes that define it so."""
     size = config.key("size")
     if isinstance(size, Mapping):
         return dict(size)
@@ -240,7 +240,7 @@ def _rule(sides: Mapping[str, Any], family: Family) -> OutputSize:
 
 
 def _share(config: Configuration, like: str, shortest: int) -> Iterator[ImageStep]:
-    """Yield ConvNeXT's steps: below 384 pixels a share is cropped, from there the aspect ratio changes."""
+    """Yield ConvNeXT's steps: below 384 pixels a share is cropped, from 384 on the aspect ratio changes."""
     if shortest >= 384:
         yield Resize(like=like, size=Exactly(height=shortest, width=shortest))
         return
@@ -315,6 +315,6 @@ def _fused(config: Configuration, factor: float) -> Normalise:
 
 
 def _padding(config: Configuration) -> Iterator[ImageStep]:
-    """Yield the padding of one image; without ``pad_size`` images are padded to the largest, here to themselves."""
+    """Yield the padding of one image; without ``pad_size`` images are padded to the largest, here the image itself."""
     if config.keys.get("pad_size") is not None:
         yield PadTo(size=Exactly(**_sides(config.key("pad_size"), "pad_size")), place=Place.TOP_LEFT)

@@ -1,4 +1,4 @@
-"""Defaults of Hugging Face's image processors, by class: what a ``preprocessor_config.json`` may leave out.
+"""Defaults of Hugging Face's image processors by class, which a ``preprocessor_config.json`` may omit.
 
 Source: the classes of transformers 5.23, with both backends; ``python -m tests.sweeps.pipelines`` compares them.
 """
@@ -37,7 +37,7 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """A class: its family and defaults, and the switches that it ignores, or that its backends treat differently."""
+    """A class: its family and defaults, the switches that it ignores, and those that its backends treat differently."""
 
     family: Family
     ignores: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ def _processor(
     refuses: tuple[str, ...] = (),
     **others: Any,
 ) -> Processor:
-    """Return a class; ``statistics`` are mean and deviation, None for a class that does not normalise by itself."""
+    """Return a class; ``statistics`` are mean and deviation, None for a class that does not normalise."""
     defaults: dict[str, Any] = {
         "do_resize": True,
         "size": size,

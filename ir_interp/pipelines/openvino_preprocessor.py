@@ -1,8 +1,8 @@
-"""Pipelines of the layers that OpenVINO's PrePostProcessor puts at the head of an IR.
+"""Pipelines of the layers that OpenVINO's PrePostProcessor puts at the start of an IR.
 
 It writes Convert, Subtract, Divide (saved as Multiply), Transpose, Gather (reversed channels) and Interpolate, in the
-order in which they were asked for. Reading stops at the first layer that a PrePostProcessor does not write: there the
-model begins. Source: OpenVINO 2026.4, ``preprocess_steps_impl.cpp``, and the IRs that it saves.
+order of its calls. The first layer that a PrePostProcessor does not write is the start of the model.
+Source: OpenVINO 2026.4, ``preprocess_steps_impl.cpp``, and the IRs that it saves.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _OTHERS = {
     "NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR", "Slice", "StridedSlice", "Pad", "Reshape", "Unsqueeze",
     "Squeeze", "Concat", "Clamp", "Round", "Add",
 }  # fmt: skip
-"""Layers that a PrePostProcessor or a pipeline may hold as well, and that are not understood."""
+"""Further layers of PrePostProcessors and pipelines, which are not supported."""
 
 
 def read(path: Path, name: str | None = None) -> Pipeline:
-    """Return the pipeline at the head of an IR, in front of input ``name`` if it has several.
+    """Return the pipeline at the start of an IR, after the input ``name`` if it has several.
 
-    Raises ReadError where there is none, or where a layer of it is not understood; the message names the layer.
+    Raises ReadError, which names the layer, if there is none, or if it contains an unsupported layer.
     """
     net = next(nets(path))
     parameter = _parameter(net, name, path.name)
@@ -46,12 +46,12 @@ def read(path: Path, name: str | None = None) -> Pipeline:
     head = _Head(net=net, layer=parameter, layout=layout)
     steps = tuple(head.steps())
     if not steps:
-        raise ReadError(f"no preprocessing at its head: {head.end}", parameter.where)
+        raise ReadError(f"no preprocessing at the start of the model: {head.end}", parameter.where)
     return Pipeline(steps=steps, name=f"PrePostProcessor of {path.name}", layout=head.layout)
 
 
 def takes_images(path: Path) -> bool:
-    """Say whether an IR has one input, of uint8. Raises ReadError for another file."""
+    """Return whether an IR has exactly one input, of uint8. Raises ReadError for a file that is not an IR."""
     root = next(nets(path))
     parameters = [layer for layer in root.layers.values() if layer.type.lower() == "parameter"]
     return len(parameters) == 1 and [port.dtype for port in parameters[0].outputs] == ["uint8"]
@@ -71,7 +71,7 @@ def _names(layer: Layer) -> tuple[str, ...]:
 
 
 def _layout(parameter: Layer) -> str:
-    """Return the layout of the images. Raises ReadError for an input of other than uint8 images."""
+    """Return the layout of the images. Raises ReadError for an input other than uint8 images."""
     port = parameter.outputs[0] if parameter.outputs else None
     if port is None or port.dtype != "uint8":
         raise ReadError(f"takes {port.dtype if port else 'nothing'}; expected uint8 images", parameter.where)
@@ -86,7 +86,7 @@ def _layout(parameter: Layer) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class _Head:
-    """The chain of layers behind an input: the last one that was read, and the layout of its output."""
+    """The chain of layers after an input: the last one that was read, and the layout of its output."""
 
     net: Net
     layer: Layer
@@ -114,19 +114,19 @@ class _Head:
         return readers[0] if readers[0].type != "Result" else None
 
     def constant(self, layer: Layer, place: int) -> Array:
-        """Return a constant input. Raises ReadError for another."""
+        """Return the value of a constant input. Raises ReadError for any other input."""
         value = fold(self.net, layer, place)
         if value is None:
-            raise ReadError(f"input {place} of {layer.type} is no constant", layer.where)
+            raise ReadError(f"input {place} of {layer.type} is not a constant", layer.where)
         return np.asarray(value)
 
     def colours(self, layer: Layer) -> tuple[float, ...]:
-        """Return a constant of one number, or of one for each channel."""
+        """Return the numbers of a constant: one, or one for each channel."""
         value = self.constant(layer, 1)
         channels = [1] * 4
         channels[3 if self.layout == "nhwc" else 1] = 3
         if value.size != 1 and list((1,) * (4 - value.ndim) + value.shape) != channels:
-            raise ReadError(f"a constant of {list(value.shape)}; expected one number a channel", layer.where)
+            raise ReadError(f"a constant of {list(value.shape)}; expected one number, or one per channel", layer.where)
         return tuple(float(number) for number in value.ravel())
 
 
@@ -153,10 +153,10 @@ def _divide(head: _Head, layer: Layer) -> Iterator[ImageStep]:
 
 
 def _check_float(head: _Head, layer: Layer) -> None:
-    """Raise ReadError for arithmetic of uint8, which wraps around, and for a constant that comes first."""
+    """Raise ReadError for arithmetic in uint8, which wraps around, and for a constant as the first operand."""
     source = head.net.source(layer, 0)
     if not head.is_float or source is None or source[0].id != head.layer.id:
-        raise ReadError(f"{layer.type} of other than float32 images and a constant", layer.where)
+        raise ReadError(f"the inputs of {layer.type} are not a float32 image and a constant", layer.where)
 
 
 def _transpose(head: _Head, layer: Layer) -> Iterator[ImageStep]:
@@ -182,7 +182,7 @@ def _interpolate(head: _Head, layer: Layer) -> Iterator[ImageStep]:
     target = op.spec.target
     if unlike or op.attributes.get("mode") not in MODES or not isinstance(target, Sizes):
         reason = f"{unlike[0]} is {stated[unlike[0]]}" if unlike else f"mode is {op.attributes.get('mode')}"
-        raise ReadError(f"Interpolate as no PrePostProcessor writes it: {reason}", layer.where)
+        raise ReadError(f"Interpolate that no PrePostProcessor writes: {reason}", layer.where)
     if tuple(op.spec.axes or ()) != AXES[head.layout]:
         raise ReadError(f"Interpolate along axes {op.spec.axes} of an image in {head.layout}", layer.where)
     height, width = target.values

@@ -1,4 +1,4 @@
-"""The steps that only OpenVINO's PrePostProcessor writes: its Interpolate, and a product for each channel."""
+"""Steps that only OpenVINO's PrePostProcessor writes: its Interpolate, and a product for each channel."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ WRITTEN: Mapping[str, Any] = {
     "pads_end": (0, 0, 0, 0),
     "cube_coeff": -0.75,
 }
-"""The attributes that a PrePostProcessor gives every Interpolate."""
+"""The attributes of every Interpolate that a PrePostProcessor writes."""
 AXES: Mapping[str, tuple[int, int]] = {"nhwc": (1, 2), "nchw": (2, 3)}
-"""Height and width by layout."""
+"""The axes of height and width by layout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpolate:
-    """A resize by OpenVINO's Interpolate, as its CPU plugin computes it, with a PrePostProcessor's attributes.
+    """A resize by OpenVINO's Interpolate with a PrePostProcessor's attributes, as its CPU plugin computes it.
 
-    ``is_float`` resizes float32; otherwise an image stays uint8, of which a Pillow mode may be off by 1 near a half.
+    ``is_float`` resizes float32; otherwise the image stays uint8, and a Pillow mode may be off by 1 near a half.
     """
 
     mode: str
@@ -53,7 +53,7 @@ class Interpolate:
         if self.version not in VERSIONS or self.layout not in AXES:
             raise SpecError(f"Interpolate-{self.version} in {self.layout!r}; expected 4 or 11, in nhwc or nchw")
         if min(self.height, self.width) < 1:
-            raise SpecError(f"a size of {self.height}x{self.width}; expected integers from 1")
+            raise SpecError(f"a size of {self.height}x{self.width}; expected positive integers")
 
     @property
     def size(self) -> Exactly:

@@ -1,7 +1,7 @@
 """Rules for the height and width that a step of a pipeline produces.
 
-Each rule states its formula once, for two kinds of numbers: ``numpy`` with float64 scalars, and ONNX nodes with float64
-tensors (``Functions``). Sizes are integers, which float64 holds exactly; each division is rounded as in Python.
+Each rule contains its formula once, for two kinds of numbers: float64 scalars of ``numpy``, and ONNX nodes with float64
+tensors (``Functions``). Sizes are integers, which float64 represents exactly; each division is rounded as in Python.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Functions(Protocol):
 
     @property
     def where(self) -> Any:
-        """The second argument where the first holds, else the third."""
+        """The second argument if the first holds, otherwise the third."""
 
 
 NUMPY = cast("Functions", np)
@@ -55,7 +55,7 @@ NUMPY = cast("Functions", np)
 
 
 class SizeRounding(Enum):
-    """How a size that is not an integer becomes one."""
+    """The rounding of a size to an integer."""
 
     DOWN = "down"
     UP = "up"
@@ -96,7 +96,7 @@ def _check(**sizes: int) -> None:
     """Raise SpecError for a size below 1."""
     for name, size in sizes.items():
         if size < 1:
-            raise SpecError(f"{name} is {size}; expected an integer from 1")
+            raise SpecError(f"{name} is {size}; expected a positive integer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

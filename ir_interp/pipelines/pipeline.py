@@ -22,15 +22,15 @@ _VERSION = 1
 _KINDS_OF: dict[Any, dict[str, type]] = {
     hint: {kind.__name__: kind for kind in kinds} for hint, kinds in ((ImageStep, STEPS), (OutputSize, RULES))
 }
-_KIND = "kind"  # the key of the name of a step or rule
+_KIND = "kind"  # the key for the name of a step or rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """What happens to an image in training: ``steps`` in order, then the ``layout`` "nchw" or "nhwc".
+    """The preprocessing of an image in training: ``steps`` in order, then the ``layout`` "nchw" or "nhwc".
 
-    ``name`` says where it comes from: "CLIPImageProcessor (torchvision backend)". Called with an image, uint8
-    [height, width, 3], it returns what the library's own pipeline returns, without the axis of the batch.
+    ``name`` is its origin: "CLIPImageProcessor (torchvision backend)". Called with an image, uint8 [height, width, 3],
+    it returns the result of the library's own pipeline, without the batch axis.
 
     Raises SpecError for another layout.
 
@@ -65,7 +65,7 @@ class Pipeline:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """The height and width after all steps, if these are the same for every image."""
+        """The height and width after all steps if they are the same for every image; otherwise None."""
         sized = [step.size for step in self.steps if hasattr(step, "size")]
         fixed: tuple[int, int] | None = sized[-1].fixed if sized else None
         return fixed
@@ -77,7 +77,7 @@ class Pipeline:
 
     @property
     def text(self) -> str:
-        """The steps, one a line."""
+        """The steps, one per line."""
         order = "channels first" if self.layout == "nchw" else "channels last"
         return "\n".join([*(step.text for step in self.steps), order])
 
@@ -91,23 +91,23 @@ class Pipeline:
     def of_json(text: str | Mapping[str, Any]) -> Pipeline:
         """Return the pipeline that ``json`` wrote.
 
-        Raises ReadError for other text, an unknown version, step or key; the message names it.
+        Raises ReadError for other text, and for an unknown version, step or key; the message names it.
         """
         document = _decoded(text) if isinstance(text, str) else dict(text)
         if document.pop("version", None) != _VERSION:
-            raise ReadError(f"no pipeline of this program: expected version {_VERSION}")
+            raise ReadError(f"unsupported pipeline version; expected {_VERSION}")
         steps = document.pop("steps", None)
         if not isinstance(steps, list):
-            raise ReadError("steps is no list")
+            raise ReadError("steps is not a list")
         strings = {name: document.pop(name) for name in ("name", "layout") if name in document}
         if document:
             raise ReadError(f"unknown key {min(document)!r}; expected version, name, layout or steps")
         if not all(isinstance(value, str) for value in strings.values()):
-            raise ReadError("name and layout are texts")
+            raise ReadError("name and layout must be strings")
         try:
             return Pipeline(steps=tuple(_value(step, ImageStep) for step in steps), **strings)
         except SpecError as error:
-            raise ReadError(f"no pipeline: {error}") from None
+            raise ReadError(f"not a pipeline: {error}") from None
 
 
 def _decoded(text: str) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _decoded(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ReadError(f"not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise ReadError("no pipeline: expected an object with version and steps")
+        raise ReadError("not a pipeline; expected an object with version and steps")
     return document
 
 
@@ -131,7 +131,7 @@ def _record(value: Any) -> Any:
 
 
 def _value(value: Any, hint: Any) -> Any:
-    """Return what JSON holds as a field of a type. Raises SpecError for a value of another."""
+    """Return a JSON value as a field of a type. Raises SpecError for a value of another type."""
     if hint in _KINDS_OF:
         return _object(value, _KINDS_OF[hint])
     if get_origin(hint) is UnionType:  # a number or none

@@ -1,4 +1,4 @@
-"""Pipelines from what people have: configuration files, objects of Python, or a call with a size."""
+"""Pipelines from any source: configuration files, Python objects, or a call with a size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST_TEXT = 2**20
 def of_file(path: Path, backend: Backend | None) -> Pipeline:
     """Return the pipeline of a .json file (Hugging Face, timm, this program), or of printed torchvision transforms.
 
-    Raises ReadError, which names the file, for what is not understood.
+    Raises ReadError, which names the file, for content that is not supported.
     """
     try:
         if FileKind.of(path) is FileKind.JSON:
@@ -42,11 +42,11 @@ _KEYS = {
     "crop_pct",
     "steps",
 }
-"""Keys of which every configuration has one, and no other JSON that is read here."""
+"""Keys of which every configuration has one, and no other supported JSON."""
 
 
 def is_pipeline(path: Path) -> bool:
-    """Say whether a file holds a pipeline: .txt, or JSON with a key of a configuration. Raises ReadError for others."""
+    """Return whether a file is a pipeline: .txt, or JSON with a key of a configuration. Raises ReadError otherwise."""
     if FileKind.of(path) is FileKind.TEXT:
         return True
     return FileKind.of(path) is FileKind.JSON and bool(_KEYS & json_object(path, "an object").keys())
@@ -76,7 +76,7 @@ def of_object(source: Any, backend: Backend | None) -> Pipeline:
 
 
 def of_call(like: str, size: tuple[int, int], colour: int | None, images: Images) -> Pipeline:
-    """Return the pipeline of a resize to ``size``, letterboxed where there is a ``colour``, and of ``images``."""
+    """Return the pipeline of a resize to ``size``, letterboxed if there is a ``colour``, and of ``images``."""
     return Pipeline(steps=tuple(_steps(like, size, colour, images)), name=like, layout=images.layout or "nchw")
 
 
@@ -94,4 +94,4 @@ def _steps(like: str, size: tuple[int, int], colour: int | None, images: Images)
 
 def _check_unused(backend: Backend | None) -> None:
     if backend is not None:
-        raise SpecError("backend has no effect on this file, which says how it resizes")
+        raise SpecError("backend has no effect on this file, which specifies its resizes")

@@ -1,6 +1,7 @@
-"""A pipeline as Python that needs its own libraries only: Pillow, OpenCV or torchvision, and NumPy.
+"""Pipelines as Python code that needs its own libraries only: Pillow, OpenCV or torchvision, and NumPy.
 
-For those who keep the preprocessing outside of the model. The tests run it, and compare its bits with the pipeline's.
+It serves deployments with the preprocessing outside the model. The tests run it, and compare its bits with the
+pipeline's.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def numpy(pipeline: Pipeline) -> str:
 
 
 def opencv(pipeline: Pipeline) -> str:
-    """Return the same with OpenCV as the only library beside NumPy."""
+    """Return the same module with OpenCV as the only library beside NumPy."""
     return _module(pipeline, ("opencv",))
 
 
@@ -68,7 +69,7 @@ def _module(pipeline: Pipeline, known: Collection[str]) -> str:
         *(_IMPORTS[each] for each in libraries),
     ]
     title = '    """Return the input of a model for an image, uint8 RGB [height, width, 3]."""'
-    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment: names are untrusted text
+    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment, since names are untrusted text
     return "\n".join([*imports, "", "", "def preprocess(x):", title, origin, *(f"    {line}" for line in body), ""])
 
 
@@ -96,7 +97,7 @@ def _(step: Resize) -> Iterator[str]:
         yield f"planes = functional.resize(planes, [height, width], interpolation=mode, antialias={antialias})"
         yield "x = planes.numpy().transpose(1, 2, 0)"
     else:
-        raise InexactError(step.like, "Python", reason="its arguments have no call that is known here")
+        raise InexactError(step.like, "Python", reason="no known call has these arguments")
 
 
 @lines.register
@@ -157,11 +158,11 @@ def _(step: Scale) -> Iterator[str]:
 
 @lines.register
 def _(step: Interpolate) -> Iterator[str]:
-    raise InexactError(step.text, "Python", reason="only OpenVINO resizes so")
+    raise InexactError(step.text, "Python", reason="only OpenVINO resizes this way")
 
 
 def sized(rule: OutputSize, shape: str = "x.shape[:2]") -> Iterator[str]:
-    """Yield lines that set ``height`` and ``width`` by a rule, from what ``shape`` holds."""
+    """Yield lines that set ``height`` and ``width`` by a rule, from the variable ``shape``."""
     if isinstance(rule, Exactly):
         yield f"height, width = {rule.height}, {rule.width}"
         return

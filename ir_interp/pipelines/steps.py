@@ -1,6 +1,6 @@
-"""The steps of a pipeline, each a value that also runs: on images [height, width, channels], uint8 or float32.
+"""The steps of a pipeline as data that also runs: on images [height, width, channels], uint8 or float32.
 
-Every step follows the arithmetic of the library that it names, down to the rounding of sizes and floats.
+Every step follows the arithmetic of the library that it names, including the rounding of sizes and floats.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ImageStep(Protocol):
 
 
 def size_of(rule: OutputSize, x: Array) -> tuple[int, int]:
-    """Return the size that a rule gives an image. Raises ShapeError for a size without pixels."""
+    """Return the size that a rule gives for an image. Raises ShapeError for a size without pixels."""
     height, width = (int(size) for size in rule.of(np.float64(x.shape[0]), np.float64(x.shape[1]), NUMPY))
     if min(height, width) < 1:
         raise ShapeError(f"an image of {x.shape[0]}x{x.shape[1]} has no pixels left when resized {rule.text}")
@@ -47,7 +47,7 @@ def size_of(rule: OutputSize, x: Array) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resize:
-    """A resize as the call ``like`` ("pillow:bicubic") to the size of a rule."""
+    """A resize by the call ``like`` ("pillow:bicubic") to the size of a rule."""
 
     like: str
     size: OutputSize
@@ -58,7 +58,7 @@ class Resize:
             raise SpecError(f"{op.name} resizes {len(op.spec.axes or ())} axes; an image has two")
 
     def op(self, dtype: str) -> ResizeOp:
-        """Return the call for images of an element type, or for the floats that the library makes of uint8."""
+        """Return the call for images of an element type, or for the floats that the library converts uint8 to."""
         try:
             return load(self.like, dtype=dtype, arguments={"mode": "RGB"})
         except ReadError:
@@ -82,9 +82,9 @@ class Resize:
 class CentreCrop:
     """A crop from the centre; smaller images are padded with ``colour`` first.
 
-    ``start`` rounds half of what is cropped to the first row and column, ``padding`` half of what is missing to the
-    rows and columns in front. torchvision: half_even and down; Hugging Face: down and down; its Pillow backend: down
-    and up.
+    ``start`` rounds half of the cropped pixels to the first row and column, ``padding`` half of the missing pixels to
+    the rows and columns in front. torchvision: half_even and down; Hugging Face: down and down; its Pillow backend:
+    down and up.
     """
 
     size: OutputSize
@@ -113,7 +113,7 @@ class CentreCrop:
 
 
 class Place(Enum):
-    """Where the image lies in a padded one: in the centre, nearer to the start where the rest is odd, or first."""
+    """The position of an image in its padding: centred (an odd pixel goes after it), or at the start."""
 
     CENTRE = "centre"
     TOP_LEFT = "top_left"
@@ -121,7 +121,7 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PadTo:
-    """Padding up to a size, with a colour: one number, or one for each channel, in the units of the image then."""
+    """Padding to a size with a colour: one number, or one for each channel, in the units of the image at that point."""
 
     size: OutputSize
     place: Place
@@ -174,7 +174,7 @@ class ReverseChannels:
 
 
 class Product(Enum):
-    """How a pixel is multiplied by a factor, which decides the last bit."""
+    """The multiplication of a pixel by a factor, which determines the last bit."""
 
     FLOAT64 = "float64"
     """In float64, then rounded to float32 (Hugging Face, Pillow backend)."""
@@ -186,7 +186,7 @@ class Product(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescale:
-    """Pixels times ``factor``, plus ``offset``: floats."""
+    """Pixels times ``factor``, plus ``offset``, as floats."""
 
     factor: float
     offset: float = 0.0
@@ -228,7 +228,7 @@ class Normalise:
             if len(numbers) not in (1, _CHANNELS) or not all(map(math.isfinite, numbers)):
                 raise SpecError(f"{name} is {list(numbers)}; expected one finite number, or one for each of 3 channels")
         if 0 in self.deviation:
-            raise SpecError("deviation holds a 0, and pixels are divided by it")
+            raise SpecError("deviation is 0 for a channel; expected numbers other than 0")
         check_single((*self.mean, *self.deviation))
 
     @property
@@ -242,12 +242,12 @@ class Normalise:
 
 
 def check_single(numbers: Iterable[float]) -> None:
-    """Raise SpecError for a number that float32 holds as an infinity, or as 0."""
+    """Raise SpecError for a number that becomes an infinity, or 0, in float32."""
     for number in numbers:
         with np.errstate(over="ignore", under="ignore"):
             single = np.float32(number)
         if not np.isfinite(single) or (number and not single):
-            raise SpecError(f"mean or scale {number:g} is beyond what float32 holds")
+            raise SpecError(f"mean or scale {number:g} is outside the range of float32")
 
 
 def _listed(numbers: tuple[float, ...]) -> str:
@@ -261,9 +261,9 @@ STEPS: tuple[type, ...] = (Resize, CentreCrop, PadTo, ReverseChannels, Rescale, 
 
 
 def letterbox(like: str, height: int, width: int, colour: float) -> tuple[Resize, PadTo]:
-    """Return the steps of Ultralytics' ``LetterBox``: resized to fit, centred, the rest in one colour."""
+    """Return the steps of Ultralytics' ``LetterBox``: resized to fit, centred, padded with one colour."""
     if not 0 <= colour <= _BRIGHTEST:
-        raise SpecError(f"letterbox is {colour}; expected the colour of what is left, from 0 to 255")
+        raise SpecError(f"letterbox is {colour}; expected the colour of the padding, from 0 to 255")
     fit = Inside(height=height, width=width, rounding=SizeRounding.HALF_EVEN)
     frame = Exactly(height=height, width=width)
     return Resize(like=like, size=fit), PadTo(size=frame, place=Place.CENTRE, colour=(float(colour),))

@@ -1,4 +1,4 @@
-"""Pipelines of timm's ``pretrained_cfg``, as ``create_transform`` evaluates them on images of Pillow.
+"""Pipelines of timm's ``pretrained_cfg``, as ``create_transform`` evaluates them on Pillow images.
 
 Sources: timm 1.0.31, ``data/config.py`` (``resolve_data_config`` with its defaults, ``use_test_size`` off) and
 ``transforms_imagenet_eval``; torchvision 0.28 for its crop.
@@ -37,7 +37,7 @@ MODES = ("center", "squash", "border")
 
 
 def is_timm(document: Mapping[str, Any]) -> bool:
-    """Say whether a document is timm's: a ``config.json`` of the hub, or a ``pretrained_cfg`` itself."""
+    """Return whether a document is timm's: a ``config.json`` of the hub, or a ``pretrained_cfg``."""
     return "pretrained_cfg" in document or {"input_size", "crop_pct"} <= document.keys()
 
 
@@ -45,7 +45,7 @@ def read(document: Mapping[str, Any]) -> Pipeline:
     """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
     held = document.get("pretrained_cfg", document)
     if not isinstance(held, Mapping):
-        raise ReadError("pretrained_cfg is no object")
+        raise ReadError("pretrained_cfg is not an object")
     unknown = sorted(held.keys() - _DEFAULTS.keys() - _WITHOUT_EFFECT)
     if unknown:
         raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
@@ -58,7 +58,7 @@ def _steps(config: Mapping[str, Any]) -> Iterator[ImageStep]:
     share, mean = real(config["crop_pct"], "crop_pct"), _numbers(config, "mean")
     if not share > 0:
         raise SpecError(f"crop_pct is {share:g}; expected a number above 0")
-    scaled = int(height / share), int(width / share)  # positive: int() rounds down, as math.floor does
+    scaled = int(height / share), int(width / share)  # positive, so that int() rounds down like math.floor
     mode = _choice(config["crop_mode"], MODES, "crop_mode")
     like = f"pillow:{_choice(config['interpolation'], FILTERS, 'interpolation')}"
     colour: tuple[float, ...] = (0.0,)
@@ -89,7 +89,7 @@ def _numbers(config: Mapping[str, Any], name: str) -> tuple[float, ...]:
 
 
 def _single(numbers: tuple[float, ...]) -> tuple[float, ...]:
-    """Return numbers as float32 holds them: timm makes tensors of them first."""
+    """Return numbers rounded to float32, since timm converts them to tensors first."""
     return tuple(float(np.float32(number)) for number in numbers)
 
 

@@ -1,4 +1,4 @@
-"""A pipeline as Python that needs torch only, and torchvision where it resizes: on tensors, channels first."""
+"""Pipelines as Python code on tensors, channels first, that needs torch only, and torchvision if it resizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def torch(pipeline: Pipeline) -> str:
     imports = ["import math", ""] if any("math." in line for line in body) else []
     imports += ["import torch", *([_TORCHVISION] if pipeline.calls else [])]
     title = '    """Return the input of a model for an image, a uint8 RGB tensor [3, height, width]."""'
-    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment: names are untrusted text
+    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment, since names are untrusted text
     return "\n".join([*imports, "", "", "def preprocess(x):", title, origin, *(f"    {line}" for line in body), ""])
 
 
@@ -110,4 +110,4 @@ def _(step: Scale) -> Iterator[str]:
 
 @lines.register
 def _(step: Interpolate) -> Iterator[str]:
-    raise InexactError(step.text, _TARGET, reason="only OpenVINO resizes so")
+    raise InexactError(step.text, _TARGET, reason="only OpenVINO resizes this way")

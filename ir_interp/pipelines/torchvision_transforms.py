@@ -1,4 +1,4 @@
-"""Pipelines of torchvision's transforms, v1 and v2: the object itself, or the text that ``print`` shows of it.
+"""Pipelines of torchvision's transforms, v1 and v2: the object itself, or the text that ``print`` shows.
 
 Source: torchvision 0.28, ``transforms/transforms.py``, ``transforms/v2`` and ``transforms/_presets.py``.
 """
@@ -23,16 +23,16 @@ _LINE = re.compile(r"(\w+)\((.*)\)$")
 _NOTHING = {"ToPureTensor", "Identity", "RGB"}
 """Transforms that leave an RGB image as it is."""
 _OF_TENSORS = {"ToImage", "PILToTensor", "ToTensor"}
-"""Transforms that make a tensor of an image of Pillow."""
+"""Transforms that convert a Pillow image to a tensor."""
 _OF_V2 = {"ToImage", "ToDtype", "ToPureTensor", "RGB", "Identity"}
 """Transforms that only v2 has."""
 _OF_PILLOW = {"PILToTensor", "ToTensor"}
-"""Those among them that refuse a tensor: the image was one of Pillow's until then."""
+"""Transforms among them that refuse a tensor, so that the image must be Pillow's up to there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A transform: the name of its class and its arguments; ``version`` is v1 or v2 where it is known."""
+    """A transform: the name of its class and its arguments; ``version`` is v1, v2, or empty if unknown."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -61,23 +61,23 @@ def _of_text(text: str) -> Iterator[Transform]:
     if lines and lines[0] in ("Compose(", "Sequential("):
         for line in lines[1:-1]:
             yield _of_line(re.sub(r"^\(\d+\): ", "", line))
-    elif len(lines) > 1 and lines[0].endswith("("):  # a preset, one argument a line
+    elif len(lines) > 1 and lines[0].endswith("("):  # a preset, one argument per line
         yield _of_line(f"{lines[0]}{', '.join(lines[1:-1])})")
     elif len(lines) == 1:
         yield _of_line(lines[0])
     else:
-        raise ReadError("no transforms of torchvision: expected what print shows of a Compose")
+        raise ReadError("not torchvision transforms; expected the printed text of a Compose")
 
 
 def _of_line(line: str) -> Transform:
     found = _LINE.match(line)
     if not found:
-        raise ReadError(f"no transform of torchvision: {line[:60]!r}; expected one a line, as in CenterCrop(size=224)")
+        raise ReadError(f"not a torchvision transform: {line[:60]!r}; expected one a line, as in CenterCrop(size=224)")
     words = re.sub(r"InterpolationMode\.|torch\.|nearest-", lambda hit: hit[0][:-1] + "_", found[2])
     try:
         call = ast.parse(f"f({words})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ReadError(f"{line[:60]!r}: arguments that are not understood") from None
+        raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
     if not isinstance(call, ast.Call) or call.args or not all(each.arg for each in call.keywords):
         raise ReadError(f"{line[:60]!r}: expected arguments by name")
     return Transform(found[1], {str(each.arg): _literal(each.value, line) for each in call.keywords})
@@ -91,7 +91,7 @@ def _literal(node: ast.expr, line: str) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise ReadError(f"{line[:60]!r}: arguments that are not understood") from None
+        raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
 
 
 _ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
@@ -122,7 +122,7 @@ def _of_object(transforms: Any) -> Iterator[Transform]:
 
 
 def _plain(value: Any) -> Any:
-    """Return an argument as its text shows it."""
+    """Return an argument in the form of its printed text."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if type(value).__name__ == "InterpolationMode":
@@ -135,7 +135,7 @@ def _pipeline(transforms: list[Transform], backend: Backend | None) -> Pipeline:
 
 
 def _spread(transforms: list[Transform]) -> Iterator[Transform]:
-    """Yield transforms, those inside presets one by one."""
+    """Yield transforms, with presets replaced by their own transforms."""
     for transform in transforms:
         if transform.name not in ("ImageClassification", "SemanticSegmentation"):
             yield transform
@@ -176,7 +176,7 @@ def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
         given = transform.take("dtype", "scale")
         dtype = given.get("dtype", _FLOAT if transform.name == "ToTensor" else None)
         if dtype != _FLOAT or (transform.name == "ToDtype" and given.get("scale") is not True):
-            expected = "expected dtype=torch.float32 and, of ToDtype, scale=True"
+            expected = "expected dtype=torch.float32 and, for ToDtype, scale=True"
             raise SpecError(f"{transform.name}({_arguments(given)}) does not give pixels from 0 to 1; {expected}")
         if transform.name == "ConvertImageDtype":
             _check_version(version)
@@ -195,13 +195,13 @@ def _arguments(given: Mapping[str, Any]) -> str:
 
 
 def _image_kind(following: Sequence[Transform], backend: Backend | None, *, is_tensor: bool) -> Backend:
-    """Return whether an image is Pillow's or a tensor where it is resized."""
+    """Return whether an image is a Pillow image or a tensor where it is resized."""
     if is_tensor:
         return Backend.TORCHVISION
     if any(transform.name in _OF_PILLOW for transform in following):
         return Backend.PIL
     if backend is None:
-        raise SpecError("Resize takes images of Pillow and tensors; choose the backend: pil or torchvision")
+        raise SpecError("Resize accepts Pillow images and tensors; choose backend pil or torchvision")
     return backend
 
 
@@ -218,18 +218,18 @@ def _resize(transform: Transform, kind: Backend, version: str) -> Resize:
 def _tensor_call(mode: str, antialias: str, version: str) -> str:
     _check_version(version)
     if version == "v1":
-        reason = "v1 resizes tensors in floats, whose sums torch rounds differently by processor"
-        raise SpecError(f"{reason}; with images of Pillow (backend pil) the result is defined")
+        reason = "v1 resizes tensors in floats, whose sums round differently from processor to processor"
+        raise SpecError(f"{reason}; use Pillow images (backend pil)")
     if mode == "lanczos" and antialias == "false":
         raise SpecError("torchvision has no lanczos without antialias")
     return f"torchvision:{mode},antialias={antialias}"
 
 
 def _check_version(version: str) -> None:
-    """Raise SpecError where the text of transforms does not show whether they are v1 or v2."""
+    """Raise SpecError if printed transforms do not show whether they are v1 or v2."""
     if not version:
-        reason = "v1 and v2 compute other values, and their text looks the same"
-        raise SpecError(f"{reason}; read the object itself, with ir_interp.pipeline(transforms)")
+        reason = "v1 and v2 print the same text but compute different values"
+        raise SpecError(f"{reason}; pass the object itself, as in ir_interp.pipeline(transforms)")
 
 
 def _size(size: Any, longest: Any) -> OutputSize:
@@ -241,7 +241,7 @@ def _size(size: Any, longest: Any) -> OutputSize:
 
 
 def _sides(size: Any) -> Exactly:
-    """Return height and width; one number stands for both."""
+    """Return height and width; one number sets both."""
     sides = size if isinstance(size, list | tuple) else [size]
     if len(sides) not in (1, 2):
         raise SpecError(f"size is {size!r}; expected height and width")

@@ -22,13 +22,13 @@ _CLASSIFY = "classify"
 
 
 def read(metadata: Mapping[str, str]) -> Pipeline:
-    """Return the pipeline of a model: letterboxed, or for classification cropped.
+    """Return the pipeline of a model: letterboxed, or cropped for classification.
 
-    Images have the fixed size ``imgsz``, as in every export but those with ``dynamic`` and ``rect``. Raises ReadError
-    for a model without this metadata, and for a task that is not listed here.
+    Images have the fixed size ``imgsz``, as in every export except with ``dynamic`` and ``rect``. Raises ReadError
+    for a model without this metadata, and for an unsupported task.
     """
     if not {"task", "imgsz", "stride"} <= metadata.keys():
-        raise ReadError("no metadata of Ultralytics (task, imgsz, stride)")
+        raise ReadError("no Ultralytics metadata (task, imgsz, stride)")
     task, (height, width) = metadata["task"], _size(metadata["imgsz"])
     if metadata.get("channels", "3") != "3":
         raise ReadError(f"takes images of {metadata['channels']} channels; expected 3")

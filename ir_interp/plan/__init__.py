@@ -1,1 +1,1 @@
-"""From a spec and a shape to taps: which source pixels an output takes, and how much each weighs."""
+"""From a spec and a shape to taps: the source pixels of each output, and their weights."""

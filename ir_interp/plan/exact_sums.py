@@ -1,8 +1,8 @@
-"""Sums of 8-bit integers as whole numbers: exact, so that every way of adding them up gives the same bytes.
+"""Exact sums of 8-bit integers, in integers, so that every order of addition gives the same bytes.
 
-Weights are whole numbers over a power of two. A sum along one axis fits an int32, one along two is a float64 below
-2**53. ``plan.libraries.passes`` names such sums for image libraries; this module makes them where integers are
-rounded once.
+Weights are integers over a power of two. A sum along one axis fits an int32, one along two axes a float64 below 2**53.
+``plan.libraries.passes`` has such sums for image libraries; this module derives them for integers that are rounded
+once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ir_interp.spec import Alpha, IntegerRounding, Nearest
 
 # With 22 bits, 255 * 2 * 2**22 is below 2**31: int32 holds one axis whose weights' sizes sum to 2, as those of Lanczos
 # do. Fewer than 16 bits would move a sum of bytes by 255 * 2**-17 for each tap, which shows.
-_BITS, _LEAST_BITS = 22, 16  # of a weight, behind the point
+_BITS, _LEAST_BITS = 22, 16  # fractional bits of a weight
 _MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
 _EIGHT_BITS = {"uint8": 255, "int8": 128}
 _ULP = 2.0**-24
@@ -41,13 +41,13 @@ class Windows:
 
     @property
     def largest(self) -> int:
-        """The most that the weights of an output are together, whatever their signs."""
+        """The largest sum of the absolute weights of an output."""
         return int(np.abs(self.weights.astype(np.int64)).sum(axis=1).max(initial=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeSum:
-    """A sum along one axis or two, over ``2**bits``, made whole by ``rounding``."""
+    """A sum along one axis or two, over ``2**bits``, rounded to integers by ``rounding``."""
 
     windows: tuple[Windows, ...]
     bits: int
@@ -55,19 +55,19 @@ class WholeSum:
 
     @property
     def is_mean(self) -> bool:
-        """Whether no sum has to be cut at the ends of its type: no weight is below 0, and they are 1 together."""
+        """Whether no sum can exceed the range of its type: no weight is negative, and they sum to 1."""
         largest = math.prod(window.largest for window in self.windows)
         least = min(int(window.weights.min()) for window in self.windows)
         return least >= 0 and largest <= ABOUT_ONE * 2**self.bits
 
 
-# 255 * 1.001 = 255.255 and -128 * 1.001 = -128.128 are rounded to what a byte holds, so such sums need no cut.
+# 255 * 1.001 = 255.255 and -128 * 1.001 = -128.128 round into the range of a byte, so such sums need no clipping.
 ABOUT_ONE = 1.001
-"""What weights that are rounded to whole numbers may sum to, for a mean."""
+"""Largest sum of the integer weights of a mean."""
 
 
 def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
-    """Return the sum of integers that are rounded once; None where there are more bits than numbers hold."""
+    """Return the sum of integers that are rounded once; None if it needs more bits than the number types have."""
     rounding = rounding_at_once(bound.spec, dtype)
     bits = _precision(bound, _EIGHT_BITS[dtype]) if _is_rounded_once(bound, rounding, dtype) else None
     if bits is None:
@@ -82,12 +82,12 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
 
 
 def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool:
-    """Say whether bytes are sums along one axis or two that no library or runtime makes in steps of its own."""
+    """Return whether bytes are sums along one or two axes, rounded once and not in steps of a runtime or a library."""
     if isinstance(bound.spec.kernel, Nearest) or dtype not in _EIGHT_BITS or not 1 <= len(bound.axes) <= 2:
         return False
     if are_named(bound) or 0 in bound.out_shape:
         return False
-    # A weight's last bit would decide what is cut off of a sum such as 3 * (1/3): such sums stay floats.
+    # A weight's last bit would decide how a sum such as 3 * (1/3) is truncated: such sums stay floats.
     if rounding is IntegerRounding.CUT_OFF:
         return False
     return axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is None
@@ -95,7 +95,7 @@ def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool
 
 @lru_cache(maxsize=8)
 def _over(bound: Plan, bits: int) -> tuple[Taps, ...]:
-    """Return the taps of a plan with weights that are whole numbers over ``2**bits``."""
+    """Return the taps of a plan with weights that are integers over ``2**bits``."""
     found = []
     for each in axis_taps(bound):
         assert each.weights is not None
@@ -104,7 +104,7 @@ def _over(bound: Plan, bits: int) -> tuple[Taps, ...]:
 
 
 def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
-    """Return the passes of an image library as sums; None where they are others."""
+    """Return the passes of an image library as sums; None if they are of another kind."""
     if dtype not in _EIGHT_BITS or not are_named(bound) or bound.spec.alpha is not Alpha.SEPARATE:
         return None
     if 0 in bound.out_shape:
@@ -136,7 +136,7 @@ def _length(piece: Piece, axis: int) -> int:
 
 
 def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
-    """Return taps as windows: those of one pixel are added up, and those without weight are left out."""
+    """Return taps as windows: weights of the same pixel are added up, and those of 0 are dropped."""
     used = weights != 0
     lowest = np.where(used, indices, length - 1).min(axis=1)
     highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
@@ -149,7 +149,7 @@ def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray
 
 
 def in_lowest_terms(sums: WholeSum) -> WholeSum:
-    """Return a sum whose weights are no even numbers, all of them, along any axis: halves and quarters are small."""
+    """Return a sum with common factors of 2 removed from the weights of each axis: halves and quarters become small."""
     windows, bits = [], sums.bits
     for window in sums.windows:
         every = int(np.bitwise_or.reduce(window.weights, axis=None))
@@ -167,7 +167,7 @@ def _fits(windows: Sequence[Windows], most: int) -> bool:
 
 @lru_cache(maxsize=512)
 def _precision(bound: Plan, most: int) -> int | None:
-    """Return how many bits of a weight may stand behind the point: those of the whole, found once for all pieces."""
+    """Return the number of fractional bits of weights: those of the whole plan, the same for all pieces."""
     taps = axis_taps(bound)
     largest = [_largest(each) for each in taps]
     for bits in range(_BITS, _LEAST_BITS - 1, -1):
@@ -183,7 +183,7 @@ def _largest(taps: Taps) -> float:
 
 
 def doubt(sums: WholeSum, most: int) -> float:
-    """Return how far a sum in float32 may lie from that of whole numbers; 0 where it is as exact.
+    """Return the largest error of a sum in float32 against integers; 0 if it is exact.
 
     In any order of additions, fused or not, each term is rounded at most once for every term of its sum (N. J. Higham,
     "Accuracy and Stability of Numerical Algorithms", 2002, equation 3.5).
@@ -197,4 +197,4 @@ def doubt(sums: WholeSum, most: int) -> float:
 
 
 _EXACT = 2**24
-_SPARE = 8  # roundings of the largest sum: of weights, between axes, of what makes it whole, and of products of these
+_SPARE = 8  # roundings of the largest sum: of weights, between axes, of the final rounding, and of products of these

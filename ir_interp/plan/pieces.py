@@ -1,4 +1,4 @@
-"""A piece of an output, and the piece of the input that it needs: lengths alone, no values."""
+"""A piece of an output, and the piece of the input that it needs: sizes only, no values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
 
 Range = tuple[int, int]
-"""Where a stretch of an axis starts, and where it stops."""
+"""Start and stop of a segment of an axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is computed of a plan: the stretch of ``outputs`` of every axis, from that of ``inputs``, pads included.
+    """The computed part of a plan: the segment of ``outputs`` of every axis, from that of ``inputs``, pads included.
 
-    Taps count inputs from the start of the whole; what is at hand starts at ``origin``.
+    Taps count inputs from the start of the whole; the available part starts at ``origin``.
     """
 
     outputs: tuple[Range, ...]
@@ -25,23 +25,23 @@ class Piece:
 
     @property
     def shape(self) -> Shape:
-        """The lengths of what is computed."""
+        """The shape of the piece."""
         return tuple(stop - start for start, stop in self.outputs)
 
     @property
     def origin(self) -> Shape:
-        """The first input of every axis."""
+        """The first input along every axis."""
         return tuple(start for start, _ in self.inputs)
 
     def of_input(self, bound: Plan) -> tuple[slice, ...]:
-        """Return what it needs of an input that has no pads yet."""
+        """Return the part that the piece needs of an input without pads."""
         found = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
         return tuple(
             slice(*(min(max(edge - before, 0), size) for edge in stretch)) for stretch, (before, _), size in found
         )
 
     def padding(self, bound: Plan) -> tuple[Range, ...]:
-        """Return the pads that it needs before and after that."""
+        """Return the pads that the piece needs before and after that part."""
         found = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
         return tuple(
             (max(min(before, stop) - start, 0), max(stop - max(before + size, start), 0))
@@ -49,7 +49,7 @@ class Piece:
         )
 
     def taps(self, taps: Taps, axis: int) -> Taps:
-        """Return the taps of its outputs of an axis, as places in its stretch of inputs."""
+        """Return the taps of the outputs along an axis, as positions in the segment of inputs."""
         start, stop = self.outputs[axis]
         return Taps(
             taps.indices[start:stop] - self.inputs[axis][0],
@@ -58,7 +58,7 @@ class Piece:
         )
 
     def of_pass(self, each: Pass) -> Pass:
-        """Return a pass over its outputs, from its stretch of inputs."""
+        """Return a pass restricted to the outputs, from the segment of inputs."""
         start, stop = self.outputs[each.axis]
         behind = tuple(slice(*edges) for edges in self.outputs[each.axis :])
         return replace(
@@ -70,6 +70,6 @@ class Piece:
 
 
 def whole(bound: Plan) -> Piece:
-    """Return all of an output, from all of its input."""
+    """Return the piece that is the whole output, from the whole input."""
     padded = (size + begin + end for size, (begin, end) in zip(bound.in_shape, bound.padding, strict=True))
     return Piece(tuple((0, size) for size in bound.out_shape), tuple((0, size) for size in padded))

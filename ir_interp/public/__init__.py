@@ -1,1 +1,1 @@
-"""The functions of ``ir_interp``: every keyword spelled out and checked, then handed to the room that knows."""
+"""The public functions of ``ir_interp``, with every keyword spelled out and checked; modules elsewhere do the work."""

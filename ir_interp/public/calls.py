@@ -1,4 +1,4 @@
-"""Calls of image libraries: what one computes, which one made an image, one in front of a model."""
+"""Calls of image libraries: the spec of one, the one that made an image, and one in front of a model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @checked
 def spec(library: str, *, version: int | None = None, dtype: str | None = None, **call: Any) -> ResizeSpec:
-    """Return what a resize of an image library computes, byte for byte: of pillow, opencv, torch or torchvision.
+    """Return the spec of a resize of an image library, byte for byte: of pillow, opencv, torch or torchvision.
 
-    ``call`` are the arguments of the library's own: ``spec("opencv", interpolation="INTER_AREA")``; a call may also be
-    written as for the command line: ``spec("opencv:INTER_AREA")``. ``version`` is a
-    major version of the library, by default that of the installed one, else the newest that is known; ``dtype`` the
-    element type of the images, by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
+    ``call`` are the library's own arguments: ``spec("opencv", interpolation="INTER_AREA")``. A call may also be
+    written as on the command line: ``spec("opencv:INTER_AREA")``. ``version`` is a major version of the library, by
+    default that of the installed one, or else the newest supported one; ``dtype`` is the element type of the images,
+    by default 8 bits. ``resize(image, spec, sizes=(height, width))`` runs it.
 
-    Raises ReadError for what the library does not have.
+    Raises ReadError for arguments that the library does not have.
 
     Example:
         >>> spec = ir_interp.spec("pillow", resample="BILINEAR")
@@ -45,7 +45,7 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
     text = arguments.word(library, "library")
     if is_call(text):
         if version is not None or call:
-            raise SpecError(f"{text!r} is a whole call; write its version and arguments in it, as in pillow@12:box")
+            raise SpecError(f"{text!r} is a complete call; write its version and arguments in it, as in pillow@12:box")
         return parse(text, dtype=dtype)
     wanted = None if version is None else arguments.whole(version, "version")
     return get(text).spec(call, version=wanted, dtype=dtype)
@@ -59,12 +59,12 @@ def identify(
     dtype: str = "uint8",
     channels: int = 3,
 ) -> Identified:
-    """Return which call of an image library made the second image of each pair of the first.
+    """Return the call of an image library that resized the first image of each pair to the second.
 
     Images are arrays [height, width] or [height, width, channels], or names of files; a JPEG file is judged by its
-    quantisation. ``call`` of the result is the call whatever its version, ``is_sure`` whether it is certain,
-    ``candidates`` are all that were tried, with the steps around them. In place of ``pairs`` a function will do, which
-    takes an image (of ``dtype`` and so many ``channels``) and (height, width), and returns the resized image.
+    quantisation. In the result, ``call`` is the call without its version, ``is_sure`` is whether it is certain, and
+    ``candidates`` are all that were tried, with the steps around them. ``pairs`` may also be a function that takes an
+    image (of ``dtype`` and with ``channels`` channels) and (height, width), and returns the resized image.
 
     Example:
         >>> spec = ir_interp.spec("pillow", resample="BICUBIC")
@@ -84,15 +84,15 @@ def identify(
 
 @checked
 def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
-    """Return what happens to an image in training, as data that runs, prints, and stands in front of a model.
+    """Return the preprocessing of images in training, as data that runs, prints, and can be put in front of a model.
 
     ``source`` is a path: ``preprocessor_config.json`` of Hugging Face, ``config.json`` of timm, the text of printed
-    torchvision transforms, a model that Ultralytics exported, an IR with OpenVINO's PrePostProcessor at its head, or
-    JSON that ``Pipeline.json`` wrote. Or it is what Python holds: the mapping of such a file, an image processor of
-    transformers, or transforms of torchvision. ``backend`` ("pil", "torchvision") says which library resizes, where
-    the source does not.
+    torchvision transforms, a model that Ultralytics exported, an IR that starts with OpenVINO's PrePostProcessor, or
+    JSON from ``Pipeline.json``. It may also be a Python object: the mapping of such a file, an image processor of
+    transformers, or transforms of torchvision. ``backend`` ("pil", "torchvision") is the library that resizes, if
+    the source does not specify it.
 
-    Raises ReadError for a class, step or key that is not supported, SpecError for a value.
+    Raises ReadError for an unsupported class, step or key, SpecError for an invalid value.
 
     Example:
         >>> config = {"image_processor_type": "ViTImageProcessor", "size": {"height": 8, "width": 8}}
@@ -135,16 +135,16 @@ def preprocess(
 ) -> str:
     """Put a resize of an image library in front of a model (.onnx, .xml), and return the name of its new input.
 
-    That takes a raw image, uint8 [height, width, 3] of any size, which is resized to ``size`` as the call ``like``
-    ("pillow:bicubic") does, to the byte, and then made into what the input ``name`` takes, as ``images`` says.
-    With ``letterbox`` it keeps its aspect, in the middle of ``size``, and the rest has that colour (114 for YOLO).
-    ``image_size`` is height and width of all images, where they are known: then more calls have such a form. A
-    ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``, stands for
-    ``like``, ``size``, ``letterbox``, mean and scale. The new input takes a ``batch`` of so many images of one
-    size, uint8 [batch, height, width, 3], where that is given (0 for any number). Images have 3 ``channels``, or 1
-    (grey, repeated), or 4 (alpha is dropped).
+    The new input takes a raw image, uint8 [height, width, 3] of any size. The image is resized to ``size`` as the call
+    ``like`` ("pillow:bicubic") does, byte for byte, and then converted to the values of the input ``name`` by
+    ``images``. With ``letterbox`` its aspect ratio is kept: it is centred in ``size``, and padded with that colour
+    (114 for YOLO). ``image_size`` is the height and width of all images, if static; more calls are then supported. A
+    ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``, replaces ``like``,
+    ``size``, ``letterbox``, mean and scale. With ``batch`` the new input takes that many images of one size, uint8
+    [batch, height, width, 3] (0 for any number). Images have 3 ``channels``, or 1 (grey, repeated), or 4 (alpha is
+    dropped).
 
-    Raises ReadError for what cannot be read, InexactError for a step that has no such form, SpecError for options that
+    Raises ReadError for an unreadable file, InexactError for a step that has no such form, SpecError for options that
     contradict each other.
 
     Example:

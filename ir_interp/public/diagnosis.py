@@ -1,4 +1,4 @@
-"""What is wrong with a model: audited, mended, and shown to those who can mend a runtime."""
+"""Diagnosis of models: audits, fixes, and reproductions of faults of runtimes."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def audit(
     image: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Return what each runtime makes of each resize of some models, and what is likely an exporter's mistake.
+    """Return the verdict of each runtime on each resize of some models, and likely mistakes of exporters.
 
-    ``models`` are .onnx and .xml files, folders of them, or models in memory; one, or several. With ``run`` the
-    installed runtimes are run as well, in a child process, where the shape of a resize is known; ``shapes`` are lengths
-    of inputs by name, where these are dynamic. ``runtimes`` chooses some ("onnxruntime", "openvino",
+    ``models`` are .onnx and .xml files, folders of them, or models in memory; one or several. ``run`` also runs the
+    installed runtimes, in a child process, if the shape of a resize is static; ``shapes`` are the shapes of dynamic
+    inputs by name. ``runtimes`` chooses some ("onnxruntime", "openvino",
     "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "iree", "mnn", "ncnn", "opencv-dnn",
     "tract", "tvm", and by their sources "onnxruntime-cuda", "-directml", "-qnn" and "-webgpu"; "installed" for the
-    first five and those of the others that are), ``select`` and ``ignore`` the codes of findings, or their beginnings.
-    ``jobs`` processes share the files; a script that asks for more than one must be importable, as with
-    ``multiprocessing``.
+    first five and the installed ones of the others). ``select`` and ``ignore`` choose the codes of findings, or
+    prefixes of codes. ``jobs`` processes share the files; with more than one, the calling script must be importable,
+    as with ``multiprocessing``.
 
-    ``preprocess`` is the resize that stands before the models ("opencv:linear"), ``trained`` that of their training
-    ("pillow:bilinear"). Both may be pipelines instead: a path that ``pipeline`` reads or a class of Hugging Face, with
-    ":pil" or ":torchvision" behind it where it needs a backend. ``preprocessing`` of the result has the difference of
-    both at each input, for ``image`` or for random images of usual shapes, and of pipelines the cost of each step.
+    ``preprocess`` is the resize in front of the models ("opencv:linear"), ``trained`` that of their training
+    ("pillow:bilinear"). Both may be pipelines instead: a path that ``pipeline`` reads or a class of Hugging Face,
+    followed by ":pil" or ":torchvision" if it needs a backend. ``preprocessing`` of the result is the difference of
+    both at each input, for ``image`` or for random images of usual shapes, and for pipelines the cost of each step.
 
-    Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
+    Models that cannot be read are ``errors`` of the result. Raises ReadError for a missing path.
 
     Example:
         >>> [row] = ir_interp.audit("model.onnx", runtimes=["openvino", "tensorrt"]).rows
@@ -87,17 +87,17 @@ def fix(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Fixed:
-    """Write an ONNX model without what an audit calls likely mistakes of its exporter (IRI011 to IRI016).
+    """Write an ONNX model without the likely exporter mistakes that an audit finds (IRI011 to IRI016).
 
-    ``select`` and ``ignore`` choose codes, or their beginnings, ``layers`` resizes by name; by default all. Nothing but
-    the nodes of these resizes, and new constants for them, changes: the file is read again, and what was meant to
-    change is undone in it, which gives the bytes of the source. Where there is nothing to mend, the file is copied.
+    ``select`` and ``ignore`` choose codes, or prefixes of codes, ``layers`` resizes by name; by default all. Only the
+    nodes of these resizes, and new constants for them, change: the result is read back, and undoing the intended
+    changes must give the bytes of the source. If there is nothing to fix, the file is copied.
 
     ``verify`` runs the model before and after in onnxruntime, on ``inputs``, ``images``, ``seed`` and ``shapes`` as for
-    ``convert``, and the result tells how far they differ.
+    ``convert``, and the result contains the difference.
 
-    Raises ReadError for what cannot be read, an ExceptionGroup of InexactError where a mistake cannot be mended,
-    VerificationError where the result does not run. Nothing is written then.
+    Raises ReadError for an unreadable file, an ExceptionGroup of InexactError for mistakes that cannot be fixed, and
+    VerificationError if the result does not run. Nothing is written then.
 
     Example:
         >>> [fixed] = ir_interp.fix("model.onnx", "fixed.onnx").mended
@@ -123,15 +123,15 @@ def reproduce(
     shapes: Mapping[str, Sequence[int]] | None = None,
     progress: Progress | None = None,
 ) -> Reproduced:
-    """Write a folder that shows what an installed runtime does wrong with a resize, for those who can mend it.
+    """Write a folder that reproduces the fault of an installed runtime in a resize, for the runtime's developers.
 
     ``source`` is a model (.onnx; .xml for openvino), or a known fault of docs/faults.md ("mnn:nearest-ceil"), which
-    names its ``runtime`` itself. Of a model it is the resize ``layer``, or the first that the runtime does not
-    compute, with inputs of the lengths ``shapes``. The folder, which must not be there or be empty, gets that node
-    alone in the smallest shape that shows it, an input, what is expected, what the runtime makes, a script that needs
+    determines its ``runtime``. For a model it is the resize ``layer``, or the first that the runtime computes
+    otherwise, with inputs of the ``shapes``. The folder, which must be missing or empty, receives that node alone in
+    the smallest shape that shows the fault, an input, the expected output, the runtime's output, a script that needs
     only NumPy and the runtime, and a README.md with formula, source and versions.
 
-    Raises IrInterpError where the runtime is not installed, or there is nothing to show.
+    Raises IrInterpError if the runtime is not installed, or if there is no fault.
 
     Example:
         >>> fault = ir_interp.reproduce("openvino:antialias", "fault")
@@ -147,10 +147,10 @@ def reproduce(
 
 @checked
 def kit(folder: str | os.PathLike[str]) -> Kit:
-    """Write a conformance kit: a few hundred models of one Resize or Upsample, with inputs and what is expected.
+    """Write a conformance kit: a few hundred models of one Resize or Upsample, with inputs and expected outputs.
 
-    Its runner needs Python, NumPy and a runtime, and none of this project: for machines that have no more (NPUs,
-    phones). The folder must not be there, or be empty.
+    Its runner needs Python, NumPy and a runtime, but not this project, for machines with nothing else (NPUs, phones).
+    The folder must be missing or empty.
 
     Example:
         >>> ir_interp.kit("resizes").count

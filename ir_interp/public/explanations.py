@@ -1,4 +1,4 @@
-"""One resize of a source: explained, and drawn."""
+"""Explanations and plots of one resize."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def explain(
     sizes: Sequence[int] | None = None,
     scales: Sequence[float] | None = None,
 ) -> Explanation:
-    """Return which source pixels make each output of a resize, in every reading and arithmetic.
+    """Return the source pixels of each output of a resize, in every reading and arithmetic.
 
-    ``layer`` is the name of the resize, where the source has several. ``shape`` are the lengths of its input, where
-    they are open; ``sizes`` (output lengths) or ``scales`` (output / input) replace those of the layer.
+    ``layer`` is the name of the resize, if the source has several. ``shape`` is the shape of its input, if it is
+    dynamic; ``sizes`` (output sizes) or ``scales`` (output / input) replace those of the layer.
 
-    Raises ReadError where there is no such resize, ShapeError where a length that is needed is not known.
+    Raises ReadError if there is no such resize, ShapeError if a required dimension is unknown.
 
     Example:
         >>> for table in ir_interp.explain("layer.xml").axes:
@@ -73,16 +73,16 @@ def plot(
     x: ArrayLike | str | os.PathLike[str] | None = None,
     against: Semantics | Arithmetic | ResizeSpec | Source | None = None,
 ) -> Figure:
-    """Return a picture of a resize, a figure of Matplotlib; written to ``output``, .png or .svg, where that is given.
+    """Return a picture of a resize, a figure of Matplotlib; it is written to ``output``, .png or .svg, unless None.
 
-    ``what`` is shown: where the outputs of an axis sample ("positions"), what they weigh by how much ("weights"), the
+    ``what`` is shown: the sampling "positions" of the outputs of an axis, the "weights" of their inputs, the
     "kernel", or an "image" under two configurations and their difference. ``layer``, ``shape``, ``sizes`` and
-    ``scales`` are those of ``explain``; ``axis`` is by default the first that changes. Of an image, ``x`` is an array
-    or the path of one (.npy) or of an image, by default rings; ``against`` is the other configuration: a reading or
-    an arithmetic by its word, a spec, or where another resize stands; by default a runtime that is known to compute
-    something else, or a reading, else exact arithmetic.
+    ``scales`` are those of ``explain``; ``axis`` is by default the first that changes. For an image, ``x`` is an array
+    or the path of an array (.npy) or of an image, by default rings. ``against`` is the other configuration: a reading
+    or an arithmetic by its name, a spec, or a source with another resize; by default a runtime that is known to
+    differ, or a reading, or else exact arithmetic.
 
-    Raises ReadError and ShapeError as ``explain`` does, IrInterpError where Matplotlib is not installed.
+    Raises ReadError and ShapeError as ``explain`` does, IrInterpError if Matplotlib is not installed.
 
     Example:
         >>> figure = ir_interp.plot("layer.xml", "up.png", axis=2)
@@ -120,7 +120,7 @@ def _picture(path: Path) -> Path:
 def _other(
     against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
 ) -> tuple[str, ResizeSpec]:
-    """Return what to show a resize against, and its name: by default a runtime that computes something else."""
+    """Return the configuration to compare a resize with, and its name: by default a runtime that differs."""
     from ir_interp.converters.audit.verdicts import deviations
     from ir_interp.views import figures
 
@@ -129,12 +129,12 @@ def _other(
 
 
 def _configuration(source: Source) -> tuple[str, ResizeSpec]:
-    """Return the name and the spec of a source that holds nothing but a resize."""
+    """Return the name and the spec of a source that consists of one resize."""
     return readers.name_of(source, "against"), _one(source, None, "against").spec
 
 
 def _one(source: Source, layer: str | None, name: str = "source") -> ResizeOp:
-    """Return the resize of a source that is meant; ``name`` is the argument's."""
+    """Return the only resize of a source; ``name`` is the argument's."""
     return choose(readers.load(source, name=name), layer, readers.name_of(source))
 
 

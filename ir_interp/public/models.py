@@ -1,4 +1,4 @@
-"""Models: read, converted, compared."""
+"""Models: loaded, converted, compared."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @checked
 def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> list[ResizeOp]:
-    """Return every resize of a file or of a model in memory, in order, those in subgraphs and bodies included.
+    """Return every resize of a file or of a model in memory, in order, including those in subgraphs and bodies.
 
-    ``semantics`` chooses the reading where several exist: what the model's own runtime computes ("runtime"), what
-    its operator page says ("document"), what the operator's reference implementation does ("reference"), or what a
-    release of OpenVINO computed ("openvino-2021.2", "openvino-2021.3").
+    ``semantics`` chooses the reading if several exist: that of the model's own runtime ("runtime"), of its operator
+    page ("document"), of the operator's reference implementation ("reference"), or of a release of OpenVINO
+    ("openvino-2021.2", "openvino-2021.3").
 
     Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
-    that is known but not interpreted.
+    that is known but not supported.
 
     Example:
         >>> [op] = ir_interp.load("layer.xml")
@@ -70,35 +70,35 @@ def convert(
     reports: Mapping[str | os.PathLike[str], Callable[[ConversionReport, Path], None]] | None = None,
     progress: Progress | None = None,
 ) -> ConversionReport:
-    """Translate ``source`` into ``destination``; what both are, their extensions say.
+    """Convert ``source`` to ``destination``; the extensions determine both formats.
 
     * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
     * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
-    * .onnx to .onnx: the same model, its resizes made portable for a ``target``
+    * .onnx to .onnx: the same model, with its resizes made portable for a ``target``
 
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. An .xml is an
-    ``ir`` of version 11; or of 10, with layers of operation sets 1 to 7 alone, for OpenVINO up to 2021.4. Its resizes
-    are Interpolate-11, in version 10 Interpolate-4, or as ``interpolate`` says (11, 4, 1). ``dialect`` is that of a
-    .json file to be written ("tensorrt", which is the default, or "tflite"). Of .json to .tflite, ``into`` is a model
-    whose resizes of the same names are to be as the layers say; the result is all of it. ``semantics`` chooses the
-    reading of the source. Of an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
-    ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses what is not exact for every shape.
-    ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. What an IR keeps
-    between inferences become ``state`` "inputs" and outputs of an ONNX model, or a reason to "refuse" it. What would do
-    nothing for these kinds of files is a SpecError.
+    ``ir`` of version 11; or of 10, with layers of operation sets 1 to 7 only, for OpenVINO up to 2021.4. Its resizes
+    are Interpolate-11, in version 10 Interpolate-4, or the version ``interpolate`` (11, 4, 1). ``dialect`` is that of a
+    .json file to write ("tensorrt", the default, or "tflite"). From .json to .tflite, ``into`` is a model whose resizes
+    of the same names are replaced by the layers; the result is the whole model. ``semantics`` chooses the
+    reading of the source. For an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
+    ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses results that are not exact for every
+    shape. ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. The ``state``
+    of an IR becomes "inputs" and outputs of an ONNX model, or is a reason to "refuse" it. An option without an effect
+    on these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` by name (an array as .npy, an image, a
-    folder of them; or several, one after another), which ``images`` says how to read. The rest is made up from
-    ``seed``: sizes, indices and the like such that the model can work with them. Where it has dynamic dimensions,
-    ``shapes`` are lengths by input name, else it runs at three extents: real, odd and small. ``freeze`` writes the
-    ``shapes`` into the result, whose other dimensions stay as they are. ``reports`` are further files to write, each
-    by a function of the report and a path. ``progress`` is told what is being done.
+    folder of them; or several, in sequence), which ``images`` specifies how to read. Other inputs are random, from
+    ``seed``, with sizes, indices and the like chosen such that the model accepts them. For dynamic dimensions,
+    ``shapes`` are shapes by input name; by default the model runs at three extents: real, odd and small. ``freeze``
+    writes the ``shapes`` into the result; its other dimensions are kept. ``reports`` are further files to write, each
+    by a function of the report and a path. ``progress`` is called with each step.
 
-    What has the name of a result is replaced. Raises ReadError for a source that cannot be read, InexactError (or an
-    ExceptionGroup of several) where the target has no exact form, VerificationError where the result does not
-    reproduce the source, IrInterpError where a file to be written is one that is read. Nothing is written then.
+    Existing results are overwritten. Raises ReadError for a source that cannot be read, InexactError (or an
+    ExceptionGroup of several) if the target has no exact form, VerificationError if the result does not
+    reproduce the source, IrInterpError if a file to write is also an input. Nothing is written then.
 
     Example:
         >>> report = ir_interp.convert("layer.xml", "layer.onnx")
@@ -126,16 +126,16 @@ def compare(
     per_layer: bool = False,
     progress: Progress | None = None,
 ) -> ModelComparison:
-    """Run two models (.onnx, .xml), each in its own runtime in a process of its own, and compare their outputs.
+    """Run two models (.onnx, .xml), each in its own runtime and process, and compare their outputs.
 
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
-    absolute where that is below 1; by default 1e-4 (in half precision 2^-10), and what differs by more is compared
-    segment by segment. Outputs are paired by name, else by place. With ``per_resize`` the resizes are compared in
-    order, with ``per_layer`` the first layer that differs is looked for.
+    absolute if that is below 1; by default 1e-4 (in half precision 2^-10). Outputs that differ by more are compared
+    segment by segment. Outputs are paired by name, or else by position. With ``per_resize`` the resizes are compared in
+    order; with ``per_layer`` the first layer that differs is located.
 
-    Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
-    have different numbers of outputs.
+    Raises ReadError for a file that is not a model, IrInterpError if a model does not run, VerificationError if the
+    models have different numbers of outputs.
 
     Example:
         >>> ir_interp.compare("model.onnx", "model.onnx", seed=1).passes

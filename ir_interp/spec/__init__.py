@@ -1,4 +1,4 @@
-"""What one resize computes, in no format's own words. Pure data: no files, no tensors."""
+"""One resize as pure data, independent of any format: no files, no tensors."""
 
 from ir_interp.spec.integer_passes import FixedPoint, FloatingPoint
 from ir_interp.spec.kernel import (

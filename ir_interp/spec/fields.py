@@ -1,4 +1,4 @@
-"""Give the fields of a frozen dataclass the types that they are annotated with, or refuse their values by name."""
+"""Conversion of the fields of frozen dataclasses to their annotated types; other values are refused by name."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Convert = Callable[[str, Any], Any]
 
 
 def settle(instance: Any, **called: str) -> None:
-    """Convert every field to its type: words to members of an Enum, lists and arrays to tuples, 6.0 to 6.
+    """Convert every field to its type: strings to members of an Enum, lists and arrays to tuples, 6.0 to 6.
 
-    A class among the types of a field can be given by its ``word`` where it needs no arguments; messages show it by
-    its ``example``. ``called`` has the names under which users know fields, where these are not their own. Raises
-    SpecError, with the choices, for a value that does not fit its field.
+    A class among the types of a field can be passed as its ``word`` if it needs no arguments; messages show its
+    ``example``. ``called`` maps fields to the names that users know, where these differ. Raises SpecError, with the
+    choices, for a value that does not fit its field.
     """
     owner: Any = type(instance)
     for name, settled, convert in _fields(owner):
@@ -38,7 +38,7 @@ def settle(instance: Any, **called: str) -> None:
 
 @cache
 def _fields(owner: Any) -> tuple[tuple[str, frozenset[Any], Convert], ...]:
-    """Return for each field its name, the types of which values stay as they are, and what converts the others."""
+    """Return for each field its name, the types whose values are kept, and the converter for other values."""
     hints = get_type_hints(owner)
     options = {field.name: _options(hints[field.name]) for field in fields(owner)}
     return tuple((name, frozenset(types), _converter(types)) for name, types in options.items())
@@ -49,7 +49,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 
 def _converter(options: tuple[Any, ...]) -> Convert:
-    """Return what converts to one of ``options``: values of a plain type among them never come to it."""
+    """Return the converter to one of ``options``; values of a plain type among them never reach it."""
     first = options[0]
     if get_origin(first) is not tuple:
         return _NUMBERS.get(first) or partial(_one_of, options, _words(options))
@@ -58,7 +58,7 @@ def _converter(options: tuple[Any, ...]) -> Convert:
 
 
 def _words(options: tuple[Any, ...]) -> dict[str, Any]:
-    """Return what each word stands for: a class, or a member of an Enum."""
+    """Return the value of each word: a class, or a member of an Enum."""
     classes = {option.word: option for option in options if hasattr(option, "word")}
     return classes | {member.value: member for option in options if issubclass(option, Enum) for member in option}
 
@@ -67,7 +67,7 @@ def _one_of(options: tuple[type, ...], words: Mapping[str, Any], name: str, valu
     if isinstance(value, options):
         return value
     if not isinstance(value, str):
-        raise SpecError(f"{name}: {quoted(value)} is none of {', '.join(map(_written, options))}")
+        raise SpecError(f"{name}: {quoted(value)} is not one of {', '.join(map(_written, options))}")
     if value not in words:
         raise SpecError(f"{name}: unknown {quoted(value)}; {closest(value, words)}")
     meant = words[value]
@@ -91,7 +91,7 @@ def _written(option: Any) -> str:
 
 
 def _listed(each: Any, convert: Convert, count: int | None, name: str, value: Any) -> tuple[Any, ...]:
-    """Return a collection as a tuple, of ``count`` entries where that is given; text and sets have no entries."""
+    """Return a collection as a tuple, of ``count`` entries unless that is None; text and sets are refused."""
     entries = value if type(value) is tuple else _entries(value)
     if entries is None or count not in (None, len(entries)):
         kind = _PLURALS.get(each) or _written(each)
@@ -103,7 +103,7 @@ def _listed(each: Any, convert: Convert, count: int | None, name: str, value: An
 
 
 def _entries(value: Any) -> tuple[Any, ...] | None:
-    """Return the entries of a collection that has an order; sets and iterators have none that stays."""
+    """Return the entries of an ordered collection; None for sets and iterators, which have no stable order."""
     return entries(value) if isinstance(value, Collection) and not isinstance(value, Set) else None
 
 
@@ -114,7 +114,7 @@ def _whole(name: str, value: Any) -> int:
     with suppress(OverflowError, ValueError):  # infinities, NaN
         if isinstance(value, Real) and not isinstance(value, bool) and math.floor(value) == value:
             return operator.index(math.floor(value))
-    raise SpecError(f"{name}: {quoted(value)} is not a whole number")
+    raise SpecError(f"{name}: {quoted(value)} is not an integer")
 
 
 def _real(name: str, value: Any) -> float:
@@ -130,4 +130,4 @@ def _flag(name: str, value: Any) -> bool:
 
 
 _NUMBERS: dict[Any, Convert] = {int: _whole, float: _real, bool: _flag}
-_PLURALS: dict[Any, str] = {int: "whole numbers", float: "numbers", tuple[float, float]: "pairs of numbers"}
+_PLURALS: dict[Any, str] = {int: "integers", float: "numbers", tuple[float, float]: "pairs of numbers"}

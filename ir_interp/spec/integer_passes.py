@@ -1,4 +1,4 @@
-"""How integers are summed axis after axis, as data, where it is none of the words of ``modes.Integers``."""
+"""Sums of integers axis by axis, as data, for cases that are not a member of ``modes.Integers``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _WIDEST = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedPoint:
-    """Sums of whole numbers: each weight becomes one over ``2**bits``, rounded half away from zero.
+    """Sums of integers: each weight becomes an integer over ``2**bits``, rounded half away from zero.
 
-    Where the largest weight would not fit ``width`` bits, sign included, there are as many fewer behind the point.
-    ``elements`` is how many bits the integers have that are summed so. With ``lanes``, whole blocks of so many values
-    of a row are summed along the first axis as vectors of float32, from the last tap to the first.
+    If the largest weight does not fit ``width`` bits, sign included, there are fewer fractional bits accordingly.
+    ``elements`` is the number of bits of the summed integers. With ``lanes``, full blocks of that many values of a row
+    are summed along the first axis as vectors of float32, from the last tap to the first.
     """
 
     bits: int
@@ -34,9 +34,9 @@ class FixedPoint:
     def __post_init__(self) -> None:
         settle(self)
         if not (1 <= self.bits < 32 and 2 <= self.width <= 32):
-            raise SpecError(f"weights have 1 to 31 bits behind the point, in a width of 2 to 32: {self}")
+            raise SpecError(f"weights must have 1 to 31 fractional bits, in a width of 2 to 32: {self}")
         if self.elements not in (8, _WIDEST):
-            raise SpecError(f"elements of 8 or 16 bits are summed in fixed point, not of {self.elements}")
+            raise SpecError(f"fixed-point sums require elements of 8 or 16 bits, not {self.elements}")
         _check_lanes(self)
 
     def __str__(self) -> str:
@@ -46,9 +46,9 @@ class FixedPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloatingPoint:
-    """Sums of float32 or float64 products, from the first tap to the last, made whole by ``rounding``.
+    """Sums of float32 or float64 products, from the first tap to the last, rounded to integers by ``rounding``.
 
-    With ``lanes``, whole blocks of so many values of a row are summed along the first axis from the last tap to the
+    With ``lanes``, full blocks of that many values of a row are summed along the first axis from the last tap to the
     first.
     """
 
@@ -64,9 +64,9 @@ class FloatingPoint:
     def __post_init__(self) -> None:
         settle(self)
         if self.bits not in (32, 64):
-            raise SpecError(f"floats have 32 or 64 bits, not {self.bits}")
+            raise SpecError(f"floats must have 32 or 64 bits, not {self.bits}")
         if self.between is Between.SHORTENED:
-            raise SpecError(f"floats are kept or rounded between axes: {self}")
+            raise SpecError(f"sums of floats must be kept or rounded between axes: {self}")
         _check_lanes(self)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ def _vectors(lanes: int | None) -> str:
 
 def _check_lanes(sums: FixedPoint | FloatingPoint) -> None:
     if sums.lanes is not None and (sums.lanes < 1 or sums.between is not Between.KEPT or sums.bits == _DOUBLE):
-        raise SpecError(f"lanes are 1 or more, of sums whose bits are kept, and not of float64: {sums}")
+        raise SpecError(f"lanes must be at least 1, in sums that keep their bits and are not float64: {sums}")
 
 
 _DOUBLE = 64

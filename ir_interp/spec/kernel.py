@@ -1,4 +1,4 @@
-"""The kernel of a spec: how pixels are weighed by their distance, or copied; its fields settle as in ``parts``."""
+"""The kernel of a spec: the weight of a pixel by its distance, or copying; its fields settle as in ``parts``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MOST_LOBES = 16
 
 
 class _Kernel:
-    """What every kernel has: its word, and whether it is widened where an axis shrinks, and cut at the edges.
+    """Fields of every kernel: its word, whether it widens where an axis shrinks, and whether it is cut at the edges.
 
-    One that ``smooths`` changes the values of an axis that keeps its length too.
+    A kernel that ``smooths`` also changes the values of an axis that keeps its size.
     """
 
     __slots__ = ()
@@ -28,16 +28,16 @@ class _Kernel:
 
     @property
     def is_antialiased(self) -> bool:
-        """Whether it is widened where an axis shrinks."""
+        """Whether the kernel widens where an axis shrinks."""
         return self.antialias is not Antialias.OFF
 
     @property
     def title(self) -> str:
-        """Its word, and coefficient."""
+        """The word of the kernel, and its coefficient."""
         return self.word
 
     def __str__(self) -> str:
-        cut = ", without taps outside" if self.exclude_outside else ""
+        cut = ", without out-of-bounds samples" if self.exclude_outside else ""
         border = "" if self.border is Border.EDGE else f", {self.border} border"
         return f"{self.title}{_WIDENED[self.antialias]}{cut}{border}"
 
@@ -64,7 +64,7 @@ class Nearest(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(_Kernel):
-    """Triangle of radius 1. Taps beyond the image fall on its ``border``, or are left out and the rest sum to 1."""
+    """Triangle of radius 1. Out-of-bounds samples read the ``border``, or are dropped and the weights normalised."""
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -77,7 +77,7 @@ class Linear(_Kernel):
         if self.exclude_outside and self.antialias is Antialias.OFF:
             raise SpecError("exclude_outside has no effect on a linear kernel without antialias")
         if self.exclude_outside and self.border is not Border.EDGE:
-            raise SpecError("border has no effect where taps outside are left out")
+            raise SpecError("border has no effect where out-of-bounds samples are excluded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Cubic(_Kernel):
 
     @property
     def title(self) -> str:
-        """Its word, and coefficient."""
+        """The word of the kernel, and its coefficient."""
         return f"cubic a={self.a:g}"
 
 
@@ -117,7 +117,7 @@ class Box(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hamming(_Kernel):
-    """Sinc of radius 1, under a Hamming window. Weights are made to sum to 1."""
+    """Sinc of radius 1 under a Hamming window. Weights are normalised: their sum is 1."""
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -130,7 +130,7 @@ class Hamming(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanczos(_Kernel):
-    """Sinc of a ``radius``, under the middle of a wider sinc. Weights are made to sum to 1."""
+    """Sinc of a ``radius`` under the central lobe of a wider sinc. Weights are normalised: their sum is 1."""
 
     radius: int
     antialias: Antialias = Antialias.OFF
@@ -142,17 +142,17 @@ class Lanczos(_Kernel):
     def __post_init__(self) -> None:
         settle(self)
         if not 1 <= self.radius <= _MOST_LOBES:
-            raise SpecError(f"the radius of lanczos is 1 to {_MOST_LOBES}, not {self.radius}")
+            raise SpecError(f"the radius of lanczos must be 1 to {_MOST_LOBES}, not {self.radius}")
 
     @property
     def title(self) -> str:
-        """Its word, and radius."""
+        """The word of the kernel, and its radius."""
         return f"lanczos radius={self.radius}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaussian(_Kernel):
-    """Bell of a standard deviation of half a pixel, cut at 3/2 pixels (TensorFlow). Weights are made to sum to 1."""
+    """Bell with a standard deviation of half a pixel, cut at 3/2 pixels (TensorFlow). Weights are normalised."""
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -180,7 +180,7 @@ class Mitchell(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Magic(_Kernel):
-    """Costella's Magic Kernel Sharp, of a ``year``: 2013, of radius 5/2, or 2021, of radius 9/2 (Pillow's MKS)."""
+    """Costella's Magic Kernel Sharp of a ``year``: 2013, of radius 5/2, or 2021, of radius 9/2 (Pillow's MKS)."""
 
     year: int
     antialias: Antialias = Antialias.OFF
@@ -193,30 +193,30 @@ class Magic(_Kernel):
     def __post_init__(self) -> None:
         settle(self)
         if self.year not in (2013, 2021):
-            raise SpecError(f"magic kernels are of 2013 and 2021, not of {self.year}")
+            raise SpecError(f"the year of a magic kernel must be 2013 or 2021, not {self.year}")
 
     @property
     def title(self) -> str:
-        """Its word, and year."""
+        """The word of the kernel, and its year."""
         return f"magic {self.year}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean(_Kernel):
-    """Mean of whole pixels: of every one that an output pixel covers, be it in part (PyTorch's adaptive pooling)."""
+    """Mean of all pixels that an output pixel covers, including partly covered ones (PyTorch's adaptive pooling)."""
 
     word: ClassVar[str] = "mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area(_Kernel):
-    """Mean over the source interval that an output pixel covers, partly covered pixels counted in part."""
+    """Mean over the source interval that an output pixel covers; partly covered pixels count in part."""
 
     word: ClassVar[str] = "area"
 
 
 Continuous = Linear | Cubic | Box | Hamming | Lanczos | Gaussian | Mitchell | Magic
-"""What weighs pixels by their distance."""
+"""Kernels: pixels weighted by their distance, or copied."""
 
 
 Kernel = Nearest | Continuous | Area | Mean

@@ -1,4 +1,4 @@
-"""The words of a spec: what can be chosen, and the formula of each choice."""
+"""The enumerations of a spec, and the formula of each choice."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import Enum
 class Word(Enum):
     """A choice that is written as its value."""
 
-    __hash__ = object.__hash__  # members are single objects; Enum's own hash is a call of Python
+    __hash__ = object.__hash__  # members are single objects; Enum's own hash is a Python call, and slower
 
     def __str__(self) -> str:
         return str(self.value)
 
 
 class Coordinates(Word):
-    """How an output index becomes a source coordinate (computed in ``plan.axes.coordinates``)."""
+    """The map from output index to source coordinate (computed in ``plan.axes.coordinates``)."""
 
     HALF_PIXEL = "half_pixel"
     HALF_PIXEL_SYMMETRIC = "half_pixel_symmetric"
@@ -23,8 +23,8 @@ class Coordinates(Word):
     ALIGN_CORNERS = "align_corners"
     ASYMMETRIC = "asymmetric"
     TF_HALF_PIXEL_FOR_NN = "tf_half_pixel_for_nn"
-    TF_HALF_PIXEL_THROUGHOUT = "tf_half_pixel_throughout"  # of axes that keep their length too (ONNX's page)
-    TFLITE_CORNERS = "tflite_corners"  # of TFLite's nearest with align_corners and half_pixel_centers
+    TF_HALF_PIXEL_THROUGHOUT = "tf_half_pixel_throughout"  # also on axes that keep their size (ONNX's page)
+    TFLITE_CORNERS = "tflite_corners"  # TFLite's nearest with align_corners and half_pixel_centers
 
     @property
     def formula(self) -> str:
@@ -39,13 +39,13 @@ _FORMULAS = {
     Coordinates.ALIGN_CORNERS: "i * (in - 1) / (out - 1)",
     Coordinates.ASYMMETRIC: "i * step",
     Coordinates.TF_HALF_PIXEL_FOR_NN: "(i + 1/2) * step",
-    Coordinates.TF_HALF_PIXEL_THROUGHOUT: "(i + 1/2) * step, where the length stays too",
+    Coordinates.TF_HALF_PIXEL_THROUGHOUT: "(i + 1/2) * step, also where the size stays the same",
     Coordinates.TFLITE_CORNERS: "(i + 1/2) * (in - 1) / (out - 1)",
 }
 
 
 class Rounding(Word):
-    """Which neighbour a nearest resize takes."""
+    """The neighbour that a nearest resize takes."""
 
     ROUND_PREFER_FLOOR = "round_prefer_floor"
     ROUND_PREFER_CEIL = "round_prefer_ceil"
@@ -68,7 +68,7 @@ _ROUNDED = {
 
 
 class Antialias(Word):
-    """Whether a kernel is widened to cover all the source pixels that fall into one output pixel."""
+    """Whether a kernel widens to cover all source pixels that fall into one output pixel."""
 
     OFF = "off"
     SHRINKING = "shrinking"  # on each axis that shrinks (ONNX, Pillow, PyTorch)
@@ -76,14 +76,14 @@ class Antialias(Word):
 
 
 class AtRunTime(Word):
-    """A target that is an input of the model."""
+    """A target that is an input of the model at run time."""
 
     SIZES = "sizes"
     SCALES = "scales"
 
 
 class Aspect(Word):
-    """What ``sizes`` bound when the aspect ratio is kept."""
+    """The bound that ``sizes`` are when the aspect ratio is kept."""
 
     STRETCH = "stretch"
     NOT_LARGER = "not_larger"
@@ -91,57 +91,57 @@ class Aspect(Word):
 
 
 class Step(Word):
-    """Source units per output index where ``scales`` are given (with ``sizes`` it is always input / output)."""
+    """Source pixels per output index where ``scales`` are given (with ``sizes`` it is always input / output)."""
 
     GIVEN = "given"  # 1 / scale
-    GIVEN_UNLESS_EQUAL = "given_unless_equal"  # the same, but an axis that keeps its length is copied
+    GIVEN_UNLESS_EQUAL = "given_unless_equal"  # the same, but an axis that keeps its size is copied
     GIVEN_UNLESS_DOUBLED = "given_unless_doubled"  # and one that doubles takes each pixel twice (PyTorch's nearest)
-    GIVEN_UNLESS_ALL_EQUAL = "given_unless_all_equal"  # an image is copied where every axis keeps its length (OpenCV)
-    RATIO = "ratio"  # input / output; scales only determine the output lengths
+    GIVEN_UNLESS_ALL_EQUAL = "given_unless_all_equal"  # an image is copied if every axis keeps its size (OpenCV)
+    RATIO = "ratio"  # input / output; scales only determine the output sizes
 
 
 class Border(Word):
-    """Which pixels lie beyond an image."""
+    """The pixels beyond an image."""
 
-    EDGE = "edge"  # the last one, again and again
-    MIRRORED = "mirrored"  # those of the image, mirrored at the middle of the last one
-    SYMMETRIC = "symmetric"  # the same, mirrored at its edge
+    EDGE = "edge"  # the last pixel, repeated
+    MIRRORED = "mirrored"  # the image, mirrored at the middle of the last pixel
+    SYMMETRIC = "symmetric"  # the image, mirrored at the edge of the last pixel
 
 
 class Length(Word):
-    """What plays the output length in ``align_corners`` and ``tf_crop_and_resize``."""
+    """The output size in the formulas of ``align_corners`` and ``tf_crop_and_resize``."""
 
     WHOLE = "whole"  # the number of output elements
-    FRACTIONAL = "fractional"  # scale * input length, before it is rounded down
+    FRACTIONAL = "fractional"  # scale * input size, before it is rounded down
 
 
 class Arithmetic(Word):
-    """In what numbers lengths and coordinates are computed: they differ where a coordinate falls on a tie."""
+    """The number type in which sizes and coordinates are computed; results differ where a coordinate falls on a tie."""
 
     EXACT = "exact"  # rationals
     ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
     OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin
     LITERT = "litert"  # float32 in the order of LiteRT's kernels, which multiply by the step
-    PILLOW = "pillow"  # float64 in Pillow's order: of nearest a running total
+    PILLOW = "pillow"  # float64 in Pillow's order; for nearest a running total
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
-    OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; of nearest whole numbers over 2**16
-    OPENCV_ADDED = "opencv_added"  # float64: the running total of Pillow's nearest, with the lengths of OpenCV
-    IPP = "ipp"  # float64, then float32: Intel's library within OpenCV, of the images that it takes; of others opencv
+    OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; for nearest integers over 2**16
+    OPENCV_ADDED = "opencv_added"  # float64: the running total of Pillow's nearest, with the sizes of OpenCV
+    IPP = "ipp"  # float64, then float32: Intel's library within OpenCV, for images that it supports; else opencv
     TORCH = "torch"  # float32 for nearest, else float64, in PyTorch's order
-    TORCH_FUSED = "torch_fused"  # of larger outputs: nearest-exact rounds a product and a difference as one
-    TORCH_DOUBLE = "torch_double"  # of larger outputs: nearest in float64, for images of float64
-    TENSORFLOW = "tensorflow"  # float32 in TensorFlow's order; cubic weights from a table of 1024 steps a pixel
+    TORCH_FUSED = "torch_fused"  # larger outputs: nearest-exact rounds a product and a difference as one
+    TORCH_DOUBLE = "torch_double"  # larger outputs: nearest in float64, for images of float64
+    TENSORFLOW = "tensorflow"  # float32 in TensorFlow's order; cubic weights from a table of 1024 steps per pixel
     JAX = "jax"  # float32 in JAX's order for nearest, else float64
     SCIPY = "scipy"  # float64 in SciPy's order
 
     @property
     def is_library(self) -> bool:
-        """Whether an image library computes so: its weights, too, are found in its own order (``library_weights``)."""
+        """Whether this is an image library's arithmetic, with weights computed in its order (``library_weights``)."""
         return self in _LIBRARIES
 
     @property
     def rounds_lengths(self) -> bool:
-        """Whether ``scales`` make lengths that are rounded half to even, not down."""
+        """Whether ``scales`` give sizes that are rounded half to even instead of down."""
         return self in _ROUNDED_LENGTHS
 
 
@@ -151,7 +151,7 @@ _LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
 
 
 class IntegerRounding(Word):
-    """How a sum becomes an integer. What an integer type does not hold becomes its least or its largest value."""
+    """The rounding of a sum to an integer. Values outside the range of the type become its minimum or maximum."""
 
     HALF_EVEN = "half_even"  # 0.5 to 0, 1.5 to 2
     HALF_UP = "half_up"  # 0.5 to 1, -0.5 to 0
@@ -160,7 +160,7 @@ class IntegerRounding(Word):
 
     @property
     def code(self) -> int:
-        """The number by which compiled loops know a rounding; 0 is none."""
+        """The number of a rounding in compiled loops; 0 is none."""
         return _CODES[self]
 
 
@@ -168,37 +168,33 @@ _CODES = {rounding: 1 + place for place, rounding in enumerate(IntegerRounding)}
 
 
 class Integers(Word):
-    """How a runtime or a library makes integers: in several steps, or in sums of its own."""
+    """Integer results of a runtime or a library: in several steps, or in sums of its own."""
 
-    ONNXRUNTIME = "onnxruntime"  # cut off in linear; half up after each axis under antialias
+    ONNXRUNTIME = "onnxruntime"  # truncated for linear; half up after each axis under antialias
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
-    LITERT = (
-        "litert"  # whole weights: of 8 bits half up, of others half away from zero (``plan.runtimes.litert_weights``)
-    )
-    OPENCV_AREA = (
-        "opencv_area"  # by the ratios of the axes: whole ones, others, growing ones (``plan.libraries.passes``)
-    )
+    LITERT = "litert"  # integer weights; sums of 8 bits round half up, others half away from zero (``litert_weights``)
+    OPENCV_AREA = "opencv_area"  # by the ratios of the axes: integral, fractional, growing (``plan.libraries.passes``)
     IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of ``opencv_ipp_order``
 
 
 class Between(Word):
-    """What becomes of the sums along one axis before the next axis is summed."""
+    """The precision of the sums along one axis before the next axis is summed."""
 
-    ROUNDED = "rounded"  # they are rounded, and cut at the largest and the least value
-    KEPT = "kept"  # all their bits are kept
-    SHORTENED = "shortened"  # OpenCV's linear: 4 bits are cut off, and 16 of each product
+    ROUNDED = "rounded"  # rounded, and clipped to the range of the type
+    KEPT = "kept"  # all bits are kept
+    SHORTENED = "shortened"  # OpenCV's linear: 4 bits are truncated, and 16 of each product
 
 
 class Passes(Word):
-    """Which axis is summed first."""
+    """The axis that is summed first."""
 
-    LAST_FIRST = "last_first"  # of an image the width
-    UNLESS_TALL = "unless_tall"  # the last; but the first where that is over 100 times as long, and shrinks (Pillow 12)
-    BY_LOSS = "by_loss"  # the last; but the first where that loses pixels, over twice as many as the last (Pillow 13)
+    LAST_FIRST = "last_first"  # the width of an image
+    UNLESS_TALL = "unless_tall"  # the last; but the first if it is over 100 times as long and shrinks (Pillow 12)
+    BY_LOSS = "by_loss"  # the last; but the first if it loses more than twice as many pixels as the last (Pillow 13)
 
 
 class Alpha(Word):
-    """What the last channel of an 8-bit image does to the others."""
+    """The effect of the last channel of an 8-bit image on the others."""
 
-    SEPARATE = "separate"  # nothing
+    SEPARATE = "separate"  # none
     PREMULTIPLIED = "premultiplied"  # they are multiplied by it before, and divided by it after (Pillow)

@@ -1,7 +1,7 @@
-"""What a spec is made of beside its kernel: targets, windows and pads.
+"""The parts of a spec beside its kernel: targets, windows and pads.
 
-Every field takes its type, or what is converted to it without a doubt: the word of an enumeration, a list for a
-tuple, 6.0 for 6, NumPy's scalars. Anything else is a SpecError at once (``fields``).
+Every field accepts its type, or a value with an unambiguous conversion: the value of an enumeration, a list for a
+tuple, 6.0 for 6, NumPy's scalars. Anything else is a SpecError immediately (``fields``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Crop:
     """``tf_crop_and_resize``: the output spans a window of the source, in fractions of its corners.
 
     ``roi`` holds (start, end) per resized axis in the order of ``ResizeSpec.axes``; ``None`` means that it is an
-    input at run time. Outputs whose source lies outside the image are ``extrapolation``. ``scales_window`` says that
-    scales multiply the part of an axis that its window takes, not all of it.
+    input at run time. Outputs whose source lies outside the image are ``extrapolation``. ``scales_window`` means that
+    scales multiply the window of an axis, not the whole axis.
     """
 
     roi: tuple[tuple[float, float], ...] | None
@@ -41,7 +41,7 @@ class Crop:
 
     @property
     def edges(self) -> tuple[float, ...] | None:
-        """The starts of all windows, then their ends, as in ONNX; None where known only at run time."""
+        """The starts of all windows, then their ends, as in ONNX; None if known only at run time."""
         return None if self.roi is None else tuple(edge for side in zip(*self.roi, strict=True) for edge in side)
 
     @property
@@ -52,7 +52,7 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The wanted output lengths, in the order of ``ResizeSpec.axes``."""
+    """The requested output sizes, in the order of ``ResizeSpec.axes``."""
 
     values: tuple[int, ...]
 
@@ -61,7 +61,7 @@ class Sizes:
     def __post_init__(self) -> None:
         settle(self, values="sizes")
         if not all(0 <= size < 2**63 for size in self.values):
-            raise SpecError(f"sizes must be at least 0, and fit 64 bits: {list(self.values)}")
+            raise SpecError(f"sizes must be non-negative 64-bit integers: {list(self.values)}")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -72,7 +72,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The wanted output / input ratios, in the order of ``ResizeSpec.axes``; float32 values."""
+    """The requested output / input ratios, in the order of ``ResizeSpec.axes``; float32 values."""
 
     values: tuple[float, ...]
 
@@ -91,12 +91,12 @@ class Scales:
         return f"scales {list(self.values)}"
 
 
-_LEAST, _LARGEST = 2.0**-149, (2 - 2.0**-23) * 2.0**127  # of the finite float32 above 0
+_LEAST, _LARGEST = 2.0**-149, (2 - 2.0**-23) * 2.0**127  # the finite float32 above 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pad:
-    """Zeros laid around one axis before the resize."""
+    """Zeros added around one axis before the resize."""
 
     axis: int
     begin: int
@@ -107,7 +107,7 @@ class Pad:
     def __post_init__(self) -> None:
         settle(self)
         if not 0 <= min(self.begin, self.end) <= max(self.begin, self.end) < 2**63:
-            raise SpecError(f"pads must be at least 0, and fit 64 bits: {self}")
+            raise SpecError(f"pads must be non-negative 64-bit integers: {self}")
 
     def __str__(self) -> str:
         return f"axis {self.axis} ({self.begin}, {self.end})"
@@ -118,10 +118,10 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
-    """The images that a call of a library takes: their element types and, unless any do, numbers of channels.
+    """The images that a library call accepts: their element types and, if limited, their numbers of channels.
 
-    ``call`` is what messages name: the argument that decides it, as ``INTER_AREA`` or ``mode RGB``; ``hint`` is what to
-    do about a wrong number of channels.
+    ``call`` is the argument that messages name, as ``INTER_AREA`` or ``mode RGB``; ``hint`` is the advice for a wrong
+    number of channels.
     """
 
     elements: tuple[str, ...]
@@ -137,14 +137,14 @@ class Images:
 
     @classmethod
     def of(cls, dtype: str | None, usual: str, call: str) -> Images:
-        """Return the images of one element type, by default the ``usual`` one; floats of every width are among them."""
+        """Return the images of one element type, by default the ``usual`` one; floats of every width are included."""
         return cls(elements=(dtype or usual, *(each for each in FLOATS if each != dtype)), call=call)
 
     def check(self, dtype: str, channels: int) -> None:
-        """Raise SpecError for an image that the call does not take."""
+        """Raise SpecError for an image that the call does not accept."""
         if dtype not in self.elements:
             known = ", ".join(self.elements)
-            raise SpecError(f"{self.call} here is that of {known}; the image is {dtype}: name its dtype in the call")
+            raise SpecError(f"{self.call} here takes {known}; the image is {dtype}: specify its dtype in the call")
         if self.channels is not None and dtype not in FLOATS and channels not in self.channels:
             known = ", ".join(map(str, self.channels))
             raise SpecError(f"{self.call} takes images of {known} channels; this one has {channels}{self.hint}")

@@ -1,4 +1,4 @@
-"""What is done to an image before it is resized, as data: it depends on how far each axis shrinks."""
+"""Filters before the resize, as data; they depend on how far each axis shrinks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ir_interp.spec.modes import Border
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduce:
-    """Blocks of whole pixels are averaged, and made whole, where an axis shrinks by ``2 * gap`` or more.
+    """Blocks of pixels are averaged and rounded to integers where an axis shrinks by ``2 * gap`` or more.
 
-    A block is as long as leaves at least ``gap`` times the pixels of the output (Pillow's ``reducing_gap``).
+    A block is the longest that leaves at least ``gap`` times the pixels of the output (Pillow's ``reducing_gap``).
     """
 
     gap: float
@@ -25,7 +25,7 @@ class Reduce:
     def __post_init__(self) -> None:
         settle(self)
         if not self.gap >= 1:
-            raise SpecError(f"the gap of blocks is 1 or more, not {self.gap}")
+            raise SpecError(f"the gap of blocks must be at least 1, not {self.gap}")
 
     def __str__(self) -> str:
         return f"blocks averaged first, gap {self.gap:g}"
@@ -33,9 +33,9 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smooth:
-    """Each axis that shrinks is smoothed by a Gaussian of standard deviation (step - 1) / 2, cut at four of these.
+    """Each shrinking axis is smoothed by a Gaussian of standard deviation (step - 1) / 2, cut at four of these.
 
-    ``border`` says what lies beyond the image (scikit-image's ``anti_aliasing``).
+    ``border`` determines the pixels beyond the image (scikit-image's ``anti_aliasing``).
     """
 
     border: Border = Border.MIRRORED

@@ -1,4 +1,4 @@
-"""What one resize computes, in no format's own words. Pure data: no files, no tensors."""
+"""One resize as pure data, independent of any format: no files, no tensors."""
 
 from __future__ import annotations
 
@@ -34,17 +34,16 @@ from ir_interp.spec.prefilters import Reduce, Smooth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResizeSpec:
-    """One resize, whatever the input's shape.
+    """One resize, for inputs of any shape.
 
-    ``axes`` is ``None`` for every axis, else lists the resized ones; negative entries count from the last.
-    ``target`` is ``AtRunTime`` where sizes or scales are an input of the model, ``None`` where nothing says which.
-    ``integers`` is ``None`` where they are summed and rounded as the runtime of the ``arithmetic`` does; a rounding
-    is applied once, to the sum over all axes. ``alpha`` is that of
-    8-bit images whose channels come last.
+    ``axes`` is ``None`` for all axes, or lists the resized ones; negative entries count from the last.
+    ``target`` is ``AtRunTime`` if sizes or scales are an input of the model, ``None`` if it is not specified which.
+    ``integers`` is ``None`` if they are summed and rounded as in the runtime of the ``arithmetic``; a rounding
+    is applied once, to the sum over all axes. ``alpha`` applies to 8-bit images whose channels come last.
 
-    The output spans ``box``, the start and the stop of each resized axis in pixels, which may lie within pixels;
-    ``None`` is all of the input. Pixels outside of it count where a kernel reaches them. ``before`` is what is done to
-    the image before that.
+    The output spans ``box``, the start and the stop of each resized axis in pixels, which may be fractional;
+    ``None`` is the whole input. Pixels outside the box count if a kernel reaches them. ``before`` is a filter that is
+    applied to the image first.
     """
 
     kernel: Kernel
@@ -77,17 +76,17 @@ class ResizeSpec:
             known = " or ".join(map(str, AREA_COORDINATES))
             raise SpecError(f"{self.kernel.word} takes {known} coordinates, not {self.coordinates}")
         if self.alpha is Alpha.PREMULTIPLIED and (isinstance(self.kernel, Nearest) or self.axes is None):
-            raise SpecError("premultiplied needs axes that leave out the last one, the channels, and no nearest kernel")
+            raise SpecError("premultiplied requires axes without the last one (the channels), and no nearest kernel")
         self._check_library()
         if self.box is not None:
             self._check_box(self.box)
         if self.before is not None and (isinstance(self.kernel, Nearest) or not self._is_stretched):
-            raise SpecError(f"{self.before} needs sizes, and a kernel that sums: neither nearest nor scales or a crop")
+            raise SpecError(f"{self.before} requires sizes and a kernel that sums, not nearest, scales or a crop")
 
     def _check_library(self) -> None:
         """Refuse kernels that the library of the arithmetic, or of the sums, does not have."""
         if self.integers is Integers.OPENCV_AREA and not isinstance(self.kernel, Area | Nearest):
-            raise SpecError(f"integers {self.integers} are sums of the kernel area, not of {self.kernel.word}")
+            raise SpecError(f"integers {self.integers} require the kernel area, not {self.kernel.word}")
         if self.arithmetic not in _OPENCV or isinstance(self.kernel, Nearest | Area | Mean):
             return
         if self.kernel.is_antialiased:
@@ -97,11 +96,11 @@ class ResizeSpec:
 
     def _check_box(self, box: tuple[tuple[float, float], ...]) -> None:
         if self.axes is None or len(self.axes) != len(box):
-            raise SpecError(f"box has {len(box)} stretches; expected one for each of the axes, which it needs")
+            raise SpecError(f"box has {len(box)} segments; expected one for each axis, and axes in the spec")
         if not all(0 <= start < stop <= _FARTHEST for start, stop in box):
-            raise SpecError(f"a box starts at 0 or after it, and stops after it starts: {list(box)}")
+            raise SpecError(f"a box must start at 0 or later and stop after its start: {list(box)}")
         if not self._is_stretched or isinstance(self.kernel, Area | Mean):
-            raise SpecError(f"box needs sizes, {', '.join(map(str, _IN_BOXES))} coordinates, and no area or mean")
+            raise SpecError(f"box requires sizes, {', '.join(map(str, _IN_BOXES))} coordinates, no area and no mean")
 
     @property
     def _is_stretched(self) -> bool:
@@ -110,22 +109,22 @@ class ResizeSpec:
 
     @property
     def gives_sizes(self) -> bool:
-        """Whether output lengths are given, now or at run time."""
+        """Whether the target is output sizes, constant or at run time."""
         return isinstance(self.target, Sizes) or self.target is AtRunTime.SIZES
 
     @property
     def gives_scales(self) -> bool:
-        """Whether output / input ratios are given, now or at run time."""
+        """Whether the target is output / input ratios, constant or at run time."""
         return isinstance(self.target, Scales) or self.target is AtRunTime.SCALES
 
     @property
     def rounds(self) -> Integers | IntegerRounding | FixedPoint | FloatingPoint:
-        """How integers are summed and rounded."""
+        """The summation and rounding of integers."""
         return self.integers or _OWN_INTEGERS[self.arithmetic]
 
     @property
     def sums_of_integers(self) -> str:
-        """How an image library sums integers; nothing where a runtime does, and where pixels are copied."""
+        """The summation of integers in an image library; empty for runtimes, and where pixels are copied."""
         rounds = self.rounds
         if isinstance(self.kernel, Nearest) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
             return ""
@@ -154,7 +153,7 @@ class ResizeSpec:
 
     @property
     def waits(self) -> bool:
-        """Whether run time gives its target, or the windows of its crop."""
+        """Whether the target, or the windows of a crop, are known only at run time."""
         has_windows = not isinstance(self.coordinates, Crop) or self.coordinates.roi is not None
         return not (isinstance(self.target, Sizes | Scales) and has_windows)
 
@@ -174,12 +173,12 @@ class ResizeSpec:
                 return f"{at_run_time} at run time{policy} on {axes}"
 
     def of_floats(self) -> ResizeSpec:
-        """Return the resize of floats, which nothing that is said of integers concerns."""
+        """Return the resize of floats, without the parts that apply to integers only."""
         named = isinstance(self.integers, FixedPoint | FloatingPoint)
         return replace(self, integers=None, alpha=Alpha.SEPARATE) if named else self
 
     def only(self, places: Sequence[int]) -> ResizeSpec:
-        """Return the resize of some of its listed axes, by their places in the list; of none it is a copy."""
+        """Return the resize of some of the listed axes, by position in the list; for no axes it is a copy."""
 
         def chosen(values: Sequence[Any]) -> tuple[Any, ...]:
             return tuple(values[place] for place in places)
@@ -194,14 +193,14 @@ class ResizeSpec:
         return replace(self, axes=axes, target=target, coordinates=coordinates, aspect=aspect, box=box)
 
     def padding(self, rank: int) -> tuple[Shape, Shape]:
-        """Return how many zeros are laid before and after every axis of an input. Raises ShapeError, as in ``plan``."""
+        """Return the number of zeros before and after every axis of an input. Raises ShapeError, as in ``plan``."""
         begin, end = [0] * rank, [0] * rank
         for pad, axis in zip(self.pads, resolve_axes(tuple(pad.axis for pad in self.pads), rank), strict=True):
             begin[axis], end[axis] = pad.begin, pad.end
         return tuple(begin), tuple(end)
 
     def padded(self, shape: PartialShape) -> PartialShape:
-        """Return the lengths of an input with its pads; None where unknown."""
+        """Return the shape of an input with its pads; None for dynamic dimensions."""
         sums = zip(shape, *self.padding(len(shape)), strict=True)
         return tuple(None if length is None else length + begin + end for length, begin, end in sums)
 
@@ -210,7 +209,7 @@ class ResizeSpec:
         return f"{self.kernel}, {self.coordinates}: {self.formula}; {self.resized_to}{sums}"
 
     def summary(self) -> dict[str, str]:
-        """Return what it is made of, as text by name."""
+        """Return the parts of the spec as text by name."""
         rows = {"mode": f"{self.kernel}, {self.coordinates}", "formula": self.formula, "target": self.resized_to}
         if isinstance(self.coordinates, Crop):
             rows |= {"roi": spelled(self.coordinates.roi), "extrapolation": spelled(self.coordinates.extrapolation)}
@@ -228,7 +227,7 @@ class ResizeSpec:
 
 
 _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
-_FARTHEST = 2**31  # of a box, in pixels
+_FARTHEST = 2**31  # the farthest edge of a box, in pixels
 _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 _LANCZOS_OF_OPENCV = 4
 _OF_RUNTIMES = (Integers.ONNXRUNTIME, Integers.OPENVINO, Integers.LITERT)

@@ -1,1 +1,1 @@
-"""Text from files and for files: numbers, names, and quoting for each language that is written."""
+"""Text from files and for files: numbers, names, and quoting for each output language."""

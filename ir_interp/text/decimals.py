@@ -1,4 +1,4 @@
-"""Numbers as text, in plain decimal syntax: Python's own knows ``1_0`` and the digits of other scripts as well."""
+"""Numbers as text, in plain decimal syntax; Python also accepts ``1_0`` and the digits of other scripts."""
 
 from __future__ import annotations
 

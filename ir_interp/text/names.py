@@ -1,4 +1,4 @@
-"""Names from files, shown so that they stay what they are: text."""
+"""Names from untrusted files, shown as plain text."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # what moves a cursor, sets colours or ends lines
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # what is not seen, or turns the direction of writing
-    "\ud800-\udfff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"  # half characters, annotations, tags
+    "[\x00-\x1f\x7f-\x9f"  # control characters: they move the cursor, set colours or end lines
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or changing the direction of writing
+    "\ud800-\udfff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"  # surrogates, annotations, tags
 )
 
 
 def shown(text: str, but: str = "") -> str:
-    r"""Return a text of one line, with escapes such as ``\n`` and ``\x1b`` for what would not be seen, or do something.
+    r"""Return a text on one line, with escapes such as ``\n`` and ``\x1b`` for invisible and control characters.
 
-    Characters of ``but`` stay as they are.
+    The characters in ``but`` are kept.
     """
     return _UNSEEN.sub(lambda found: found[0] if found[0] in but else _escape(found[0]), text)
 
 
 def labels(files: Iterable[str | Path]) -> dict[str, str]:
-    """Return what to call each of some files: its name, or where several have it, its path from the current folder."""
+    """Return a label for each file: its name, or its path from the current folder if several share the name."""
     paths = {str(file): Path(file) for file in files}
     times = Counter(path.name for path in paths.values())
     return {text: path.name if times[path.name] == 1 else _from_here(path) for text, path in paths.items()}

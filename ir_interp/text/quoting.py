@@ -1,7 +1,7 @@
-"""Quote text for the files that this program writes: one function for each target language.
+"""Quoting of text for the files that this program writes: one function for each target language.
 
-Names, messages and paths come from untrusted files. Quoted here, they stay text in what is generated. ``json.dumps``
-writes JSON in ASCII, and ``converters.pages.frame`` builds HTML from elements.
+Names, messages and paths come from untrusted files. With these functions they remain text in generated files.
+``json.dumps`` writes JSON in ASCII, and ``converters.pages.frame`` builds HTML from elements.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from urllib.parse import quote
 from ir_interp.text.names import shown
 
 _MARKUP = re.compile(
-    r"[\\`*\[\]<>&|~$#!@]"  # what starts an inline element, a cell, a formula or a mention
+    r"[\\`*\[\]<>&|~$#!@]"  # characters that start an inline element, a cell, a formula or a mention
     r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore that is not inside a word
-    r"|:(?=//)|(?<=www)\."  # what GitHub makes a link of
+    r"|:(?=//)|(?<=www)\."  # texts that GitHub turns into links
 )
 
 
 def python(value: object) -> str:
-    """Return a literal of Python, in ASCII."""
+    """Return a Python literal in ASCII."""
     return ascii(value)
 
 
 def docstring(text: str) -> str:
-    """Return a text as the docstring of a Python module, on as many lines as it has."""
+    """Return a text as the docstring of a Python module; line breaks are kept."""
     return ast.unparse(ast.Module([ast.Expr(ast.Constant(text))], []))
 
 
 def markdown(text: str) -> str:
-    """Return a text as one line of Markdown, with escapes for what would not be seen."""
+    """Return a text as one line of Markdown, with escapes for invisible characters."""
     return _MARKUP.sub(r"\\\g<0>", shown(text))
 
 
@@ -43,12 +43,12 @@ def shell(*words: str) -> str:
 
 
 def uri(path: str | Path) -> str:
-    """Return a path as a relative reference of a URI (RFC 3986), whatever bytes its name has."""
+    """Return a path as a relative URI reference (RFC 3986), whatever bytes its name has."""
     return quote(os.fsencode(Path(path).as_posix()))
 
 
 def workflow_message(text: str) -> str:
-    """Return a text as the message of a GitHub workflow command, with escapes for what would not be seen."""
+    """Return a text as the message of a GitHub workflow command, with escapes for invisible characters."""
     return shown(text).replace("%", "%25")
 
 

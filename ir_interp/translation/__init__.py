@@ -1,1 +1,1 @@
-"""From one attribute vocabulary to another: dialects, meaning, grades."""
+"""Translation from one set of attributes to another: dialects, meaning, grades."""

@@ -1,4 +1,4 @@
-"""Whether two specs compute the same: for every shape, each in its own arithmetic; or for one shape, tap by tap."""
+"""Comparison of two specs: for every shape, each in its own arithmetic; or for one shape, tap by tap."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _BY_RATIO = (
 
 
 def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
-    """Say whether two specs of one meaning compute the same for every shape, each in its own arithmetic.
+    """Return whether two specs of one meaning compute the same for every shape, each in its own arithmetic.
 
-    Weights of a continuous kernel move by a rounding error only; what float32 can decide is a nearest pixel, the
-    edge of a crop, and the length under fractional scales. Whole scales have neither (axes below a million). With
-    sizes, onnxruntime and OpenVINO share their float32 order for floor and ceil, but not where 1/2 is a tie.
+    Weights of a continuous kernel move by a rounding error only. float32 can decide a nearest pixel, the edge of a
+    crop, and the size under fractional scales; integer scales have neither (axes below a million). With sizes,
+    onnxruntime and OpenVINO have the same float32 order for floor and ceil, but not where 1/2 is a tie.
     """
     same = spec.coordinates == offered.coordinates and spec.kernel == offered.kernel
     if same and spec.arithmetic is offered.arithmetic:
@@ -46,9 +46,9 @@ def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
 
 
 def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
-    """Return the first point in which two specs compute different things for ``shape``; None where they agree.
+    """Return the first point in which two specs compute different things for ``shape``; None if they agree.
 
-    Nearest pixels and lengths are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
+    Nearest pixels and sizes are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
     """
     sums = [each.sums_of_integers for each in (wanted, offered)]
     if sums[0] != sums[1]:
@@ -57,7 +57,7 @@ def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, 
 
 
 def difference_of_floats(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
-    """Return the same of floats: however integers are summed."""
+    """Return the first difference for floats, ignoring how integers are summed."""
     try:
         mine, theirs = plan(wanted, shape), plan(offered, shape)
     except SpecError as error:
@@ -100,7 +100,7 @@ def _first_row(left: Taps, right: Taps, size: int) -> int | None:
 
 
 def entries_of(taps: Taps, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return taps as keys row * (size + 1) + column, and weights; the last column holds what is extrapolated."""
+    """Return taps as keys row * (size + 1) + column, and weights; the last column is for extrapolated values."""
     rows = np.arange(len(taps.indices))[:, None]
     weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights
     columns = taps.indices

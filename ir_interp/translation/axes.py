@@ -1,4 +1,4 @@
-"""The axes of a spec, however they are listed: which change, and the same resize of fewer or more of them."""
+"""Axes of a spec, however they are listed: which change, and the same resize with fewer or more of them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Aspect, Coordinates, Crop, ResizeSpec, Scales, Sizes
 
 WHOLE_WINDOW = (0.0, 1.0)
-_MOVING = (Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)  # half a pixel, also where lengths stay
+_MOVING = (Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)  # half a pixel, even where sizes stay
 
 
 def resized_axes(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
-    """Return the axes, from the first where the rank is known; None for all of an unknown number."""
+    """Return the axes, counted from the first if the rank is known; None for all of an unknown number."""
     return spec.axes if shape is None else resolve_axes(spec.axes, len(shape))
 
 
 def windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None]:
-    """Return the window of each axis, or of a box its stretch; None where known only at run time."""
+    """Return the window of each axis, or of a box its segment; None if known only at run time."""
     if spec.box is not None:
         return spec.box
     if not isinstance(spec.coordinates, Crop):
@@ -30,7 +30,7 @@ def windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None
 def keeps(
     spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
 ) -> bool:
-    """Say whether an axis with this target is known to stay as it is."""
+    """Return whether an axis with this target is certain to be unchanged."""
     whole = WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
     moved = spec.coordinates in _MOVING
     if window != whole or spec.aspect is not Aspect.STRETCH or moved:
@@ -42,12 +42,12 @@ def keeps(
 
 
 def from_first(axis: int, shape: PartialShape | None) -> int:
-    """Return an axis counted from the first, where the rank is known."""
+    """Return an axis counted from the first, if the rank is known."""
     return axis % len(shape) if shape else axis
 
 
 def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
-    """Return the same resize with its axes listed from the first, without those known to stay as they are."""
+    """Return the same resize with its axes listed from the first, without those certain to be unchanged."""
     axes = resolve_axes(spec.axes, len(shape))
     if not isinstance(spec.target, Sizes | Scales):
         return replace(spec, axes=axes)
@@ -57,9 +57,9 @@ def listed(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
 
 
 def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
-    """Return the same resize with a target for each of ``axes``, for every axis where that is None.
+    """Return the same resize with a target for each of ``axes``, or for every axis if that is None.
 
-    Return None where it resizes other axes too, or needs a length that is unknown.
+    Return None if it resizes other axes too, or needs a dynamic dimension.
     """
     own, wanted = (resolve_axes(each, len(shape)) for each in (spec.axes, axes))
     if isinstance(spec.coordinates, Crop):
@@ -76,7 +76,7 @@ def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) 
 
 
 def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
-    """Return a crop of more axes: those not listed keep their whole window."""
+    """Return a crop of more axes; the added ones keep their whole window."""
     plain = spread(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape, axes)
     if plain is None or crop.roi is None:
         return None

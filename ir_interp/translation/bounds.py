@@ -1,9 +1,9 @@
-"""How far two resizes of one meaning lie apart at most on integers, whatever the image: derived, not measured.
+"""Bound on the difference of two resizes of one meaning on integers, for any image: derived, not measured.
 
-Each is a chain of sums. What one adds to the exact value is bounded link by link: what its weights lack, rounded as
-they are; what float32 loses; what rounding between two axes changes; and what is cut there at the least and the largest
-value. A link's error is weighed by the links behind it. In the end both are rounded, and cut, which brings them no
-further apart.
+Each resize is a chain of sums. The error that one adds to the exact value is bounded link by link: the error of its
+rounded weights, that of float32, the rounding between two axes, and the clipping there to the range of the type. A
+link's error is weighted by the later links. At the end both are rounded and clipped, which never increases the
+difference.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from ir_interp.translation.agreement import difference_of_floats, entries_of, ta
 
 Array = NDArray[Any]
 _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # half a unit in the last place of 1
-_TABLED = 2.0**-17  # what a weight is rounded by where sums of bytes are whole numbers (``plan.exact_sums``), at most
+_TABLED = 2.0**-17  # largest rounding error of a weight where sums of bytes are integers (``plan.exact_sums``)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Link:
-    """A sum along an axis whose ``weights`` sum to about 1, and what becomes of it.
+    """A sum along an axis whose ``weights`` sum to about 1, and its rounding.
 
-    ``loss`` is what a sum lacks beside them, in values of pixels; ``unit`` what rounding each of its operations takes
-    of a value; ``radius`` how far the rounding that follows moves it, and ``is_cut`` whether it is then cut at the
-    least and the largest value.
+    ``loss`` is the further error of a sum, in pixel values; ``unit`` the relative rounding error of each operation;
+    ``radius`` the largest shift by the rounding that follows, and ``is_cut`` whether the sum is then clipped to the
+    range of the type.
     """
 
     axis: int
@@ -52,11 +52,11 @@ class Link:
 
 
 def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype: str) -> int | None:
-    """Return how far integers of two specs lie apart at most; None where they weigh other pixels, or nothing is known.
+    """Return the largest difference of the integers of two specs; None if they weight other pixels, or it is unknown.
 
-    Of copies it is 0. Blocks that both average first leave both the same pixels. Colours that are divided by their
-    alpha lie as far apart as there are values, where alpha is near 0 and anything differs. Raises nothing for specs
-    that wait for a target: nothing is known of these.
+    For copies it is 0. Blocks that both average first leave both with the same pixels. Colours that are divided by
+    their alpha may differ by the whole range of values, since alpha may be near 0. Specs without a target are not an
+    error; their difference is unknown.
     """
     kind = np.dtype(dtype)
     if kind.kind not in "iu" or first.alpha is not second.alpha:
@@ -88,7 +88,7 @@ _DOUBT = 1e-9  # of the sums here
 
 
 def _after_blocks(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype: str) -> int | None:
-    """Return how far two specs lie apart at most of which one averages blocks: of the same ones both must."""
+    """Return the largest difference of two specs of which one averages blocks; both must average the same ones."""
     if any(isinstance(each.before, Smooth) or each.pads for each in (first, second)):
         return None
     blocks = [reduced(each, shape) for each in (first, second)]
@@ -102,7 +102,7 @@ def _after_blocks(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...],
 
 
 def _links(bound: Plan, dtype: str) -> Iterator[Link]:
-    """Yield the sums of a plan, one after the other."""
+    """Yield the sums of a plan in order."""
     if are_named(bound):
         yield from _of_passes(passes(bound, dtype))
         return
@@ -148,8 +148,8 @@ def _of_corners(step: Corners) -> Iterator[Link]:
 
 
 def _of_passes(made: Sequence[Pass]) -> Iterator[Link]:
-    """Yield passes with weights over powers of two, or over counts, as such that sum to about 1."""
-    scale = 1.0  # of what enters a pass: how much a pixel of 1 has become
+    """Yield passes with weights over powers of two, or over counts, scaled such that they sum to about 1."""
+    scale = 1.0  # scale of the values that enter a pass: the current value of a pixel of 1
     for step in made:
         total = float(2.0 ** round(math.log2(step.weights.sum(axis=1).max()))) if _is_whole(step) else 1.0
         if step.factor != 1.0:
@@ -175,7 +175,7 @@ def _unit(step: Pass) -> float:
 
 
 def _side_by_side(link: Link, exact: Mapping[int, Taps]) -> tuple[Array, Array, Array]:
-    """Return the output, the exact weight and the link's of every pixel that either weighs."""
+    """Return the output, the exact weight and the link's weight of every pixel that either weights."""
     copies = Taps(np.arange(len(link.indices))[:, None], None)
     both = exact.get(link.axis, copies), Taps(link.indices, link.weights)
     size = 1 + max(int(each.indices.max(initial=0)) for each in both)
@@ -186,11 +186,11 @@ def _side_by_side(link: Link, exact: Mapping[int, Taps]) -> tuple[Array, Array, 
 
 
 Compared = Sequence[tuple[Link, Array, Array, Array]]
-"""The links of a chain, each beside what is exact."""
+"""The links of a chain, each with its exact counterpart."""
 
 
 def _error(chain: Compared, bounds: tuple[float, float]) -> float:
-    """Return how far a chain ends from the exact one that is cut where it is cut, its last rounding included."""
+    """Return the largest difference of a chain from the exact one with the same clipping, after the last rounding."""
     (low, high), error = bounds, 0.0
     for link, rows, wanted, found in chain:
         most = _largest(rows, np.abs(found))
@@ -204,7 +204,7 @@ def _error(chain: Compared, bounds: tuple[float, float]) -> float:
 
 
 def _times(weights: Array, low: float, high: float) -> Array:
-    """Return the most that each pixel from ``low`` to ``high`` makes of a sum."""
+    """Return the largest contribution of each pixel to a sum, for values from ``low`` to ``high``."""
     return np.maximum(weights * low, weights * high)
 
 
@@ -218,7 +218,7 @@ def _range(rows: Array, weights: Array, low: float, high: float) -> tuple[float,
 
 
 def _cut(chain: Compared, bounds: tuple[float, float]) -> float:
-    """Return how far an exact chain that is cut between its links ends from one that is not, both cut in the end."""
+    """Return the largest difference of an exact chain clipped between its links from one clipped at the end only."""
     (low, high), apart = bounds, 0.0
     for place, (link, rows, weights, _) in enumerate(chain):
         if apart:
@@ -234,10 +234,11 @@ _SHARES = np.linspace(0.0, 1.0, 11)
 
 
 def _seen(rows: Array, weights: Array, reach: tuple[float, float], bounds: tuple[float, float]) -> float:
-    """Return how far sums of cut values lie from those of values within ``reach``, where both are cut in the end.
+    """Return the largest difference of sums of clipped values from those of unclipped ones, both clipped at the end.
 
-    Of two sums, T the larger, M the largest value: min(T, M) <= a T + (1 - a) M, and max(C, 0) >= b C, whatever a and b
-    from 0 to 1. That is a sum over pixels again, each of which is at its worst by itself. The least over a and b holds.
+    The unclipped values are within ``reach``. For two sums, T the larger, M the largest value: min(T, M) <= a T +
+    (1 - a) M, and max(C, 0) >= b C, for all a and b from 0 to 1. That is a sum over pixels again, with each pixel at
+    its own worst case. The least over a and b holds.
     """
     span = bounds[1] - bounds[0]
     places = np.array([reach[0] - bounds[0], 0.0, span, reach[1] - bounds[0]])

@@ -1,4 +1,4 @@
-"""What a dialect is: its attributes, the values that each version knows, and how a set of them is read."""
+"""Dialects: the attributes of a format, their values by version, and the reader of a set of them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import ResizeSpec
 
 Attributes = Mapping[str, Any]
-"""The attributes of a layer, choices, flags and numbers, by name; a number of value None is an input at run time."""
+"""The attributes of a layer by name: choices, flags and numbers; a number of None is an input at run time."""
 
 
 class Semantics(Enum):
-    """Which reading of an ambiguous file is taken."""
+    """The reading of an ambiguous file."""
 
-    RUNTIME = "runtime"  # what the dialect's own runtime computes today
-    DOCUMENT = "document"  # what its operator page says
-    REFERENCE = "reference"  # what its reference implementation computes, where that differs from both
-    OBSERVED = "observed"  # what its own runtime was seen to compute, faults included
-    OPENVINO_2021_2 = "openvino-2021.2"  # what an earlier release of one dialect's runtime computed
+    RUNTIME = "runtime"  # as the dialect's own runtime computes today
+    DOCUMENT = "document"  # as its operator page specifies
+    REFERENCE = "reference"  # as its reference implementation computes, if that differs from both
+    OBSERVED = "observed"  # as its own runtime was observed to compute, faults included
+    OPENVINO_2021_2 = "openvino-2021.2"  # as an earlier release of one dialect's runtime computed
     OPENVINO_2021_3 = "openvino-2021.3"
 
     @property
     def dialect(self) -> str:
-        """The dialect that a reading by release belongs to; nothing for those that every dialect has."""
+        """The dialect of a reading by release; empty for readings that every dialect has."""
         name, is_release, _ = self.value.partition("-")
         return name if is_release else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a reader knows besides the attributes: their version, the input's shape and type, the wanted reading."""
+    """The context of a reader beside the attributes: their version, the input's shape and type, and the reading."""
 
     version: int
     shape: PartialShape | None = None
@@ -46,21 +46,21 @@ class Context:
 
 
 PARTS = ("a", "axes", "sizes", "scales", "roi", "extrapolation", "pads_begin", "pads_end", "box", "gap")
-"""The parts of a spec that a dialect may carry as numbers; ``box`` from the last axis to the first, as Pillow's."""
+"""The parts of a spec that a dialect may carry as numbers; ``box`` from the last axis to the first, as in Pillow."""
 
 
 def no_remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
-    """Return nothing."""
+    """Return no remarks."""
     return ()
 
 
 def not_observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> ResizeSpec:
-    """Raise SpecError: nobody states the faults of this format's runtime."""
+    """Raise SpecError, since the faults of this format's runtime are not described."""
     raise SpecError("semantics observed reads ONNX models only; use runtime, document or reference")
 
 
 def no_doubt(spec: ResizeSpec, dtype: str | None) -> str:
-    """Return nothing."""
+    """Return no doubt."""
     return ""
 
 
@@ -71,21 +71,21 @@ def since(version: int) -> range:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
-    """The attributes that one format has for a resize, and what a set of them means.
+    """The attributes that one format has for a resize, and the meaning of a set of them.
 
     ``vocabulary`` maps each attribute to its allowed values, the preferred one first, and each value to the versions
-    that know it. ``numbers`` maps a part of a spec (one of ``PARTS``) to the name of the attribute or input that
-    carries it, with the versions that have it; a format without axes gives targets for every axis, or for those that
-    its reader names (``fixed_axes``). ``defaults`` holds what a missing attribute means, and since when; without an
-    entry it must be there. ``omitted`` holds the values that are left out when attributes are written: switches
-    that are off. ``tolerated`` values, by attribute, are taken by runtimes in versions that do not have them: they are
-    read, but not as the document's, and never written. ``read`` is total on complete attribute sets and raises
-    SpecError for combinations, ranks and types that the format forbids. ``remarks`` are codes and messages of what else
-    there is to know of a complete attribute set. ``doubt`` is why a spec is not written for elements of a type,
-    although the attributes can say it: nobody knows what its runtime makes of them. ``observed`` turns what attributes
-    of a file mean into what their runtime computes, and raises SpecError where no spec says that.
+    that have it. ``numbers`` maps a part of a spec (one of ``PARTS``) to the name of the attribute or input that
+    carries it, with the versions that have it; a format without axes has targets for every axis, or for those that
+    its reader names (``fixed_axes``). ``defaults`` is the meaning of a missing attribute, and since when; an attribute
+    without an entry is required. ``omitted`` are the values that are left out when attributes are written: switches
+    that are off. ``tolerated`` are values, by attribute, that runtimes accept in versions without them: they are read,
+    but not for the document's reading, and never written. ``read`` is total on complete attribute sets and raises
+    SpecError for combinations, ranks and types that the format forbids. ``remarks`` are codes and messages of further
+    findings about a complete attribute set. ``doubt`` is the reason why a spec is not written for elements of a type,
+    although the attributes can express it: the result of its runtime is unknown. ``observed`` converts the meaning of a
+    file's attributes to the result of their runtime, and raises SpecError if no spec expresses that.
 
-    Raises SpecError for a part that no spec has, and for a default or an omitted value that is no attribute's.
+    Raises SpecError for a part that no spec has, and for a default or an omitted value of an unknown attribute.
     """
 
     name: str
@@ -112,18 +112,18 @@ class Dialect:
                     raise SpecError(f"dialect {self.name!r}: {table} has {name!r}; {closest(name, known)}")
 
     def parse(self, raw: Attributes, context: Context) -> ResizeSpec:
-        """Return the meaning of the attributes of a file: checked, and completed with the defaults.
+        """Return the meaning of the attributes of a file, checked, and completed with the defaults.
 
-        Raises ReadError, whose place is ``@attribute``, for a missing or unknown word, and SpecError for the reading of
-        another dialect's release.
+        Raises ReadError, whose place is ``@attribute``, for a missing or unknown value, and SpecError for the reading
+        of another dialect's release.
         """
         if context.semantics.dialect not in ("", self.name):
-            raise SpecError(f"semantics {context.semantics.value!r} is a reading of {context.semantics.dialect} layers")
+            raise SpecError(f"semantics {context.semantics.value!r} applies to {context.semantics.dialect} layers only")
         spec = self.read(self.complete(raw, context.version, context.semantics), context)
         return self.observed(spec, raw, context) if context.semantics is Semantics.OBSERVED else spec
 
     def complete(self, raw: Attributes, version: int, semantics: Semantics = Semantics.RUNTIME) -> dict[str, Any]:
-        """Return the attributes of a file with the defaults of those left out. Raises ReadError as ``parse`` does."""
+        """Return the attributes of a file with defaults for missing ones. Raises ReadError as ``parse`` does."""
         tolerated = {} if semantics is Semantics.DOCUMENT else self.tolerated_of(raw, version)
         choices = {
             name: self._choice(name, known, raw, version)
@@ -133,7 +133,7 @@ class Dialect:
         return choices | tolerated | self._given_numbers(raw, version)
 
     def tolerated_of(self, raw: Attributes, version: int) -> dict[str, Any]:
-        """Return the attributes of a file whose values are taken although ``version`` does not know them."""
+        """Return the attributes of a file whose values are accepted although ``version`` does not have them."""
         return {
             name: raw[name]
             for name, values in self.tolerated.items()
@@ -167,15 +167,15 @@ class Dialect:
         return {name: values for name, values in allowed.items() if values}
 
     def number(self, part: str, version: int) -> str | None:
-        """Return the name under which ``version`` carries a part of a spec; None where it does not."""
+        """Return the name under which ``version`` carries a part of a spec; None if it does not."""
         name, versions = self.numbers.get(part, ("", range(0)))
         return name if version in versions else None
 
     def fixed_axes(self, context: Context) -> tuple[tuple[int, ...], ...]:
-        """Return every choice of axes that a version resizes without naming them; empty where there is none.
+        """Return every choice of axes that a version resizes without naming them; empty if there is none.
 
-        The reader tells, and may do so by the input's rank. A version that names axes in an attribute fixes none, and
-        so does one whose targets hold an entry for every axis.
+        The reader determines them, possibly by the input's rank. A version that names axes in an attribute fixes none,
+        and neither does one whose targets have an entry for every axis.
         """
         if self.number("axes", context.version) is not None:
             return ()
@@ -183,19 +183,19 @@ class Dialect:
         return _fixed_axes(self, context.version, rank, context.semantics)
 
     def attribute_sets(self, version: int, numbers: Attributes) -> Iterator[dict[str, Any]]:
-        """Yield every attribute set that the dialect has around ``numbers``, preferred values first."""
+        """Yield every attribute set that the dialect has for ``numbers``, preferred values first."""
         choices = self.choices(version)
         for values in itertools.product(*choices.values()):
             yield dict(zip(choices, values, strict=True)) | dict(numbers)
 
     def offers(self, numbers: Attributes, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
-        """Return each distinct meaning that can be expressed around ``numbers``, with its preferred attributes.
+        """Return each distinct meaning that can be expressed with ``numbers``, with its preferred attributes.
 
-        Attributes that the reader did not look at (a rounding under mode linear) need no second reading with other
-        values: that spares nine of ten.
+        Attributes that the reader did not access (a rounding under mode linear) are not read again with other values,
+        which saves nine of ten readings.
         """
         offers: dict[ResizeSpec, dict[str, Any]] = {}
-        read: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}  # names that were looked at, and their values
+        read: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}  # accessed names and their values
         for attributes in self.attribute_sets(context.version, numbers):
             if any(tuple(map(attributes.get, names)) in values for names, values in read.items()):
                 continue
@@ -207,7 +207,7 @@ class Dialect:
         return offers
 
     def objection(self, numbers: Attributes, context: Context) -> str:
-        """Return what the format forbids in the preferred attributes around ``numbers``, if anything."""
+        """Return the objection of the format to the preferred attributes with ``numbers``, if any."""
         with suppress(ReadError):
             try:
                 self.read(next(self.attribute_sets(context.version, numbers)), context)
@@ -216,7 +216,7 @@ class Dialect:
         return ""
 
     def concise(self, attributes: Attributes, context: Context) -> dict[str, Any]:
-        """Return ``attributes`` without those that have their default, or that change nothing whatever they are."""
+        """Return ``attributes`` without those that have their default, or that have no effect whatever their value."""
         wanted, kept = self.read(attributes, context), dict(attributes)
         for name, values in self.choices(context.version).items():
             if name in self.defaults:
@@ -234,7 +234,7 @@ class Dialect:
 
 
 class _Watched(Mapping[str, Any]):
-    """Attributes that remember which of them were looked at."""
+    """Attributes that record which of them were accessed."""
 
     def __init__(self, attributes: Attributes) -> None:
         self.attributes = attributes
@@ -257,7 +257,7 @@ _HIGHEST_RANK = 8
 
 @lru_cache(maxsize=256)
 def _fixed_axes(dialect: Dialect, version: int, rank: int | None, semantics: Semantics) -> tuple[tuple[int, ...], ...]:
-    """Read targets of every number of axes, and return the axes that the specs list."""
+    """Read targets of every number of axes, and return the axes of the specs."""
     shape = None if rank is None else (None,) * rank
     context = Context(version=version, shape=shape, semantics=semantics)
     names = filter(None, (dialect.number(part, version) for part in ("sizes", "scales")))

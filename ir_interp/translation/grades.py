@@ -1,4 +1,4 @@
-"""A spec expressed in a dialect, and how exact that is."""
+"""A spec expressed in a dialect, and its grade of exactness."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ir_interp.spec import ResizeSpec
 
 
 class Grade(Enum):
-    """How exact a translation is, the best first."""
+    """The exactness of a translation, the best first."""
 
     EXACT = "exact"
     EXACT_FOR_SHAPE = "exact for this shape"
     EXACT_BUT_TIES = "exact but for float32 ties"
     DECOMPOSED = "exact, in several operations"
     INTEGERS_WITHIN_1 = "integers within 1 per axis"
-    INTEGERS_WITHIN = "integers within a bound"  # that of ``Translation.within``
+    INTEGERS_WITHIN = "integers within a bound"  # the bound is ``Translation.within``
 
     def worded(self, within: int) -> str:
-        """Return it in words, with its bound, as in ``integers within 2``."""
+        """Return the grade as text with its bound, as in ``integers within 2``."""
         return f"integers within {within}" if self is Grade.INTEGERS_WITHIN else str(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A spec expressed in a dialect: its ``attributes``, ``spec`` as what they mean there, and remarks on it.
+    """A spec expressed in a dialect: its ``attributes``, ``spec`` as their meaning there, and remarks.
 
-    ``within`` is how far integers may lie apart, where both sides sum them otherwise.
+    ``within`` is the largest difference of integers, if both sides sum them differently.
     """
 
     dialect: str
@@ -41,5 +41,5 @@ class Translation:
 
     @property
     def exactness(self) -> str:
-        """The grade in words."""
+        """The grade as text."""
         return self.grade.worded(self.within)

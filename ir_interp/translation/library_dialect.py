@@ -1,4 +1,4 @@
-"""What an image library is: its call as a dialect, and which of its versions is the default."""
+"""Image libraries: a library's call as a dialect, and its default version."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ir_interp.translation.dialect import Attributes, Context, Dialect
 
 
 def _exact(attributes: Attributes, context: Context) -> str:
-    """Return nothing."""
+    """Return an empty text: every value is exact."""
     return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Library:
-    """The call of an image library as a dialect: a version of it is a major version, where results changed.
+    """The call of an image library as a dialect; its versions are the major versions in which results changed.
 
-    The first attribute of the dialect is the one that people name the call by: ``resample``, ``interpolation``.
-    ``approximate`` says why not every byte of a call is known, where that is so. ``counted`` is the place of the number
-    that counts in a version: of 0.29 the second. ``exceptions`` are releases that compute as another version, or as
-    none. ``makes_floats`` is the type of the floats that sums of integers are there, if they are. ``constants`` are the
-    library's own numbers for values of an attribute. ``usual`` are numbers that are tried where a call is looked for.
-    ``installation`` are the attributes that depend on how the library was built or set, not on the call.
+    The first attribute of the dialect is the one by which people name the call: ``resample``, ``interpolation``.
+    ``approximate`` returns why some bytes of a call are unknown, if so. ``counted`` is the position of the significant
+    number in a version: the second for 0.29. ``exceptions`` are releases that compute as another version, or as
+    none. ``makes_floats`` is the float type of sums of integers, if the library returns floats. ``constants`` are the
+    library's own numbers for values of an attribute. ``usual`` are numbers that are tried when a call is searched for.
+    ``installation`` are the attributes that depend on how the library was built or configured, not on the call.
     """
 
     dialect: Dialect
@@ -43,38 +43,37 @@ class Library:
 
     @staticmethod
     def target(attributes: Attributes, sizes: str = "sizes", scales: str = "scales") -> Sizes | Scales | None:
-        """Return the target that is among the arguments of a call; None where none is."""
+        """Return the target among the arguments of a call; None if there is none."""
         if attributes.get(sizes) is not None:
             return Sizes(tuple(attributes[sizes]))
         return None if attributes.get(scales) is None else Scales(tuple(attributes[scales]))
 
     @property
     def name(self) -> str:
-        """The word for it."""
+        """The name of the library."""
         return self.dialect.name
 
     @property
     def first(self) -> str:
-        """The attribute that a call is named by."""
+        """The attribute by which a call is named."""
         return next(iter(self.dialect.vocabulary))
 
     def version(self, wanted: int | None = None) -> int:
-        """Return which known version computes as ``wanted``, by default as the one installed, else the newest.
+        """Return the supported version that computes as ``wanted``, by default as the installed one or the newest.
 
-        Raises ReadError for one that is older than all that are known, and for one that is installed and unlike all of
-        them.
+        Raises ReadError for a version older than all supported ones, and for an installed one that matches none.
         """
         known = self.dialect.versions
         chosen = (self.installed() or known[0]) if wanted is None else wanted
         found = next((version for version in known if version <= chosen), None)
         if found is None:
-            raise ReadError(f"{self.name} {chosen}: known from version {known[-1]} on")
+            raise ReadError(f"{self.name} {chosen} is supported from version {known[-1]} on")
         return found
 
     def installed(self) -> int | None:
-        """Return the version that is installed; None where there is none. Raises ReadError for one that is unlike all.
+        """Return the installed version; None if there is none. Raises ReadError for one that matches no supported one.
 
-        Of a release that computes as those of another version, it is that version.
+        For a release that computes as another version, return that version.
         """
         from importlib import metadata  # late: it takes a while
 
@@ -84,15 +83,13 @@ class Library:
                 version = self.exceptions.get(release, release[self.counted])
                 if version is None:
                     known = ", ".join(map(str, self.dialect.versions))
-                    told = (
-                        f"{self.name} {release[0]}.{release[1]} is installed, which computes as no version known here"
-                    )
-                    raise ReadError(f"{told}; name one of {known}")
+                    told = f"{self.name} {release[0]}.{release[1]} is installed, which matches no supported version"
+                    raise ReadError(f"{told}; choose one of {known}")
                 return version
         return None
 
     def spec(self, arguments: Mapping[str, Any], *, version: int | None = None, dtype: str | None = None) -> ResizeSpec:
-        """Return what a call computes. Raises ReadError for an argument or a value that it does not have."""
+        """Return the spec of a call. Raises ReadError for an unknown argument or value."""
         context = Context(version=self.version(version), dtype=dtype)
         try:
             return self.dialect.parse(self.checked(arguments, context.version), context)
@@ -121,6 +118,6 @@ class Library:
 
 
 def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
-    """Return the one of ``choices`` that a value stands for: in any case, and without INTER_; else the value."""
+    """Return the member of ``choices`` for a value in any case, and without INTER_; else the value."""
     wanted = spelled(value).lower().removeprefix("inter_")
     return next((each for each in choices if spelled(each).lower().removeprefix("inter_") == wanted), value)

@@ -1,4 +1,4 @@
-"""What a spec computes, in a form that is the same however it is named; and where two specs part."""
+"""The meaning of a spec in a form that does not depend on its attributes, and the differences of two specs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:
 
 
 def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None = None) -> tuple[Difference, ...]:
-    """Return the parts in which two specs compute different things; none where they mean the same."""
+    """Return the parts in which two specs compute different things; none if they mean the same."""
     mine, theirs = parts(wanted, shape), parts(offered, shape)
     found: list[Difference] = []
     for part in sorted(mine.keys() | theirs.keys()):
@@ -51,7 +51,7 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
 
 
 def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hashable]:
-    """Return what a spec computes as named parts, equal for every way to say the same."""
+    """Return the meaning of a spec as named parts, equal for all equivalent attributes."""
     kernel = spec.kernel
     named: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside, "border": kernel.border}
@@ -75,7 +75,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hash
     return {part: value for part, value in named.items() if value != _ABSENT.get(part)}
 
 
-_ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
+_ABSENT: dict[str, Hashable] = {  # a part that a spec does not have
     "antialias": Antialias.OFF,
     "exclude_outside": False,
     "pads": frozenset(),
@@ -91,7 +91,7 @@ _ABSENT: dict[str, Hashable] = {  # what a part is where a spec has none
 
 
 def _output_length(spec: ResizeSpec) -> str | None:
-    """Return what is special about the lengths that scales make."""
+    """Return the special rule for the sizes that scales give, if any."""
     if not spec.gives_scales:
         return None
     if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window and not _is_whole(spec.coordinates):
@@ -104,10 +104,10 @@ def _is_whole(crop: Crop) -> bool:
 
 
 _HALF = Fraction(1, 2)
-_FAMILY = {  # source = step * (i + a) + b, and how the step is found
+_FAMILY = {  # source = step * (i + a) + b, and the kind of step
     Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),
     Coordinates.TF_HALF_PIXEL_FOR_NN: ("ratio", _HALF, Fraction(0)),
-    Coordinates.TF_HALF_PIXEL_THROUGHOUT: ("ratio, where the length stays too", _HALF, Fraction(0)),
+    Coordinates.TF_HALF_PIXEL_THROUGHOUT: ("ratio, also where the size stays the same", _HALF, Fraction(0)),
     Coordinates.ASYMMETRIC: ("ratio", Fraction(0), Fraction(0)),
     Coordinates.HALF_PIXEL_SYMMETRIC: ("ratio, centred", _HALF, -_HALF),
     Coordinates.PYTORCH_HALF_PIXEL: ("ratio, 0 for a single output", _HALF, -_HALF),
@@ -120,7 +120,7 @@ _FOLD = {  # rounding half up is a floor, shifted; rounding half down is a ceil,
 }
 
 
-_WHOLE_COPIES = (  # under whole scales each of these takes every pixel that many times
+_WHOLE_COPIES = (  # under integer scales each of these repeats every pixel that many times
     ("ratio", Fraction(0), Fraction(0), Rounding.FLOOR),
     ("ratio", _HALF, Fraction(0), Rounding.FLOOR),  # half_pixel, half up
     ("ratio", _HALF, Fraction(-1), Rounding.CEIL),  # half_pixel, half down
@@ -128,7 +128,7 @@ _WHOLE_COPIES = (  # under whole scales each of these takes every pixel that man
 
 
 def _position(spec: ResizeSpec) -> Hashable:
-    """Return where a spec samples: coordinates and rounding folded into one."""
+    """Return the sampling position of a spec: coordinates and rounding folded into one."""
     shift, rounding = Fraction(0), None
     if isinstance(spec.kernel, Nearest):
         rounding = _directed(spec) if spec.kernel.rounding is Rounding.SIMPLE else spec.kernel.rounding
@@ -137,14 +137,14 @@ def _position(spec: ResizeSpec) -> Hashable:
         return "crop", spec.coordinates.extrapolation, shift, rounding  # windows go with the axes
     family, a, b = _FAMILY[spec.coordinates]
     if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _asks_whole_lengths(spec):
-        family = "ratio"  # nothing is left over to centre
+        family = "ratio"  # no remainder to centre
     if (family, a, b + shift, rounding) in _WHOLE_COPIES and isinstance(spec.target, Scales) and are_whole(spec.target):
         return _WHOLE_COPIES[0]
     return family, a, b + shift, rounding
 
 
 def _directed(spec: ResizeSpec) -> Rounding:
-    """Return what `simple` comes to where all given scales are on one side of 1."""
+    """Return the rounding that `simple` is if all scales are on one side of 1."""
     scales = spec.target.values if isinstance(spec.target, Scales) and spec.step is not Step.RATIO else ()
     if scales and min(scales) >= 1:
         return Rounding.FLOOR
@@ -152,36 +152,36 @@ def _directed(spec: ResizeSpec) -> Rounding:
 
 
 def _fills_exactly(spec: ResizeSpec) -> bool:
-    """Say whether scale * input length is the output length, for every input."""
+    """Return whether scale * input size is the output size for every input."""
     return spec.step is Step.RATIO or _asks_whole_lengths(spec)
 
 
 def _asks_whole_lengths(spec: ResizeSpec) -> bool:
-    """Say whether no length has to be made whole."""
+    """Return whether no size needs rounding."""
     if spec.gives_sizes:
         return spec.aspect is Aspect.STRETCH
     return isinstance(spec.target, Scales) and are_whole(spec.target)
 
 
 def are_whole(scales: Scales) -> bool:
-    """Say whether all scales are whole numbers, so that no length or ratio is ever rounded."""
+    """Return whether all scales are integers, so that no size or ratio is ever rounded."""
     return all(float(scale).is_integer() for scale in scales.values)
 
 
 def _is_cornered(spec: ResizeSpec) -> bool:
-    """Say whether the coordinates span the corners and take no scale."""
+    """Return whether the coordinates span the corners and use no scale."""
     return isinstance(spec.coordinates, Crop) or spec.coordinates is Coordinates.ALIGN_CORNERS
 
 
 def _step(spec: ResizeSpec) -> Hashable:
-    """Return how the step is found, the same where two ways agree for every input."""
+    """Return the kind of step, the same if two kinds agree for every input."""
     filtered = spec.kernel.is_antialiased
     directed = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
     if _is_cornered(spec) and spec.length is Length.WHOLE and not filtered and not directed:
         return None
     if isinstance(spec.target, Scales) and are_whole(spec.target):
         return None
-    # Between 1 and 1.5 an axis of two pixels or more may keep its length, and just below 1 in float32.
+    # Between 1 and 1.5 an axis of two pixels or more may keep its size, and just below 1 in float32.
     if isinstance(spec.target, Scales) and all(scale == 1 or not 0.999 < scale < 1.5 for scale in spec.target.values):
         return Step.RATIO if spec.step is Step.RATIO else Step.GIVEN
     return spec.step
@@ -194,19 +194,19 @@ def _target(spec: ResizeSpec) -> Hashable:
 
 
 def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
-    """Return the axes, each with its target where that is known, without those that stay as they are."""
+    """Return the axes, each with its target if known, without unchanged ones."""
     axes = resized_axes(spec, shape)
     values = spec.target.values if isinstance(spec.target, Sizes | Scales) else None
     if axes is None:
         return "all", values
     if values is None:
-        return axes  # the order in which run time gives them
+        return axes  # the order of the input at run time
     entries = zip(axes, values, windows(spec, len(axes)), strict=True)
     return frozenset(entry[:2] for entry in entries if not keeps(spec, *entry, shape))
 
 
 def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hashable:
-    """Return the axes that a crop takes a part of, each with its window."""
+    """Return the axes that a crop restricts, each with its window."""
     axes = resized_axes(spec, shape)
     if crop.roi is None:
         return "at run time", axes
@@ -215,13 +215,13 @@ def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hasha
 
 
 def _boxed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
-    """Return the axes of which a box takes a part, each with its start and its stop."""
+    """Return the axes that a box restricts, each with its start and its stop."""
     pairs = [] if spec.box is None else zip(resized_axes(spec, shape) or (), spec.box, strict=True)
     return frozenset((axis, part) for axis, part in pairs if shape is None or part != (0, shape[axis]))
 
 
 def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
-    """Return the differences in position in the specs' own words; a rounding that has no counterpart is none."""
+    """Return the differences in position in the specs' own terms; a rounding without counterpart is none."""
     pairs: list[tuple[str, object, object]] = [("coordinates", str(wanted.coordinates), str(offered.coordinates))]
     if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
         pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))

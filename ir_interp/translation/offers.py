@@ -1,4 +1,4 @@
-"""What a dialect can express around the numbers of a spec: all ways to give axes and target, all attribute sets."""
+"""Offers: everything that a dialect can express with the numbers of a spec, by axes, target and attribute set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ir_interp.translation.dialect import Context, Dialect
 
 
 def offered_by(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
-    """Return every meaning that the dialect can express around the numbers of ``spec``, each with its attributes."""
+    """Return every meaning that the dialect can express with the numbers of ``spec``, each with its attributes."""
     offers: dict[ResizeSpec, dict[str, Any]] = {}
     for numbers in expressible(spec, dialect, context):
         offers |= _attribute_sets(dialect, tuple(numbers.items()), context)
@@ -26,7 +26,7 @@ def offered_by(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[Res
 
 
 def expressible(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
-    """Return the numbers of every way to give axes and target that the dialect has names for."""
+    """Return the numbers for every form of axes and target that the dialect has names for."""
     fixed = dialect.fixed_axes(context)
     variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape, fixed))
     return [numbers for numbers in variants if numbers is not None]
@@ -40,7 +40,7 @@ def _attribute_sets(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], cont
 def _variants(
     spec: ResizeSpec, shape: PartialShape | None, choices: tuple[tuple[int, ...], ...]
 ) -> Iterator[ResizeSpec]:
-    """Yield ways to give the same axes and target, for dialects that lack one or fix the axes to one of ``choices``."""
+    """Yield equivalent axes and targets, for dialects that lack one or fix the axes to one of ``choices``."""
     if shape is None:
         yield spec
         return
@@ -62,10 +62,10 @@ def _variants(
 
 
 def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, Any] | None:
-    """Return the numbers of ``spec`` under the dialect's names; None where axes or target have no name there.
+    """Return the numbers of ``spec`` under the dialect's names; None if axes or target have no name there.
 
     Axes that the dialect fixes need none. Any other number without a name is left out: the attributes are read back
-    before it is offered, and then differs.
+    before they are offered, and differ then.
     """
     fixed = dialect.fixed_axes(context)
     if fixed and spec.axes not in fixed:
@@ -81,7 +81,7 @@ def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, 
 
 
 def unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
-    """Return what the dialect has no name for: the target, or else the axes, beside those that it fixes."""
+    """Return the part that the dialect has no name for: the target, or the axes unless it fixes them."""
     carried, fixed = dict(_carried(spec, context.shape)), dialect.fixed_axes(context)
     for part in ("sizes", "scales"):
         if part in carried and dialect.number(part, context.version) is None:
@@ -90,7 +90,7 @@ def unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
 
 
 def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str, Any]]:
-    """Yield every number of a spec, after the part that it is; None where it is an input at run time."""
+    """Yield every number of a spec after its part; None if it is an input at run time."""
     if isinstance(spec.kernel, Cubic):
         yield "a", spec.kernel.a
     if spec.axes is not None:
@@ -114,7 +114,7 @@ def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str
 
 
 def fixed_shape(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
-    """Return ``shape`` with 1 for dynamic dimensions where none of these matters; None where one does."""
+    """Return ``shape`` with 1 for dynamic dimensions if none of them has an effect; otherwise None."""
     if shape is None or not isinstance(spec.target, Sizes | Scales):
         return None
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:

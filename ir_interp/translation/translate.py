@@ -1,4 +1,4 @@
-"""Express a spec in another dialect: the writer that every reader implies, and how exact the result is."""
+"""Writer of a spec in another dialect, derived from the dialect's reader, and the grade of the result."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def write(
     semantics: Semantics = Semantics.RUNTIME,
     name: str = "resize",
 ) -> Translation:
-    """Express ``spec`` in ``dialect``, in its newest version that can, or in ``version``.
+    """Return ``spec`` expressed in ``dialect``, in the newest version that can, or in ``version``.
 
-    With a ``shape`` (lengths of the input, None where dynamic) more can be expressed: attributes that compute the same
-    for this shape alone are found as well; with a ``dtype`` what the dialect does not take of that type is refused.
-    Where one side is an image library's sums of integers, and a known shape gives a bound of how far the other's lie
-    apart, the grade is INTEGERS_WITHIN (``bounds``); without a ``dtype`` that is said of uint8.
-    Raises InexactError, which names the smallest difference, where nothing does.
+    With a ``shape`` (None for dynamic dimensions) more can be expressed: attributes that compute the same for this
+    shape only are considered as well. With a ``dtype``, elements that the dialect does not support are refused. If one
+    side is an image library's sums of integers, and a static shape gives a bound of the difference, the grade is
+    INTEGERS_WITHIN (``bounds``); without a ``dtype`` it is the bound for uint8. Raises InexactError, which names the
+    smallest difference, if there is no translation.
     """
     if shape is not None:
         check_rank(spec, len(shape))
@@ -57,18 +57,18 @@ def translations(
 ) -> Iterator[Translation]:
     """Yield every attribute set of one version of a dialect that computes the same as ``spec``, the best first.
 
-    ``write`` returns the first of them, and says why there is none.
+    ``write`` returns the first of them, or the reason why there is none.
     """
     yield from _graded(spec, dialect, Context(version=version, shape=shape))
 
 
 def compared(spec: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None) -> Grade | None:
-    """Return how exactly ``offered`` computes what ``spec`` does; None where it does not."""
+    """Return how exactly ``offered`` computes ``spec``; None if it does not."""
     return _grade(spec, offered, meaning(offered, shape) == meaning(spec, shape), fixed_shape(spec, shape))
 
 
 def _refusal(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
-    """Return why no attributes of one version of a dialect computes the same."""
+    """Return why no attributes of one version of a dialect compute the same."""
     shape, target = context.shape, f"{dialect.name} {context.version}"
     offers = offered_by(spec, dialect, context)
     if not offers:
@@ -81,12 +81,12 @@ def _refusal(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) ->
 
 
 def _remoteness(refusal: InexactError) -> tuple[bool, tuple[bool, int]]:
-    """Return what makes a refusal less telling than another: one for float32's sake alone is the closest."""
+    """Return the sort key of refusals by how far they are; one that is due to float32 only is the closest."""
     return refusal.cause is not Cause.FLOAT32, _distance(refusal.differences)
 
 
 def _inexpressible(spec: ResizeSpec, dialect: Dialect, context: Context, name: str) -> InexactError:
-    """Return why a dialect has no attributes at all around the numbers of ``spec``."""
+    """Return why a dialect has no attributes at all for the numbers of ``spec``."""
     target = f"{dialect.name} {context.version}"
     objections = [dialect.objection(numbers, context) for numbers in expressible(spec, dialect, context)]
     if objections and all(objections):
@@ -97,7 +97,7 @@ def _inexpressible(spec: ResizeSpec, dialect: Dialect, context: Context, name: s
 
 
 def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
-    """Return the offers that mean the same for every shape, those first that float32 cannot part from ``spec``."""
+    """Return the offers that mean the same for every shape, first those that float32 cannot separate from ``spec``."""
     wanted = meaning(spec, shape)
     same = [offered for offered in offers if meaning(offered, shape) == wanted]
     return sorted(same, key=lambda offered: (not arithmetics_agree(spec, offered), *_other_attributes(spec, offered)))
@@ -135,7 +135,7 @@ def _translation(
 
 
 def _bounded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Translation]:
-    """Yield the offers that sum integers otherwise, but weigh the same pixels, the nearest first."""
+    """Yield the offers that sum integers differently, but weight the same pixels, the nearest first."""
     fixed = fixed_shape(spec, context.shape)
     if not fixed:
         return
@@ -150,12 +150,12 @@ def _bounded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[T
 
 
 def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
-    """Return what makes a refusal less telling: another way to give the target first, then the number of parts."""
+    """Return the sort key of refusals: first those with the same form of the target, then by the number of parts."""
     return any(each.part in ("axes", "sizes", "scales", "target") for each in found), len(found)
 
 
 def _grade(spec: ResizeSpec, offered: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:
-    """Grade an offer; None where it does not compute the same."""
+    """Return the grade of an offer; None if it does not compute the same."""
     if means_same and arithmetics_agree(spec, offered):
         return Grade.EXACT
     if fixed:

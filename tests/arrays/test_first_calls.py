@@ -61,7 +61,7 @@ def test_it_is_what_the_long_form_computes(ours: NDArray[Any], theirs: NDArray[A
 def test_a_spec_is_written_as_on_the_command_line() -> None:
     assert spec("pillow:bicubic") == PILLOW
     assert spec("pillow@12:box") == spec("pillow", version=12, resample="BOX")
-    with pytest.raises(IrInterpError, match=r"^'pillow:box' is a whole call; write its version and arguments in it"):
+    with pytest.raises(IrInterpError, match=r"^'pillow:box' is a complete call; write its version and arguments in it"):
         spec("pillow:box", version=12)
 
 
@@ -111,7 +111,7 @@ def test_variables_of_a_dataset_and_a_tree() -> None:
     xarray.testing.assert_identical(small["fine"].to_dataset(), half)
 
 
-AMBIGUOUS = "may have its channels first or last; say which axes are resized: axes="
+AMBIGUOUS = "may have its channels first or last; specify the axes to resize: axes="
 RGBA = np.zeros((8, 8, 4), np.uint8)
 REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
     (
@@ -128,30 +128,35 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
         {},
         f"[1, 48, 64, 3] {AMBIGUOUS}(1, 2), or axes=(2, 3)",
     ),
-    (GREY, (), {}, "nothing says how large the result is; expected sizes, as in (224, 224), or scales"),
-    (GREY, (224,), {}, "sizes: 224 is not a list of whole numbers"),
-    (GREY, ("pillow:box",), {}, "spec is 'pillow:box'; expected a ResizeSpec or sizes; a call of a library is like="),
+    (GREY, (), {}, "the output size is missing; pass sizes, as in (224, 224), or scales"),
+    (GREY, (224,), {}, "sizes: 224 is not a list of integers"),
+    (GREY, ("pillow:box",), {}, "spec is 'pillow:box'; expected a ResizeSpec or sizes; pass a library call as like="),
     (GREY, ((4, 4), "pilow:box"), {}, "unknown library 'pilow'"),
-    (GREY, (LINEAR, "pillow:box"), {"sizes": (4, 4)}, "spec and like are both given; they exclude each other"),
-    (GREY, ((4, 4),), {"sizes": (4, 4)}, "sizes are given twice"),
+    (GREY, (LINEAR, "pillow:box"), {"sizes": (4, 4)}, "spec and like exclude each other; pass one of them"),
+    (GREY, ((4, 4),), {"sizes": (4, 4)}, "sizes are passed twice: as the second argument and as sizes="),
     (GREY, ((4, 4),), {"axes": 1.5}, "axes is 1.5; expected a list of axes, as in (0, 1)"),
     (GREY, ((4, 4),), {"axes": ("y", "x")}, "no axis 'y'; the axes of this array have no names"),
     (SCENE, ({"y": 3, "z": 3},), {}, "no axis 'z'; expected one of band, y, x"),
-    (SCENE, ({"y": 3},), {"axes": (1,)}, "axes are given twice: by their names, and by axes="),
-    (HWC, ((4, 4), "pillow:box"), {"antialias": True}, "antialias has no effect here: the spec, or the call of"),
-    (DATASET, ((3, 4),), {}, "variables have axes of their own; name what is resized, as in {'y': 512, 'x': 512}"),
+    (SCENE, ({"y": 3},), {"axes": (1,)}, "axes are passed twice: by name and as axes="),
+    (HWC, ((4, 4), "pillow:box"), {"antialias": True}, "antialias has no effect here: the spec or the library"),
+    (DATASET, ((3, 4),), {}, "each variable has its own axes; name the dimensions, as in {'y': 512, 'x': 512}"),
     (DATASET, ({"y": 3, "z": 4},), {}, "no variable has the dimensions y, z"),
-    (DATASET.assign(c=("y", range(6))), ({"y": 3, "x": 4},), {}, "variable 'c' has no dimension 'x', but others of"),
+    (
+        DATASET.assign(c=("y", range(6))),
+        ({"y": 3, "x": 4},),
+        {},
+        "variable 'c' has some of the dimensions to resize, but not 'x'",
+    ),
     (DATASET, ({"y": 3, "x": 4},), {"out": GREY}, "out has no effect on a Dataset"),
     ("photo.png", ((4, 4),), {}, "x is 'photo.png', a path; open it first, or use `ir-interp run`"),
-    (Image.new("P", (8, 8)), ((4, 4),), {}, "x has mode 'P'; expected one of L, LA, RGB, RGBA, I;16, I, F: x.convert("),
+    (Image.new("P", (8, 8)), ((4, 4),), {}, "x has mode 'P'; expected one of L, LA, RGB, RGBA, I;16, I, F; use x."),
     (
         Image.new("L", (8, 8)),
         ((4, 4),),
         {"nodata": 0},
-        "nodata has no effect on an image of Pillow; pass np.asarray(x)",
+        "nodata has no effect on a Pillow image; pass np.asarray(x)",
     ),
-    (GREY, ((2, 2),), {"chunks": 2}, "chunks has no effect: x is no array of Dask"),
+    (GREY, ((2, 2),), {"chunks": 2}, "chunks has no effect: x is not a Dask array"),
 ]
 
 

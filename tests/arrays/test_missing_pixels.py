@@ -95,15 +95,15 @@ def test_a_data_array_says_which_pixels_are_missing() -> None:
 
 
 REFUSED = [
-    ({"nodata": 300}, "nodata is 300.0; uint8 does not hold that"),
-    ({"nodata": 1.5}, "nodata is 1.5; uint8 does not hold that"),
+    ({"nodata": 300}, "nodata is 300.0; uint8 cannot represent it"),
+    ({"nodata": 1.5}, "nodata is 1.5; uint8 cannot represent it"),
     ({"nodata": "none"}, "nodata is 'none'; expected a number"),
     ({"nodata": 0, "valid": 2}, "valid is 2.0; expected a share from 0 to 1"),
     ({"valid": 0.5}, "valid has no effect without nodata or a mask"),
-    ({"nodata": 0, "out": np.zeros((2, 2), np.uint8)}, "out has no effect on missing pixels"),
+    ({"nodata": 0, "out": np.zeros((2, 2), np.uint8)}, "out is not supported with missing pixels"),
     (
         {"nodata": 0, "spec": ResizeSpec(kernel=Linear(), axes=(0, 1), pads=(ir_interp.Pad(axis=0, begin=1, end=0),))},
-        "missing pixels and pads do not go together; fill the pixels, or leave that out",
+        "missing pixels cannot be combined with pads; fill the pixels, or leave that out",
     ),
 ]
 

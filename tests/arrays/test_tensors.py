@@ -37,7 +37,7 @@ def test_a_tensor_becomes_one(dtype: str) -> None:
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (torch.zeros(4, 4, requires_grad=True), {}, "x requires gradients, which are not computed here; pass x.detach()"),
     (torch.zeros(4, 4).to_sparse(), {}, "x is a torch.sparse_coo tensor on cpu; expected a dense one on the CPU"),
-    (torch.zeros(4, 4), {"out": GREY}, "out has no effect on a tensor of torch"),
+    (torch.zeros(4, 4), {"out": GREY}, "out has no effect on a torch tensor"),
 ]
 
 

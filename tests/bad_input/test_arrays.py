@@ -46,7 +46,7 @@ def test_an_array_without_axes(runs_not: Callable[..., str], tmp_path: Path) -> 
     [
         (["--sizes", "8"], "sizes [8] and axes [2, 3] differ in length"),
         (["--sizes", "8,12,16"], "sizes [8, 12, 16] and axes [2, 3] differ in length"),
-        (["--sizes", "-8,12"], "sizes must be at least 0, and fit 64 bits: [-8, 12]"),
+        (["--sizes", "-8,12"], "sizes must be non-negative 64-bit integers: [-8, 12]"),
         (["--sizes", "8x12"], "--sizes '8x12': expected integers with commas between them, as in 50,60"),
         (["--sizes", "8.5,12"], "--sizes '8.5,12': expected integers with commas between them, as in 50,60"),
         (["--scales", "two,2"], "--scales 'two,2': expected numbers with commas between them, as in 2,1.5"),
@@ -54,7 +54,7 @@ def test_an_array_without_axes(runs_not: Callable[..., str], tmp_path: Path) -> 
         (["--scales", "-1,2"], "scales must be finite and greater than 0 as float32: [-1.0, 2.0]"),
         (["--scales", "nan,2"], "scales must be finite and greater than 0 as float32: [nan, 2.0]"),
         (["--scales", "1e38,2"], None),
-        (["--sizes", "8,12", "--scales", "2,2"], "sizes and scales are both given; they exclude each other"),
+        (["--sizes", "8,12", "--scales", "2,2"], "sizes and scales exclude each other; pass one of them"),
         (["--layer", "upp"], "a.xml: no resize named 'upp'; expected one of up; did you mean 'up'?"),
     ],
 )
@@ -82,7 +82,7 @@ def test_far_more_memory_than_the_limit(sizes: str, runs_not: Callable[..., str]
 
 def test_more_elements_than_float64_counts(runs_not: Callable[..., str], tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
-    reason = "an axis of 9007199254740993 elements; one has at most 9007199254740992"
+    reason = "an axis of 9007199254740993 elements; the limit is 9007199254740992"
     assert runs_not("--sizes", "9007199254740993,1") == reason
 
 
@@ -244,7 +244,7 @@ def test_a_file_of_several_resizes(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(pasted() + pasted(name="down", number=1))
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
     command = ["run", "a.xml", "--input", "x.npy", "--output", "y.npy"]
-    assert fails(*command) == "a.xml: 2 resizes; name one as the layer: up, down"
+    assert fails(*command) == "a.xml: 2 resizes; choose one with --layer NAME (in Python, layer=NAME): up, down"
     assert fails(*command, "--layer", "donw") == (
         "a.xml: no resize named 'donw'; expected one of down, up; did you mean 'down'?"
     )

@@ -30,9 +30,9 @@ def test_a_constant_beyond_the_bin(fails_to_load: LoadFails, tmp_path: Path) -> 
     ("target", "reason"),
     [
         (f'element_type="i64" shape="2" offset="{10**30}" size="16"', None),
-        ('element_type="i64" shape="2" offset="-8" size="16"', "@offset: '-8' is not a number from 0"),
+        ('element_type="i64" shape="2" offset="-8" size="16"', "@offset: '-8' is not a non-negative integer"),
         ('element_type="i64" shape="2" size="16"', "@offset: missing"),
-        ('element_type="i64" shape="2" offset="0" size="15"', "@size: 15 bytes for shape [2] of int64"),
+        ('element_type="i64" shape="2" offset="0" size="15"', "@size: 15 bytes do not fit shape [2] of int64"),
         ('element_type="i64" shape="-1,-2" offset="0" size="16"', None),
         ('element_type="i64" shape="two" offset="0" size="16"', "@shape: 'two' is not a list of integers"),
         (
@@ -70,7 +70,7 @@ def test_a_folder_in_place_of_the_bin(fails_to_load: LoadFails, tmp_path: Path) 
     [
         ((8,), "sizes [8] and axes [2, 3] differ in length"),
         ((8, 12, 16), "sizes [8, 12, 16] and axes [2, 3] differ in length"),
-        ((8, -1), "sizes must be at least 0, and fit 64 bits: [8, -1]"),
+        ((8, -1), "sizes must be non-negative 64-bit integers: [8, -1]"),
     ],
 )
 def test_sizes_in_a_constant(sizes: tuple[int, ...], reason: str, fails_to_load: LoadFails, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tests.support.bad_input import SHAPE, Fails, LoadFails
         ({"shape": [1, 1, 8]}, ": sizes [1, 1, 8] do not fit 4 axes"),
         ({"shape": [1, 1, 8.5, 12]}, None),
         ({"shape": 8}, None),
-        ({"shape": [1, 1, -8, 12]}, ": sizes must be at least 0, and fit 64 bits: [1, 1, -8, 12]"),
+        ({"shape": [1, 1, -8, 12]}, ": sizes must be non-negative 64-bit integers: [1, 1, -8, 12]"),
         ({"cubic_coeff": [1, 2], "resize_mode": "CUBIC"}, None),
         ({"input": {"shape": [1, 1, 4, 6], "dtype": "float99"}}, None),
         ({"input": {"shape": [1, 1, 4, 6], "dtype": 7}}, None),

@@ -76,7 +76,7 @@ def test_axes_that_do_not_fit(axes: str, reason: str, fails_to_load: LoadFails) 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ('align_corners="yes"', "@align_corners: 'yes' is no boolean; expected one of 0, 1, false, true"),
+        ('align_corners="yes"', "@align_corners: 'yes' is not a boolean; expected one of 0, 1, false, true"),
         ('pads_begin="-1,0,0,0"', ": pads must not be negative"),
         ('pads_begin="a"', "@pads_begin: 'a' is not a list of integers"),
     ],
@@ -118,15 +118,15 @@ def test_a_layer_of_a_net_without_a_version(fails_to_load: LoadFails, tmp_path: 
     ("old", "new", "reason"),
     [
         ('<layer id="1"', '<layer id="0"', 'layer[0 "target"]: layer id 0 appears twice'),
-        ('<layer id="1"', '<layer id="one"', "@id: 'one' is not a number from 0"),
+        ('<layer id="1"', '<layer id="one"', "@id: 'one' is not a non-negative integer"),
         ("<dim>4</dim>", "<dim>four</dim>", 'layer[0 "x"]/port[0]: a dimension is not an integer'),
         ('from-layer="1" from-port="0"', 'from-layer="1"', "@from-port: missing"),
         (
             'from-layer="1" from-port="0"',
             'from-layer="1" from-port="5"',
-            'layer[1 "target"]: an edge starts at output port 5, which is not there',
+            'layer[1 "target"]: an edge starts at output port 5, which does not exist',
         ),
-        ('<layer id="1"', f'<layer id="{"1" * 5000}"', f"@id: '{'1' * 5000}' is not a number from 0"),
+        ('<layer id="1"', f'<layer id="{"1" * 5000}"', f"@id: '{'1' * 5000}' is not a non-negative integer"),
     ],
     ids=["id twice", "id", "dimension", "edge", "port", "endless id"],
 )

@@ -306,7 +306,10 @@ def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
     for source, result in (("a", "b"), ("b", "a")):
         model.graph.node.append(helper.make_node("Identity", [source], [result]))
     (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
-    assert fails("explain", "a.onnx") == "scales must be given: they are an input at run time; as in --scales 2,1.5"
+    assert (
+        fails("explain", "a.onnx")
+        == "scales are missing, which this resize takes at run time; pass them, as in --scales 2,1.5"
+    )
 
 
 def test_a_length_that_openvino_takes_for_a_dynamic_one() -> None:

@@ -158,8 +158,8 @@ def test_inspect_shows_what_to_know(cli: Cli, folder: Path) -> None:
     code, printed, errors = cli("inspect", "a.xml")
     assert (code, errors) == (0, "")
     assert printed.endswith(
-        'a.xml:layer[0 "up[a]"]: IRI005 No runtime executes mode area: exact pixel coverage is taken, '
-        "as TensorFlow's ResizeArea does.\n"
+        'a.xml:layer[0 "up[a]"]: IRI005 No runtime executes mode area; it is read as exact pixel coverage, like '
+        "TensorFlow's ResizeArea.\n"
     )
 
 
@@ -203,7 +203,7 @@ def test_inspect_by_the_page(cli: Cli, folder: Path) -> None:
         assert code == 0
     assert formulas == [
         "linear at (i + 1/2) * step - 1/2, step = in / out",
-        "linear, antialiased on all axes if any shrinks, without taps outside "
+        "linear, antialiased on all axes if any shrinks, without out-of-bounds samples "
         "at (i + 1/2) * step - 1/2, step = in / out",
     ]
 
@@ -249,7 +249,7 @@ def test_run_replaces_a_file(cli: Cli, folder: Path) -> None:
 def test_run_does_not_replace_its_input(cli: Cli, folder: Path) -> None:
     (folder / "a.xml").write_text(layer())
     np.save("x.npy", image())
-    said = "error: x.npy is read, and would be overwritten; choose another name\n"
+    said = "error: x.npy is an input and would be overwritten; choose another name\n"
     assert cli("run", "a.xml", "--input", "x.npy", "--output", "x.npy") == (2, "", said)
     np.testing.assert_array_equal(np.load("x.npy"), image())
 
@@ -320,7 +320,11 @@ def test_run_a_model_whose_sizes_are_open(cli: Cli, folder: Path) -> None:
     (folder / "a.xml").write_text(layer('axes="2,3" mode="linear"', shape=(1, 3, -1, -1), out=(1, 3, -1, -1)))
     np.save("x.npy", image())
     command = ["run", "a.xml", "--input", "x.npy", "--output", "y.npy"]
-    assert cli(*command) == (2, "", "error: sizes must be given: they are an input at run time; as in --sizes 50,60\n")
+    assert cli(*command) == (
+        2,
+        "",
+        "error: sizes are missing, which this resize takes at run time; pass them, as in --sizes 50,60\n",
+    )
     assert not (folder / "y.npy").exists()
     assert cli(*command, "--sizes", "3,3")[0] == 0
 
@@ -539,7 +543,7 @@ def test_convert_does_not_overwrite_the_weights_of_its_source(cli: Cli, folder: 
     code, printed, errors = cli("convert", "a.onnx", "a.xml")
     assert (folder / "a.bin").read_bytes() == held
     assert (code, printed) == (2, "")
-    assert errors == "error: a.bin is read, and would be overwritten; choose another name\n"
+    assert errors == "error: a.bin is an input and would be overwritten; choose another name\n"
 
 
 def test_convert_refuses_all_together(cli: Cli, folder: Path) -> None:
@@ -627,7 +631,7 @@ def test_run_resizes_no_axis_that_the_layer_keeps(tmp_path: Path, capsys: pytest
     onnx.save(onnx_model("Resize", 13, (1, 4, 5, 6), "float32", {"mode": "linear"}, sizes=(1, 4, 10, 12)), model)
     np.save(x, np.zeros((1, 3, 7, 8), np.float32))
     assert main(["run", str(model), "--input", str(x), "--output", str(y)]) == 2
-    said = 'the input is 1x3x7x8; up.onnx:node[0 ""] keeps axis 1 of length 4, and would resize 3 to it'
+    said = 'the input is 1x3x7x8; up.onnx:node[0 ""] keeps axis 1 at size 4, and would resize 3 to it'
     assert said in capsys.readouterr().err
     assert not y.exists()
     store = tmp_path / "x.zarr"

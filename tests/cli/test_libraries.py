@@ -83,7 +83,7 @@ def test_compare_like(photo: Path, capsys: Say) -> None:
             "--layer has no effect with --like",
         ),
         (["run", "P", "--like", "pillow:bx", "--sizes", "2,2", "--output", "y.png"], "unknown value 'bx'"),
-        (["run", "P", "--like", "pillow:box", "--output", "y.png"], "sizes or scales must be given"),
+        (["run", "P", "--like", "pillow:box", "--output", "y.png"], "sizes or scales are missing"),
         (["compare", "P"], "a second model is missing"),
         (["compare", "P", "--like", "pillow:box"], "--like is given 1 times"),
         (["compare", "P", "Q", "--sizes", "2,2"], "--sizes has no effect without --like"),

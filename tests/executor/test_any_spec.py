@@ -88,7 +88,7 @@ def test_a_spec_is_refused_or_runs(
 REFUSED = [
     (
         {"kernel": Linear(), "integers": Integers.OPENCV_AREA},
-        "integers opencv_area are sums of the kernel area, not of linear",
+        "integers opencv_area require the kernel area, not linear",
     ),
     (
         {"kernel": Lanczos(radius=3), "arithmetic": Arithmetic.OPENCV},

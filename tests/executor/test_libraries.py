@@ -54,7 +54,7 @@ def test_frozen_bytes_of_factors(path: Path) -> None:
     for call, x in at_edges(library):
         found = _whole_or_why(call, x, version)
         if isinstance(found, str):
-            assert "no ratio of lengths" in found or "at most 4 channels" in found, (str(call), found)
+            assert "not a ratio of sizes" in found or "at most 4 channels" in found, (str(call), found)
             refused += 1
             continue
         wanted, values = values[: found.size], values[found.size :]
@@ -91,7 +91,7 @@ def test_opencv_divides_the_last_block_by_what_it_has() -> None:
     y = resize(x.astype(np.uint16)[at_hand], deep, scales=(0.5, 0.5), region=piece, whole=x.shape)
     assert y.tolist() == [[200]]
     large = np.full((1030, 1030), 2**16 - 1, np.uint16)
-    with pytest.raises(ShapeError, match=r"^blocks of which the last is no whole one, and beyond 2\*\*24 together"):
+    with pytest.raises(ShapeError, match=r"^sums of blocks beyond 2\*\*24 are unknown where the last block is"):
         resize(large, deep, scales=(1 / 20, 1 / 20))
 
 
@@ -112,7 +112,7 @@ def test_torch_copies_each_axis_that_keeps_its_length() -> None:
         assert np.array_equal(kept, resize(x, whole_ratios, scales=(0.75, 1.0)))
     floats, spec = x.astype(np.float32), ir_interp.spec("torch", mode="bicubic", dtype="float32")
     assert not np.array_equal(resize(floats, spec, scales=(1.0, 1.1)), floats)  # bicubic of floats does not
-    said = r"^an axis that keeps its length is copied of uint8, but not of float32: name the dtype$"
+    said = r"^an axis that keeps its size is copied for uint8 but not for float32; specify the dtype in the call$"
     with pytest.raises(SpecError, match=said):
         resize(floats, ir_interp.spec("torch", mode="bicubic"), scales=(1.0, 1.1))
 
@@ -136,7 +136,7 @@ def test_nearest_exact_of_small_outputs_rounds_each_step(columns: int, place: in
 
 def test_float64_has_other_nearest_pixels_in_torch() -> None:
     x = np.arange(7, dtype=np.float64).reshape(1, 1, 1, 7)
-    with pytest.raises(SpecError, match=r"^nearest here is that of uint8, .*; the image is float64: name its dtype"):
+    with pytest.raises(SpecError, match=r"^nearest here takes uint8, .*; the image is float64: specify its dtype"):
         resize(x, ir_interp.spec("torch", mode="nearest"), sizes=(1, 9))
     single, double = (ir_interp.spec("torch", mode="nearest", dtype=dtype) for dtype in ("float32", "float64"))
     apart = [
@@ -154,9 +154,9 @@ def test_float64_has_other_nearest_pixels_in_torch() -> None:
 @pytest.mark.parametrize(
     ("dtype", "antialias", "channels", "said"),
     [
-        ("float32", True, 1, "outputs one pixel wide of antialiased floats; give a larger width"),
-        ("uint8", False, 5, "outputs one pixel wide of more than four channels; give a larger width"),
-        ("uint8", True, 8, "outputs one pixel wide of more than four channels; give a larger width"),
+        ("float32", True, 1, "one-pixel-wide outputs for antialiased floats; use a larger width"),
+        ("uint8", False, 5, "one-pixel-wide outputs for more than four channels; use a larger width"),
+        ("uint8", True, 8, "one-pixel-wide outputs for more than four channels; use a larger width"),
     ],
 )
 def test_what_torch_gets_wrong_is_refused(dtype: str, antialias: bool, channels: int, said: str) -> None:
@@ -167,7 +167,7 @@ def test_what_torch_gets_wrong_is_refused(dtype: str, antialias: bool, channels:
     for sizes in ((1, 1), (6, 1), (4, 2)):
         assert resize(x, spec, sizes=sizes).shape == (1, channels, *sizes)
     one = np.zeros((1, 3, 6, 7), np.uint8)
-    with pytest.raises(ShapeError, match=r"^torch 2.13 refuses to make one pixel of uint8 images of three channels; "):
+    with pytest.raises(ShapeError, match=r"^torch 2.13 refuses to resize uint8 images of three channels to one pixel"):
         resize(one, ir_interp.spec("torch", dtype="uint8"), sizes=(1, 1))
 
 
@@ -175,10 +175,14 @@ def test_what_torch_gets_wrong_is_refused(dtype: str, antialias: bool, channels:
     ("library", "call", "said"),
     [
         ("opencv", {"interpolation": "AREA", "dtype": "int32"}, "INTER_AREA takes images of uint8, uint16, int16, "),
-        ("opencv", {"dtype": "int16"}, "how Intel's library rounds INTER_LINEAR of int16 is not known here; give ipp="),
+        (
+            "opencv",
+            {"dtype": "int16"},
+            "the rounding of INTER_LINEAR for int16 in Intel's library (IPP) is unknown; use ipp=",
+        ),
         ("torch", {"mode": "area", "dtype": "uint8"}, "area takes tensors of float16, bfloat16, float32, float64, not"),
         ("torch", {"mode": "nearest", "dtype": "int32"}, "nearest takes tensors of uint8, float16, bfloat16, float32"),
-        ("pillow", {"mode": "I;16", "version": 11}, "how Pillow up to 12.2 stores sums of I;16 beyond 16 bits is not"),
+        ("pillow", {"mode": "I;16", "version": 11}, "the way Pillow up to 12.2 stores I;16 sums beyond 16 bits"),
         ("opencv", {"interpolation": 7}, "unknown value '7'"),
         ("opencv", {"interpolation": True}, "unknown value 'true'"),
     ],
@@ -211,16 +215,16 @@ def test_calls_that_are_refused(library: str, call: dict[str, Any], said: str) -
             {},
             (9, 9),
             "uint16",
-            "mode RGB here is that of uint8, float16, bfloat16, float32, float64; the image ",
+            "mode RGB here takes uint8, float16, bfloat16, float32, float64; the image ",
         ),
-        ("pillow", {"resample": "NEAREST"}, (9, 9), "uint16", "mode RGB here is that of uint8, int32, bool, float16, "),
-        ("opencv", {}, (9, 9), "uint16", "INTER_LINEAR here is that of uint8, float32, float64; the image is uint16"),
+        ("pillow", {"resample": "NEAREST"}, (9, 9), "uint16", "mode RGB here takes uint8, int32, bool, float16, "),
+        ("opencv", {}, (9, 9), "uint16", "INTER_LINEAR here takes uint8, float32, float64; the image is uint16"),
         (
             "opencv",
             {"interpolation": "AREA"},
             (9, 9),
             "int32",
-            "INTER_AREA here is that of uint8, float32, float64; the",
+            "INTER_AREA here takes uint8, float32, float64; the",
         ),
         ("opencv", {"interpolation": "AREA"}, (9, 9, 5), "uint8", "OpenCV averages images of at most 4 channels where"),
     ],
@@ -243,7 +247,7 @@ def test_area_of_five_channels_in_whole_blocks() -> None:
 def test_factors_that_intels_library_takes_for_a_warp() -> None:
     x = np.random.default_rng(0).integers(0, 256, (9, 9, 3)).astype(np.uint8)
     spec = ir_interp.spec("opencv", interpolation="CUBIC")
-    said = r"^Intel's library, as OpenCV calls it where fx or fy is no ratio of lengths, is not known here; give sizes"
+    said = r"^the result of Intel's library \(IPP\) where fx or fy is not a ratio of sizes is unknown; use sizes"
     with pytest.raises(SpecError, match=said):
         resize(x, spec, scales=(1.5, 1.5))
     assert np.array_equal(resize(x, spec, scales=(2.0, 2.0)), resize(x, spec, sizes=(18, 18)))
@@ -378,9 +382,9 @@ def test_alpha_is_reduced_by_13_alone(version: int) -> None:
     ("call", "said"),
     [
         ({"box": (0, 0, 9)}, "box is [0, 0, 9]; expected left, upper, right and lower"),
-        ({"box": (5, 0, 2, 9)}, "a box starts at 0 or after it, and stops after it starts: [(0.0, 9.0), (5.0, 2.0)]"),
-        ({"reducing_gap": 0.5}, "the gap of blocks is 1 or more, not 0.5"),
-        ({"reducing_gap": 2, "mode": "I;16"}, "images of I;16 cannot be averaged in blocks, says Pillow"),
+        ({"box": (5, 0, 2, 9)}, "a box must start at 0 or later and stop after its start: [(0.0, 9.0), (5.0, 2.0)]"),
+        ({"reducing_gap": 0.5}, "the gap of blocks must be at least 1, not 0.5"),
+        ({"reducing_gap": 2, "mode": "I;16"}, "Pillow cannot average I;16 images in blocks"),
         ({"resample": "MKS2013", "version": 12}, "unknown value 'MKS2013'"),
     ],
 )
@@ -388,7 +392,7 @@ def test_boxes_and_gaps_that_pillow_refuses(call: dict[str, Any], said: str) -> 
     with pytest.raises(ReadError) as caught:
         ir_interp.spec("pillow", **call)
     assert said in str(caught.value)
-    with pytest.raises(ShapeError, match=r"^a box from 0 to 30 is not within an axis of 20 pixels$"):
+    with pytest.raises(ShapeError, match=r"^the box from 0 to 30 exceeds an axis of 20 pixels$"):
         resize(np.zeros((20, 20), np.uint8), ir_interp.spec("pillow", mode="L", box=(0, 0, 9, 30)), sizes=(2, 2))
 
 
@@ -410,12 +414,12 @@ def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ReadError, match=_UNLIKE_ALL):
         library.version()
     monkeypatch.setattr("importlib.metadata.version", lambda _: "9.5.0")
-    with pytest.raises(ReadError, match=r"^pillow 9: known from version 11 on$"):
+    with pytest.raises(ReadError, match=r"^pillow 9 is supported from version 11 on$"):
         library.version()
 
 
 _INSTALLED = (("13.0.0", 13), ("14.2", 13), ("12.3.0", 12), ("12.1.0", 11), ("11.3.0", 11), ("10.4.0", 11))
-_UNLIKE_ALL = r"^pillow 12\.2 is installed, which computes as no version known here; name one of 13, 12, 11$"
+_UNLIKE_ALL = r"^pillow 12\.2 is installed, which matches no supported version; choose one of 13, 12, 11$"
 
 
 @pytest.mark.parametrize(("release", "is_antialiased"), [("0.16.2", False), ("0.17.0", True), ("0.28.0", True)])
@@ -426,7 +430,7 @@ def test_a_change_is_of_its_release(release: str, is_antialiased: bool, monkeypa
 
 def test_splines_are_refused_with_a_reason() -> None:
     for library in ("scipy", "skimage"):
-        said = "order 3 filters the whole image first, by a recursion over every pixel; orders 0 and 1 are known here"
+        said = "order 3 filters the whole image first, by a recursion over every pixel; orders 0 and 1 are supported"
         with pytest.raises(ReadError, match=said):
             ir_interp.spec(library, order=3, dtype="float64")
 
@@ -453,13 +457,13 @@ def test_calls_in_words() -> None:
             "opencv: unknown argument 'mode'; expected one of interpolation, ipp, scales, sizes",
         ),
         ("pillow@x", "unknown version 'x'; expected a number, as in pillow@13"),
-        ("pillow:box,box=1,x,3,4", "pillow:box,box=1,x,3,4: 'x' is no number"),
+        ("pillow:box,box=1,x,3,4", "pillow:box,box=1,x,3,4: 'x' is not a number"),
         ("pillow:box,3", "pillow:box,3: '3' has no value; expected NAME=VALUE"),
         ("pillow:box,reducing_gap=1,2", "pillow@reducing_gap: (1.0, 2.0) is not one number"),
-        ("pillow@9:box", "pillow 9: known from version 11 on"),
+        ("pillow@9:box", "pillow 9 is supported from version 11 on"),
         (
             "torch:nearest,align_corners=true",
-            "torch: align_corners is of linear, bilinear, bicubic, trilinear, not of nearest",
+            "torch: align_corners requires linear, bilinear, bicubic, trilinear, not nearest",
         ),
     ],
 )
@@ -471,21 +475,21 @@ def test_words_that_are_not_understood(text: str, said: str) -> None:
 
 def test_fixed_point_is_of_one_width() -> None:
     x = np.zeros((4, 4), np.uint16)
-    with pytest.raises(SpecError, match=r"^the sums of this resize are those of 8-bit integers; the image is uint16$"):
+    with pytest.raises(SpecError, match=r"^this resize sums 8-bit integers; the image is uint16$"):
         resize(x, replace(ir_interp.spec("pillow"), images=None), sizes=(2, 2))
-    with pytest.raises(SpecError, match=r"^weights have 1 to 31 bits"):
+    with pytest.raises(SpecError, match=r"^weights must have 1 to 31 fractional bits"):
         FixedPoint(bits=32)
-    with pytest.raises(SpecError, match=r"^elements of 8 or 16 bits"):
+    with pytest.raises(SpecError, match=r"^fixed-point sums require elements of 8 or 16 bits"):
         FixedPoint(bits=8, elements=32)
-    with pytest.raises(SpecError, match=r"^floats have 32 or 64 bits, not 16$"):
+    with pytest.raises(SpecError, match=r"^floats must have 32 or 64 bits, not 16$"):
         FloatingPoint(bits=16)
-    with pytest.raises(SpecError, match=r"^lanes are 1 or more, of sums whose bits are kept"):
+    with pytest.raises(SpecError, match=r"^lanes must be at least 1, in sums that keep their bits"):
         FixedPoint(bits=11, lanes=8)
-    with pytest.raises(SpecError, match=r"^lanes are 1 or more, of sums whose bits are kept, and not of float64"):
+    with pytest.raises(SpecError, match=r"^lanes must be at least 1, in sums that keep their bits and are not float64"):
         FloatingPoint(bits=64, lanes=8)
-    with pytest.raises(SpecError, match=r"^floats are kept or rounded"):
+    with pytest.raises(SpecError, match=r"^sums of floats must be kept or rounded"):
         FloatingPoint(bits=32, between="shortened")  # type: ignore[arg-type]
-    with pytest.raises(SpecError, match=r"^premultiplied needs axes"):
+    with pytest.raises(SpecError, match=r"^premultiplied requires axes"):
         ir_interp.ResizeSpec(kernel="linear", target=Sizes((2, 2)), alpha="premultiplied")  # type: ignore[arg-type]
 
 

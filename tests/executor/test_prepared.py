@@ -76,7 +76,7 @@ def test_arrays_that_it_was_not_prepared_for() -> None:
     ("arguments", "said"),
     [
         (("linear", (60, 50)), "spec is 'linear'; expected a ResizeSpec"),
-        ((SPEC, (60, 50), "floaty"), "dtype is 'floaty'; expected a type of NumPy"),
+        ((SPEC, (60, 50), "floaty"), "dtype is 'floaty'; expected a NumPy dtype"),
         ((SPEC, (60, 50), "bool"), "bool values can be copied (nearest) but not averaged"),
     ],
 )

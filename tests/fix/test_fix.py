@@ -271,7 +271,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a.onnx", "a.onnx"), "a.onnx is read, and would be overwritten"),
+        (("a.onnx", "a.onnx"), "a.onnx is an input and would be overwritten"),
         (("a.onnx", "b.xml"), "b.xml: unknown file type '.xml'; expected one of .onnx"),
         (("a.xml", "b.onnx"), "a.xml: unknown file type '.xml'; expected one of .onnx"),
         (("a.onnx", "b.onnx", "--select", "IRI9"), "no code begins with 'IRI9'"),

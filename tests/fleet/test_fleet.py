@@ -132,7 +132,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 def test_a_file_of_results_is_of_one_run_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     _zoo(1)
-    said = "error: r.jsonl is written by another run; wait until that ends, or choose another name\n"
+    said = "error: another run is writing r.jsonl; wait until it ends, or choose another name\n"
     with Results(Path("r.jsonl"), ""):
         assert command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet") == (2, "", said)
     assert command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet")[0] == 1  # it has findings

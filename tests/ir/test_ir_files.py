@@ -599,7 +599,8 @@ def test_lengths_and_sizes_that_are_open(tmp_path: Path) -> None:
     assert (op.shape, op.spec.target) == ((1, 3, None, None), AtRunTime.SIZES)
     assert op.run(image((1, 3, 4, 6)), sizes=(8, 3)).shape == (1, 3, 8, 3)
     with pytest.raises(
-        ir_interp.SpecError, match=r"^sizes must be given: they are an input at run time; as in --sizes 50,60$"
+        ir_interp.SpecError,
+        match=r"^sizes are missing, which this resize takes at run time; pass them, as in --sizes 50,60$",
     ):
         op.run(image((1, 3, 4, 6)))
 
@@ -834,7 +835,7 @@ def test_a_coefficient_that_the_runtime_ignores(tmp_path: Path, child: Child) ->
     runtime, document = paste(tmp_path, text), paste(tmp_path, text, semantics="document")
     assert codes(runtime) == codes(document) == ["IRI004"]
     assert str(runtime.diagnostics[0]) == (
-        "IRI004 OpenVINO's CPU plugin computes bicubic_pillow with -0.5, whatever cube_coeff says. "
+        "IRI004 OpenVINO's CPU plugin computes bicubic_pillow with -0.5, whatever the value of cube_coeff. "
         "cubic coefficient: -0.5 (runtime), -0.75 (document)"
     )
     x = image((1, 1, 4, 6))
@@ -849,7 +850,7 @@ def test_area(semantics: str, tmp_path: Path) -> None:
     op = paste(tmp_path, text, semantics=semantics)
     assert (op.spec.kernel, codes(op)) == (Area(), ["IRI005"])
     assert str(op.diagnostics[0]) == (
-        "IRI005 No runtime executes mode area: exact pixel coverage is taken, as TensorFlow's ResizeArea does."
+        "IRI005 No runtime executes mode area; it is read as exact pixel coverage, like TensorFlow's ResizeArea."
     )
     x = image((1, 1, 4, 6))
     np.testing.assert_allclose(op.run(x), x.reshape(1, 1, 2, 2, 3, 2).mean((3, 5)), atol=1e-6)

@@ -74,12 +74,12 @@ def test_a_constant_beyond_the_binary(refused: Callable[..., list[str]]) -> None
 
 def test_a_constant_of_another_size(refused: Callable[..., list[str]]) -> None:
     text = net(w=LAYERS["w"].replace('shape="2"', 'shape="3"'))
-    assert refused(text) == ['net.xml:layer[1 "w"]@size: 8 bytes for shape [3] of float32']
+    assert refused(text) == ['net.xml:layer[1 "w"]@size: 8 bytes do not fit shape [3] of float32']
 
 
 OLD = (
-    ". Versions 2 to 9 are of before OpenVINO 2020, and no OpenVINO of today reads them: convert the model that it was "
-    "made of again, with ovc or, from ONNX, with ir-interp convert"
+    ". Versions 2 to 9 predate OpenVINO 2020, and current OpenVINO does not read them: convert its source model again, "
+    "with ovc or (from ONNX) ir-interp convert"
 )
 
 
@@ -89,10 +89,10 @@ def test_an_ir_of_another_version(version: str, refused: Callable[..., list[str]
     assert refused(net(version=version)) == [said + (OLD if version != "12" else "")]
 
 
-@pytest.mark.parametrize(("kind", "advice"), [("f4e2m1", "integers instead"), ("string", "outside of the model")])
+@pytest.mark.parametrize(("kind", "advice"), [("f4e2m1", "integers instead"), ("string", "outside the model")])
 def test_an_element_type_that_openvino_alone_reads(kind: str, advice: str, refused: Callable[..., list[str]]) -> None:
     (said,) = refused(net(w=LAYERS["w"].replace("f32", kind)))
-    assert said.startswith(f'net.xml:layer[1 "w"]@element_type: element type {kind} is not read; ')
+    assert said.startswith(f'net.xml:layer[1 "w"]@element_type: element type {kind} is not supported; ')
     assert advice in said
 
 
@@ -135,10 +135,10 @@ def test_a_cycle(refused: Callable[..., list[str]]) -> None:
 @pytest.mark.parametrize(
     ("edge", "said"),
     [
-        ((0, 5, 2, 0), 'layer[0 "x"]: an edge starts at output port 5, which is not there'),
-        ((0, 0, 2, 5), 'layer[2 "add"]: an edge ends at input port 5, which is not there'),
-        ((8, 0, 2, 0), " an edge starts at layer 8, which is not there"),
-        ((0, 0, 8, 0), " an edge ends at layer 8, which is not there"),
+        ((0, 5, 2, 0), 'layer[0 "x"]: an edge starts at output port 5, which does not exist'),
+        ((0, 0, 2, 5), 'layer[2 "add"]: an edge ends at input port 5, which does not exist'),
+        ((8, 0, 2, 0), " an edge starts at layer 8, which does not exist"),
+        ((0, 0, 8, 0), " an edge ends at layer 8, which does not exist"),
     ],
 )
 def test_an_edge_to_nowhere(edge: tuple[int, int, int, int], said: str, refused: Callable[..., list[str]]) -> None:

@@ -360,7 +360,7 @@ def test_a_roi_that_is_an_input(tmp_path: Path) -> None:
     assert op.spec.coordinates == Crop(roi=None)
     with pytest.raises(ir_interp.SpecError) as caught:
         op.run(image())
-    assert str(caught.value) == "roi is an input at run time here: tf_crop_and_resize needs its values"
+    assert str(caught.value) == "roi is an input of the resize at run time; tf_crop_and_resize needs its values"
 
 
 # Subgraphs and functions
@@ -524,7 +524,7 @@ def test_a_length_that_the_reference_does_not_round(tmp_path: Path) -> None:
     model = onnx_model("Resize", 13, (1, 1, 2, 4), np.float32, attributes, scales=(1, 1, 0.6, 0.6))
     runtime, reference = read(tmp_path, model), read(tmp_path, model, semantics="reference")
     assert [str(each) for each in runtime.diagnostics] == [
-        "IRI006 ONNX's reference takes scale * length for the output length without rounding it down; its text rounds. "
+        "IRI006 ONNX's reference uses scale * size as the output size without rounding it down; its text rounds. "
         "length: whole (runtime), fractional (reference)"
     ]
     assert [each.code for each in reference.diagnostics] == ["IRI006"]

@@ -55,7 +55,7 @@ def test_every_node_is_as_the_page_says(seed: int) -> None:
     x = case.array() if case.mode == "nearest" else case.array().astype(np.float64)
     op = read(case)
     if case.scales_mirrored:
-        with pytest.raises(ShapeError, match="has no length that scales multiply; give sizes"):
+        with pytest.raises(ShapeError, match="has no size that scales can multiply; use sizes"):
             op.run(x)
         return
     made = op.run(x)

@@ -180,7 +180,7 @@ def test_jpegs_without_luminance(tmp_path: Path, write: Callable[[Path], None], 
 def test_pairs_that_are_none(tmp_path: Path) -> None:
     Image.fromarray(X).save(tmp_path / "x.png")
     Image.fromarray(X).save(tmp_path / "y.jpg")
-    with pytest.raises(ShapeError, match="images of 3 and 1 channels are no pair"):
+    with pytest.raises(ShapeError, match="images of 3 and 1 channels are not a pair"):
         ir_interp.identify([(X, X[:, :, 0])])
     with pytest.raises(ShapeError, match="some of the resized images are JPEG files; expected all of them, or none"):
         ir_interp.identify([(tmp_path / "x.png", tmp_path / "x.png"), (tmp_path / "x.png", tmp_path / "y.jpg")])

@@ -137,5 +137,5 @@ def test_an_ir_without_it(tmp_path: Path) -> None:
     x = ops.parameter([1, 8, 8, 3], np.uint8, name="x")
     path = tmp_path / "a.xml"
     ov.save_model(ov.Model([ops.sqrt(ops.convert(x, "f32"))], [x], "model"), path)
-    with pytest.raises(ReadError, match="no preprocessing at its head: the first layer is Sqrt"):
+    with pytest.raises(ReadError, match="no preprocessing at the start of the model: the first layer is Sqrt"):
         ir_interp.pipeline(path)

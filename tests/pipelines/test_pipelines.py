@@ -54,18 +54,18 @@ def test_text_and_json() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "no pipeline of this program: expected version 1"),
-        ({"steps": {}}, "steps is no list"),
+        ({"version": 2}, "unsupported pipeline version; expected 1"),
+        ({"steps": {}}, "steps is not a list"),
         ({"colour": 1}, "unknown key 'colour'; expected version, name, layout or steps"),
-        ({"layout": "hwc"}, "no pipeline: layout is 'hwc'; expected nchw or nhwc"),
-        ({"name": 3}, "name and layout are texts"),
-        ({"steps": [{"kind": "Rotate"}]}, "no pipeline: kind 'Rotate'; expected"),
-        ({"steps": [{"kind": "Rescale"}]}, "no pipeline: Rescale: missing 1 required keyword-only argument: 'factor'"),
-        ({"steps": [{"kind": "Rescale", "factor": "1"}]}, "no pipeline: '1' where float is expected"),
-        ({"steps": [{"kind": "Rescale", "factor": 1, "by": 2}]}, "no pipeline: Rescale has no 'by'; expected"),
-        ({"steps": [{"kind": "Rescale", "factor": 1, "product": "exact"}]}, "no pipeline: 'exact'; expected"),
-        ({"steps": [{"kind": "Normalise", "mean": 1, "deviation": [1]}]}, "no pipeline: 1 where a list is expected"),
-        ({"steps": [{"kind": "Exactly", "height": 1, "width": 1}]}, "no pipeline: kind 'Exactly'; expected"),
+        ({"layout": "hwc"}, "not a pipeline: layout is 'hwc'; expected nchw or nhwc"),
+        ({"name": 3}, "name and layout must be strings"),
+        ({"steps": [{"kind": "Rotate"}]}, "not a pipeline: kind 'Rotate'; expected"),
+        ({"steps": [{"kind": "Rescale"}]}, "not a pipeline: Rescale: missing 1 required keyword-only argument"),
+        ({"steps": [{"kind": "Rescale", "factor": "1"}]}, "not a pipeline: '1' where float is expected"),
+        ({"steps": [{"kind": "Rescale", "factor": 1, "by": 2}]}, "not a pipeline: Rescale has no 'by'; expected"),
+        ({"steps": [{"kind": "Rescale", "factor": 1, "product": "exact"}]}, "not a pipeline: 'exact'; expected"),
+        ({"steps": [{"kind": "Normalise", "mean": 1, "deviation": [1]}]}, "not a pipeline: 1 where a list is expected"),
+        ({"steps": [{"kind": "Exactly", "height": 1, "width": 1}]}, "not a pipeline: kind 'Exactly'; expected"),
     ],
 )
 def test_json_that_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -92,14 +92,14 @@ def test_json_that_is_refused(changes: dict[str, Any], message: str) -> None:
             "do_pad is not supported for DPTImageProcessor",
         ),
         ({**PLAIN, "size": {"height": 3}}, "size has height; expected height and width"),
-        ({**PLAIN, "size": {"shortest_edge": 0}}, "size is 0; expected an integer from 1"),
-        ({**PLAIN, "size": 14.5}, "the height of size is 14.5; expected a whole number"),
+        ({**PLAIN, "size": {"shortest_edge": 0}}, "size is 0; expected a positive integer"),
+        ({**PLAIN, "size": 14.5}, "the height of size is 14.5; expected an integer"),
         ({**PLAIN, "resample": 6}, "resample is 6; expected a number from 0 to 5"),
-        ({**PLAIN, "resample": -1}, "resample is -1; expected a whole number from 0"),
+        ({**PLAIN, "resample": -1}, "resample is -1; expected a non-negative integer"),
         ({**PLAIN, "rescale_factor": 0}, "rescale_factor is 0; expected a finite number other than 0"),
         ({**PLAIN, "rescale_factor": "1"}, "rescale_factor is '1'; expected a number"),
         ({**PLAIN, "image_mean": [0.5, None, 0.5]}, "image_mean is None; expected a number"),
-        ({**PLAIN, "image_std": [0, 1, 1]}, "deviation holds a 0"),
+        ({**PLAIN, "image_std": [0, 1, 1]}, "deviation is 0 for a channel"),
         ({**PLAIN, "do_normalize": "yes"}, "do_normalize is 'yes'; expected true or false"),
         ({**PLAIN, "do_center_crop": True}, "neither image_processor_type nor crop_size"),
         ({**TIMM, "crop_mode": "middle"}, "crop_mode is 'middle'; expected"),
@@ -116,7 +116,7 @@ def test_configurations_that_are_refused(config: dict[str, Any], message: str) -
 
 
 def test_backends() -> None:
-    with pytest.raises(SpecError, match="the backend is not known: transformers 4 resized with Pillow unless use_fast"):
+    with pytest.raises(SpecError, match="the backend is unknown: transformers 4 resized with Pillow unless use_fast"):
         ir_interp.pipeline(PLAIN)
     with pytest.raises(SpecError, match="backend is pil; the class ViTImageProcessorFast has torchvision"):
         ir_interp.pipeline({"image_processor_type": "ViTImageProcessorFast"}, backend="pil")
@@ -149,13 +149,13 @@ def test_printed_transforms(tmp_path: Path) -> None:
     assert ir_interp.pipeline(path, backend="pil").calls[0].like == "pillow:bilinear"
     for text, message in (
         ("RandomCrop(size=(3, 3))", "the transform RandomCrop is not supported"),
-        ("Resize(size=3, p=1)\nToTensor()", "no transforms of torchvision"),
+        ("Resize(size=3, p=1)\nToTensor()", "not torchvision transforms"),
         ("Compose(\nResize(size=3, p=1)\nToTensor()\n)", "Resize with p is not supported"),
         ("Compose(\nToDtype(scale=True)\n)", r"ToDtype\(scale=True\) does not give pixels from 0 to 1"),
-        ("Compose(\nPILToTensor()\nResize(size=3)\n)", "v1 and v2 compute other values, and their text looks the same"),
-        ("Resize(size=3)", "Resize takes images of Pillow and tensors; choose the backend: pil or torchvision"),
-        ("Resize(size=__import__('os'))", "arguments that are not understood"),
-        ("hello", "no transform of torchvision: 'hello'"),
+        ("Compose(\nPILToTensor()\nResize(size=3)\n)", "v1 and v2 print the same text but compute different values"),
+        ("Resize(size=3)", "Resize accepts Pillow images and tensors; choose backend pil or torchvision"),
+        ("Resize(size=__import__('os'))", "the arguments cannot be read"),
+        ("hello", "not a torchvision transform: 'hello'"),
     ):
         path.write_text(text)
         with pytest.raises(ReadError, match=f"^transforms.txt: .*{message}"):
@@ -171,7 +171,7 @@ def test_metadata_of_ultralytics(tmp_path: Path) -> None:
     x = image(np.random.default_rng(0), 50, 70)
     expected = letterboxed("opencv:linear", x, (32, 64), 114) / np.float32(255)
     assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), expected)
-    with pytest.raises(ReadError, match=r"b\.onnx: no metadata of Ultralytics"):
+    with pytest.raises(ReadError, match=r"b\.onnx: no Ultralytics metadata"):
         ir_interp.pipeline(identity(tmp_path / "b.onnx", 1, 3, 4, 4))
     with pytest.raises(SpecError, match="backend has no effect on the metadata of a model"):
         ir_interp.pipeline(source, backend="pil")

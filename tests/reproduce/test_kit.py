@@ -127,7 +127,7 @@ def test_the_command(written: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         f"wrote {tmp_path / 'kit'}: 287 cases; python {tmp_path / 'kit/run.py'} onnxruntime runs them\n"
     )
     code, _, errors = command(capsys, "kit", str(written))
-    assert (code, errors) == (2, f"error: {written} is there, and not an empty folder; choose another name\n")
+    assert (code, errors) == (2, f"error: {written} exists and is not an empty folder; choose another name\n")
     for path in written.rglob("*"):  # the same files, byte for byte
         if path.is_file() and path.name != "results.json":
             assert path.read_bytes() == (tmp_path / "kit" / path.relative_to(written)).read_bytes()

@@ -96,7 +96,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     code, printed, _ = command(capsys, "reproduce", "reference:single-output", "fault", "--json")
     assert (code, json.loads(printed)["reason"]) == (0, "it puts a single output at -1/2")
     code, printed, errors = command(capsys, "reproduce", "reference:single-output", "fault")
-    assert (code, errors) == (2, "error: fault is there, and not an empty folder; choose another name\n")
+    assert (code, errors) == (2, "error: fault exists and is not an empty folder; choose another name\n")
 
 
 def test_a_layer_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,7 @@ def test_a_layer_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
         (("openvino:antialas", "fault"), "no fault 'openvino:antialas' is known; "),
         (("openvino:antialias", "fault", "--runtime", "mnn"), "openvino:antialias is a fault of openvino, not of mnn"),
         (("openvino:antialias", "missing/fault"), "missing/fault cannot be written: No such file or directory"),
-        (("openvino:antialias", "a.onnx"), "a.onnx is there, and not an empty folder"),
+        (("openvino:antialias", "a.onnx"), "a.onnx exists and is not an empty folder"),
     ],
 )  # fmt: skip
 def test_refusals(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,8 +74,8 @@ def test_what_shape_inference_would_list(name: str, tmp_path: Path) -> None:
     code, errors, held = program("inspect", "bomb.onnx", folder=tmp_path)
     assert held < GIB * 2**30 + SPARE
     if code:
-        advice = "the bound is 0.5 GiB beyond the files, and IR_INTERP_MAX_GIB sets another\n"
-        assert (code, errors) == (2, f"error: more memory would be needed (std::bad_alloc); {advice}")
+        advice = "the limit is 0.5 GiB in addition to the input files; set IR_INTERP_MAX_GIB to change it\n"
+        assert (code, errors) == (2, f"error: not enough memory (std::bad_alloc); {advice}")
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_bound_that_is_none(text: str, scaled: Path, monkeypatch: pytest.Monke
 
 def test_another_bound(scaled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, "0.0009765625")
-    with pytest.raises(ir_interp.ShapeError, match=r"the bound is 0\.000976562 GiB beyond the files"):
+    with pytest.raises(ir_interp.ShapeError, match=r"the limit is 0\.000976562 GiB in addition to the input files"):
         ir_interp.explain(scaled, scales=[1, 1, 50, 50])
 
 
@@ -186,7 +186,7 @@ def test_what_openvino_makes_constants_of(tmp_path: Path) -> None:
                     else_branch = other () => (float[] b) { b = Identity (r) }>
     }"""
     source = save_model(tmp_path / "a.onnx", text)
-    with pytest.raises(memory.MemoryBoundError, match=r"^more memory would be needed \(std::bad_alloc\); the bound"):
+    with pytest.raises(memory.MemoryBoundError, match=r"^not enough memory \(std::bad_alloc\); the limit"):
         ir_interp.convert(source, tmp_path / "a.xml", verify=False)
     assert [path.name for path in tmp_path.iterdir()] == ["a.onnx"]
 
@@ -274,8 +274,8 @@ def test_the_refusal_says_what_is_needed_and_what_is_allowed(tmp_path: Path, mon
     with pytest.raises(memory.MemoryBoundError) as caught:
         ir_interp.compare(source, source)
     assert str(caught.value) == (
-        "input 'x' of shape [1, 1, 32768, 32768] would need 8 GiB; the bound is 3 GiB beyond the files "
-        "(its tensors take 16 GiB; at most half of the free memory is allowed), and IR_INTERP_MAX_GIB sets another"
+        "input 'x' of shape [1, 1, 32768, 32768] would need 8 GiB; the limit is 3 GiB in addition to the input files "
+        "(its tensors take 16 GiB; at most half of the free memory is allowed); set IR_INTERP_MAX_GIB to change it"
     )
     assert memory.bound() == 2 * GIBIBYTE
 

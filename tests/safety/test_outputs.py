@@ -19,7 +19,7 @@ from tests.support.places import ROOT
 TEXT = """g (float[1,1,8,8] x) => (float[1,1,k,l] y) <float[4] s = {1,1,2,2}> {
     y = Resize <mode = "nearest"> (x, "", s)
 }"""
-READ = "is read, and would be overwritten; choose another name\n"
+READ = "is an input and would be overwritten; choose another name\n"
 Printed = pytest.CaptureFixture[str]
 
 

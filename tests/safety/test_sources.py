@@ -208,7 +208,7 @@ def test_an_ir_takes_no_weights_without_an_end(kind: str) -> None:
     Path("a.bin").unlink()
     ENDLESS[kind]("a.bin")
     with pytest.raises(
-        ReadError, match=r"a\.xml: its \.bin (is no regular file: a\.bin|lies outside its folder: /dev)"
+        ReadError, match=r"a\.xml: its \.bin (is not a regular file: a\.bin|lies outside its folder: /dev)"
     ):
         ir_interp.load("a.xml")
 

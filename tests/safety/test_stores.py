@@ -90,7 +90,7 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
     "a device as chunk": (lambda: link("/dev/zero"), "a.zarr: a chunk cannot be read: Not a regular file"),
     "a link out of the store": (
         lambda: link("../secret"),
-        "a.zarr: a chunk cannot be read: 0.0 leads out of the store",
+        "a.zarr: a chunk cannot be read: 0.0 points outside the store",
     ),
     "a list": (lambda: metadata("[]"), "a.zarr: no Zarr array: "),
     "deep": (lambda: metadata("[" * 10**5), "a.zarr: no Zarr array: "),

@@ -33,7 +33,7 @@ def test_they_are_seen(place: str, tmp_path: Path) -> None:
 def test_they_are_not_overwritten(place: str, tmp_path: Path) -> None:
     numbers = weights(tmp_path / "a.bin")
     source = save_external(tmp_path / "a.onnx", place, "a.bin")
-    with pytest.raises(IrInterpError, match=r"a\.bin is read, and would be overwritten; choose another name"):
+    with pytest.raises(IrInterpError, match=r"a\.bin is an input and would be overwritten; choose another name"):
         ir_interp.convert(source, tmp_path / "a.xml")
     np.testing.assert_array_equal(np.fromfile(tmp_path / "a.bin", np.float32), numbers)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.bin", "a.onnx"]

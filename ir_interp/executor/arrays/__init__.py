@@ -1,1 +1,1 @@
-"""Arrays in tiles, windows and threads, and how results are stored."""
+"""Arrays in tiles, windows and threads, and the storage of results."""

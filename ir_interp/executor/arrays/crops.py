@@ -1,4 +1,4 @@
-"""What a crop takes from outside the image."""
+"""Extrapolation: the outputs of a crop whose source is outside the image."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ir_interp.spec import Crop, IntegerRounding, Integers, ResizeSpec
 
 
 def extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
-    """Fill what a crop takes from outside the image, where the resize is one."""
+    """Fill the outputs of a crop whose source is outside the image."""
     if not isinstance(bound.spec.coordinates, Crop):
         return
     for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
@@ -25,7 +25,7 @@ def extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
 
 
 def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:
-    """Return what a crop fills in from outside the image, without axes: onnxruntime cuts off what is no integer."""
+    """Return the extrapolation value as an array without axes; for integers onnxruntime truncates it."""
     assert isinstance(spec.coordinates, Crop)
     fill = np.empty(1, dtype)
     cuts = spec.rounds is Integers.ONNXRUNTIME

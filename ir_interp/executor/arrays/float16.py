@@ -1,7 +1,7 @@
-"""float16 to float32 and back by integer arithmetic, several times as fast as NumPy's casts; never NaN.
+"""Conversions between float16 and float32 in integer arithmetic, several times as fast as NumPy's casts; no NaN.
 
-A float16 shifted left by 13 bits is a float32 whose exponent is 112 too small: 127 - 15. The way back rounds by an
-addition: beside 2^(e+13) a float32 of exponent e keeps the 11 bits that a float16 has of it.
+A float16 shifted left by 13 bits is a float32 whose exponent is too small by 112 = 127 - 15. The conversion back rounds
+by an addition: added to 2^(e+13), a float32 of exponent e keeps the 11 bits that a float16 has.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 2**17  # elements; the scratch memory of smaller blocks is nearer, but two threads then wait for each other
+_BLOCK = 2**17  # elements; smaller blocks have closer scratch memory, but two threads then wait for each other
 _REBIAS = np.array(2.0**112, np.float32)
 _SIGN_AND_VALUE = np.array(0x8FFFE000, np.uint32).view(np.int32)
 _INFINITY = 0x7C00
 
-# Of a float32's bits; arrays without axes, for with numbers of Python every call takes longer.
+# Of a float32's bits; arrays without axes, since Python numbers make every call slower.
 _VALUE, _EXPONENT, _SIGN_OF_HALF, _THIRTEEN, _SIXTEEN = (
     np.array(bits, np.uint32) for bits in (0x7FFFFFFF, 0x7F800000, 0x8000, 13, 16)
 )
-_BESIDE = np.array((13 << 23) + 0x800, np.uint32)  # 13 exponents more; 0x800 makes up for what they add to the sum
+_BESIDE = np.array((13 << 23) + 0x800, np.uint32)  # 13 exponents more; 0x800 corrects what they add to the sum
 _INFINITE = np.array(143 << 23, np.uint32)  # 2^16
 _LEAST = np.full(_BLOCK, 113 << 23, np.uint32)  # 2^-14: float16 has no smaller exponent; maxima of arrays are faster
-_kept = threading.local()  # two arrays of each thread: fresh memory costs more than the arithmetic
+_kept = threading.local()  # two arrays of each thread, since fresh memory costs more than the arithmetic
 
 
 def load(values: NDArray[np.float16], target: NDArray[np.float32]) -> None:
@@ -48,7 +48,7 @@ def _load_block(half: NDArray[np.int16], single: NDArray[np.float32]) -> None:
 
 
 def store(values: NDArray[np.float32], target: NDArray[np.float16]) -> None:
-    """Fill ``target`` with ``values``, contiguous and no NaN, rounded half to even; what is too large is infinite."""
+    """Fill ``target`` with ``values``, contiguous and without NaN, rounded half to even; overflows become infinite."""
     if target.flags.c_contiguous:
         bits, narrow = values.view(np.uint32).reshape(-1), target.view(np.uint16).reshape(-1)
         for start in range(0, bits.size, _BLOCK):
@@ -76,13 +76,13 @@ def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
     np.add(value, power, out=value)
     np.right_shift(bits, _SIXTEEN, out=power)
     np.bitwise_and(power, _SIGN_OF_HALF, out=power)
-    np.bitwise_or(value, power, out=value)  # what is left of the float32's exponent lies beyond 16 bits
+    np.bitwise_or(value, power, out=value)  # the rest of the float32's exponent is beyond 16 bits
     half[...] = value
     _kept.arrays = arrays
 
 
 def is_finite(x: NDArray[np.float16]) -> bool:
-    """Say whether a contiguous array holds neither infinity nor NaN."""
+    """Return whether a contiguous array contains neither infinity nor NaN."""
     bits = x.view(np.uint16).reshape(-1)
     blocks = (bits[start : start + _BLOCK] & _INFINITY for start in range(0, bits.size, _BLOCK))
     return all(block.max() < _INFINITY for block in blocks)

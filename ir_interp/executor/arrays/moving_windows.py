@@ -13,7 +13,7 @@ Weights = NDArray[np.float64]
 
 
 class Window(NamedTuple):
-    """A window of input that moves over blocks: block ``b`` sees ``width`` inputs from ``start + b * stride``."""
+    """A window of input that moves over blocks: block ``b`` reads ``width`` inputs from ``start + b * stride``."""
 
     blocks: int
     start: int
@@ -22,17 +22,17 @@ class Window(NamedTuple):
 
 
 def reach(indices: Indices, used: NDArray[np.bool_]) -> tuple[Indices, Indices]:
-    """Return the first and the last input that each output weighs; where there is none, one after the last and -1."""
+    """Return the first and the last input with a weight for each output; one past the last and -1 if there is none."""
     lowest = np.where(used, indices, np.iinfo(np.intp).max).min(axis=1)
     return lowest, np.where(used, indices, -1).max(axis=1)
 
 
 def touched(indices: Indices, weights: Weights, size: int) -> tuple[Indices, Indices]:
-    """Return the first input that each block of ``size`` outputs weighs, and the one after the last."""
+    """Return the first input with a weight for each block of ``size`` outputs, and one past the last."""
     blocks = np.arange(0, len(indices), size)
     used = weights != 0
     idle = ~np.logical_or.reduceat(used.any(axis=1), blocks)
-    used[blocks[idle], 0] = True  # a window holds one input at least
+    used[blocks[idle], 0] = True  # a window holds at least one input
     lowest, highest = reach(indices, used)
     return np.minimum.reduceat(lowest, blocks), np.maximum.reduceat(highest, blocks) + 1
 
@@ -40,10 +40,10 @@ def touched(indices: Indices, weights: Weights, size: int) -> tuple[Indices, Ind
 def longest(
     firsts: Indices, stops: Indices, whole: int, edges: tuple[int, int], widest: int, widening: float
 ) -> Window:
-    """Return a window that covers about as many of the first blocks as one can: the first ``whole`` are of one size.
+    """Return a window that covers about as many of the first blocks as possible; the first ``whole`` have one size.
 
-    None of the blocks is wider than ``widest``; a window may be so by a ``widening``, and lies between the ``edges``.
-    Most counts are refused at a glance at the first few blocks.
+    No block is wider than ``widest``; a window may exceed it by a ``widening``, and lies between the ``edges``. The
+    first few blocks are enough to refuse most counts.
     """
     seen: dict[int, tuple[Indices, Indices]] = {}
     for count in _shrinking(len(firsts)):
@@ -68,9 +68,9 @@ def _shrinking(count: int) -> Iterator[int]:
 
 
 def _relative(firsts: Indices, stops: Indices, stride: int, limit: float) -> tuple[Indices, Indices]:
-    """Return where a window that moves by ``stride`` starts and ends where it covers 1, 2, 3 ... blocks.
+    """Return the start and the end of a window that moves by ``stride``, for 1, 2, 3 ... covered blocks.
 
-    They grow with every block; a little after they are ``limit`` apart there are no more of them.
+    They grow with every block, and stop a little after they are ``limit`` apart.
     """
     count = 32
     while True:

@@ -1,4 +1,4 @@
-"""Sums as the elements of an array: rounded where these are integers, and held within what they hold."""
+"""Storage of sums as array elements: integers are rounded, and clipped to the range of their type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALF_EVEN = IntegerRounding.HALF_EVEN
 def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) -> None:
     """Store floats as the dtype of ``target``; integers are rounded and saturate. ``values`` may change."""
     if target.dtype.kind not in "iu":
-        with np.errstate(over="ignore"):  # float16: too large is inf, as in every runtime
+        with np.errstate(over="ignore"):  # float16: too large becomes inf, as in every runtime
             target[...] = values
         return
     bounds = np.iinfo(target.dtype)
@@ -27,12 +27,12 @@ def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) 
         return
     with np.errstate(invalid="ignore"):
         target[...] = values
-    target[values >= float(bounds.max)] = bounds.max  # 2**63 - 1 is no float64: the cast alone would overflow
+    target[values >= float(bounds.max)] = bounds.max  # 2**63 - 1 is not a float64, so the cast alone would overflow
     target[values <= float(bounds.min)] = bounds.min
 
 
 def rounded(sums: Array, rounding: IntegerRounding | None, dtype: np.dtype[Any]) -> Array:
-    """Return floats or whole numbers as float64, rounded and held within an integer type; as they are without."""
+    """Return numbers as float64, rounded and clipped to an integer type; unchanged without one."""
     if rounding is None:
         return sums
     values = np.array(sums)  # a copy
@@ -43,7 +43,7 @@ def rounded(sums: Array, rounding: IntegerRounding | None, dtype: np.dtype[Any])
 
 
 def round_in_place(values: Array, rounding: IntegerRounding) -> None:
-    """Round floats."""
+    """Round floats in place."""
     match rounding:
         case IntegerRounding.HALF_EVEN:
             np.rint(values, out=values)
@@ -53,7 +53,7 @@ def round_in_place(values: Array, rounding: IntegerRounding) -> None:
             floor = np.floor(values)
             np.add(floor, np.subtract(values, floor, out=values) >= 0.5, out=values)
         case IntegerRounding.HALF_AWAY:
-            # floor(size + 0.5) would make 1 of the largest float below 0.5: that sum is no float, and is rounded to 1
+            # not floor(size + 0.5): that sum rounds up to 1 for the largest float below 0.5
             size = np.abs(values)
             floor = np.floor(size)
             np.copysign(floor + (np.subtract(size, floor, out=size) >= 0.5), values, out=values)

@@ -1,4 +1,4 @@
-"""The threads that share a piece of work, and the memory that each keeps for its next one."""
+"""The threads that share a piece of work, and the scratch memory that each keeps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Array = NDArray[Any]
 
 
 def in_threads(job: Callable[[], None], count: int, *, products: bool = True) -> None:
-    """Run ``job``, which makes matrix ``products`` or none, in ``count`` threads at once, this one among them.
+    """Run ``job`` in ``count`` threads at once, including this one; ``products`` is whether it uses matrix products.
 
-    A call from within another one of this thread, by a signal handler or a finaliser, takes this thread alone: the
-    other may hold any lock, or be what the threads of the pool wait for. So does a call while Python ends, and one in a
-    process that was forked from the middle of another thread's call.
+    A call within another one of this thread, by a signal handler or a finaliser, uses this thread only: the other call
+    may hold any lock, or be what the threads of the pool wait for. The same holds while Python exits, and in a process
+    that was forked in the middle of another thread's call.
     """
     with _calls:
         if count == 1 or _calls.depth > 1 or Forked.lost_locks:
@@ -34,7 +34,7 @@ def in_threads(job: Callable[[], None], count: int, *, products: bool = True) ->
         with _single_threaded_products if products else nullcontext():
             done: list[Future[None]] = []
             try:
-                with suppress(RuntimeError):  # while Python ends, no thread can be started
+                with suppress(RuntimeError):  # while Python exits, no thread can be started
                     for _ in range(count - 1):
                         done.append(_pool(count - 1).submit(_help, job))
                 job()
@@ -49,7 +49,7 @@ def _help(job: Callable[[], None]) -> None:
 
 
 class _Calls(threading.local):
-    """How many calls, each within another, this thread is in."""
+    """The number of nested calls of this thread."""
 
     depth = 0
 
@@ -69,19 +69,19 @@ _calls = _Calls()
 
 
 class Forked:
-    """What a fork left to this process."""
+    """State inherited through a fork."""
 
     lost_locks = False
-    """Whether a thread was in a call when this process was forked: locks of BLAS or of imports may be held for ever."""
+    """Whether a thread was in a call when this process was forked: locks of BLAS or of imports may be held forever."""
 
 
 def in_call() -> _Calls:
-    """Return a context of a call that makes all in this thread."""
+    """Return a context of a call that runs in this thread only."""
     return _calls
 
 
 def is_within_another() -> bool:
-    """Say whether this is a call from within another one of this thread: by a signal handler or a finaliser."""
+    """Return whether this call is nested in another one of this thread: by a signal handler or a finaliser."""
     return _calls.depth > 0
 
 
@@ -90,9 +90,9 @@ _kept = threading.local()
 
 
 def scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array of this thread's own whose memory is used again: fresh memory costs more than the arithmetic."""
+    """Return a reusable array of this thread, since fresh memory costs more than the arithmetic."""
     needed = math.prod(shape) * dtype.itemsize
-    if needed > _MAX_SCRATCH_BYTES or dtype.hasobject or _calls.depth > 1:  # the call outside uses what is kept
+    if needed > _MAX_SCRATCH_BYTES or dtype.hasobject or _calls.depth > 1:  # the outer call uses the kept memory
         return np.empty(shape, dtype)
     buffers: dict[int, NDArray[np.uint8]] = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or buffers[which].size < needed:
@@ -101,14 +101,14 @@ def scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def threads() -> int:
-    """Return how many threads share the tiles, the caller's among them: IR_INTERP_THREADS, else at most 4."""
+    """Return the number of threads that share tiles, including the caller's: IR_INTERP_THREADS, or at most 4."""
     given = os.environ.get("IR_INTERP_THREADS", "")
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 
 
 @cache
 def wake_seconds() -> float:
-    """Return how long it takes until a second thread has helped, measured when it is first needed."""
+    """Return the seconds until a second thread has helped, measured on first use."""
     times = []
     for _ in range(_TRIES):
         begin = time.perf_counter()
@@ -122,9 +122,9 @@ _SHARED = 4
 
 
 def tile_elements(alone: int) -> int:
-    """Return how many elements a tile has, ``alone`` where one thread makes all.
+    """Return the number of elements of a tile, ``alone`` for a single thread.
 
-    Tiles that threads share are larger: each step of a small one waits for Python's lock, which costs what it takes.
+    Tiles that threads share are larger, since each step of a small one would wait for Python's lock as long as it runs.
     """
     return alone * _SHARED if threads() > 1 else alone
 
@@ -137,9 +137,9 @@ def _pool(count: int) -> ThreadPoolExecutor:
 
 
 class _SingleThreadedProducts:
-    """A context in which a matrix product takes one thread: ours share the tiles already.
+    """A context in which a matrix product uses one thread, since our threads share the tiles already.
 
-    The setting is the process's. So the first to enter makes it, and the last to leave takes it back.
+    The setting is global to the process, so the first to enter changes it, and the last to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ class _SingleThreadedProducts:
         self._limits: Any = None
 
     def forget(self) -> None:
-        """Start anew: after a fork the other threads inside are gone. The setting stays, for BLAS may be locked."""
+        """Reset after a fork, in which other threads are gone. The setting is kept, since BLAS may be locked."""
         self._lock = threading.Lock()
         self._inside = 0
 
@@ -170,7 +170,7 @@ _single_threaded_products = _SingleThreadedProducts()
 
 
 def _forget_threads() -> None:
-    """Forget what other threads did: they do not survive a fork, and what waits for them would do so for ever."""
+    """Forget the threads of the parent, which do not survive a fork; whatever waits for them would wait forever."""
     Forked.lost_locks |= bool(_busy - {threading.get_ident()})
     _busy.intersection_update({threading.get_ident()})
     _pool.cache_clear()
@@ -183,7 +183,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def blas() -> str:
-    """Return which BLAS multiplies NumPy's matrices, and for which processor its kernels are."""
+    """Return the BLAS that multiplies NumPy's matrices, and the processor that its kernels are for."""
     found = [each for each in _libraries().info() if each["user_api"] == "blas"]
     rows = [f"{each['internal_api']} {each['version']}, kernels of {each.get('architecture')}" for each in found]
     return "; ".join(rows) or "unknown"

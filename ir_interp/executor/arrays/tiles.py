@@ -1,4 +1,4 @@
-"""Run a plan tile by tile: intermediates stay small whatever the array's size, and threads share the tiles."""
+"""Execution of a plan in tiles: intermediates stay small whatever the array's size, and threads share the tiles."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ir_interp.plan.pieces import Piece, Range
 Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
-_MIN_ROWS = {False: 16, True: 32}  # of a tile; True: where an axis shrinks, tiles share many of their inputs
-_ITEMS_ALONG_ROWS = 64  # of a tile: as many share the weights of an output, which are read once for all
-_SHORT = 16  # cells beside each other along the axis that is resized first: the last one, mostly
+_MIN_ROWS = {False: 16, True: 32}  # of a tile; True: if an axis shrinks, tiles share many of their inputs
+_ITEMS_ALONG_ROWS = 64  # of a tile: that many share the weights of an output, which are read once for all
+_SHORT = 16  # neighbouring cells along the axis that is resized first, mostly the last one
 _MOST_TOGETHER = 8  # cells of a pixel that are copied one by one
 _PART_ELEMENTS = 2**18  # of rows that are summed at a time
 _LEAST_CELLS = 1024  # of such rows
@@ -32,7 +32,7 @@ MIN_ELEMENTS_FOR_THREADS = 2**20  # of input and output together
 
 Operation = Pick | Band | TapSum
 Operations = tuple[Operation, ...]
-"""What is done along an axis, one after the other."""
+"""The operations along an axis, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class AxisStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tile:
-    """Some outer items, and a span of the first resized axis, made by its steps."""
+    """Some outer items, and a span of the first resized axis, computed by its steps."""
 
     items: slice
     rows_in: slice
@@ -68,16 +68,16 @@ class Tiles:
 
 
 def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) -> None:
-    """Fill ``y`` with ``x``, padded already, resized tile by tile, in arithmetic of dtype ``work``.
+    """Fill ``y`` with ``x``, padded already, resized tile by tile in arithmetic of dtype ``work``.
 
-    ``finish(values, target, tile)`` stores values of ``work`` where ``y`` has another dtype.
+    ``finish(values, target, tile)`` stores values of ``work`` if ``y`` has another dtype.
     """
     outer = math.prod(x.shape[: made.axis])
     source, target = (array.reshape(outer, array.shape[made.axis], -1) for array in (x, y))
     waiting = iter(made.each)
 
     def take_tiles() -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # infinities: the caller looks for them
+        with np.errstate(over="ignore", invalid="ignore"):  # infinities; the caller checks for them
             for tile in waiting:
                 _make(tile, source, target, work, finish)
 
@@ -101,7 +101,7 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
 
 
 def _parts(sums: Band | TapSum, x: Array, work: np.dtype[Any]) -> list[slice]:
-    """Return which cells of ``x`` [outer, along, inner] are cast and summed at a time: parts that stay in the cache."""
+    """Return parts of ``x`` [outer, along, inner] that are cast and summed at a time, so they stay in the cache."""
     inner = x.shape[2]
     is_whole = sums.depth or x.dtype in (work, np.float16)
     count = 1 if is_whole else round(x.shape[1] * inner / _PART_ELEMENTS)
@@ -111,7 +111,7 @@ def _parts(sums: Band | TapSum, x: Array, work: np.dtype[Any]) -> list[slice]:
 
 
 def _loaded(values: Array, work: np.dtype[Any]) -> Array:
-    """Return values as sums take them: of dtype ``work`` and in C order."""
+    """Return values as sums expect them: of dtype ``work`` and in C order."""
     if values.dtype == work and values.flags.c_contiguous:
         return values
     loaded = scratch(2, values.shape, work)
@@ -129,10 +129,10 @@ def tiled(
     build: Build,
     shared_from: int,
 ) -> Tiles:
-    """Return the tiles of a piece, whose axes go in the order of ``taps``, and whose sums ``build`` makes.
+    """Return the tiles of a piece; its axes are in the order of ``taps``, and ``build`` creates its sums.
 
-    A tile is several outer items, whole, or one item in spans of its first resized axis. Threads share tiles where
-    input and output have more elements together than ``shared_from``.
+    A tile is several whole outer items, or one item in spans of its first resized axis. Threads share tiles if
+    input and output together have more elements than ``shared_from``.
     """
     order = list(taps)
     shape = tuple(stop - start for start, stop in piece.inputs)
@@ -154,7 +154,7 @@ def tiled(
     most = tile_elements(_TILE_ELEMENTS) if are_shared else _TILE_ELEMENTS
     least = _MIN_ROWS[shape[first] > stop - start]
     batch, height = _tile_size(share, stop - start, item, most, least)
-    is_alone = inner[first] < _SHORT and first == order[-1]  # what follows would see rows of several items as one axis
+    is_alone = inner[first] < _SHORT and first == order[-1]  # else several items would look like one axis
     if is_alone and height == stop - start and batch < min(_ITEMS_ALONG_ROWS, share):
         batch = min(_ITEMS_ALONG_ROWS, share)
         height = max(16, most // batch * height // item // 16 * 16)
@@ -179,9 +179,9 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
 
 
 def _tile_size(items: int, rows: int, item: int, most: int, least: int) -> tuple[int, int]:
-    """Return how many items a tile takes of so many, and how many of their ``rows``, at ``least``, if not all.
+    """Return the number of items of a tile, and of ``rows`` of an item, at ``least``, if a tile is less than one.
 
-    An item has so many elements, and a tile at ``most`` so many.
+    ``elements`` is the size of an item, and ``most`` the largest size of a tile.
     """
     height = rows if item <= most else max(least, most * rows // item // 16 * 16)
     return max(1, min(most // item, items)), height
@@ -192,7 +192,7 @@ def _slices(length: int, each: int) -> list[slice]:
 
 
 def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]) -> list[tuple[int, ...]]:
-    """Return the shapes on the way: the input's, and the one after each axis of ``order``."""
+    """Return the shapes of all stages: the input's, and the one after each axis of ``order``."""
     stages = [shape]
     for axis in order:
         stages.append((*stages[-1][:axis], out_shape[axis], *stages[-1][axis + 1 :]))
@@ -204,7 +204,7 @@ def _steps(
 ) -> tuple[AxisStep, ...]:
     """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest.
 
-    Copies of the inputs that are needed go before everything else: the rest is then cast and multiplied.
+    Copies of the needed inputs go before everything else; the rest is then cast and multiplied.
     """
     rows = operations[first][0].span
     lengths[1] = rows.in_stop - rows.in_start
@@ -222,9 +222,9 @@ def _steps(
 
 
 def _taken(pick: Pick, step: AxisStep) -> AxisStep:
-    """Return copies by index as NumPy makes them fast: of all that is there, and of elements of 1, 2, 4 or more bytes.
+    """Return copies by index in the form that is fast in NumPy: whole arrays, with elements of 1, 2, 4 or more bytes.
 
-    It would copy an array that is not in C order first, and pixels of three channels by a call each.
+    NumPy would first copy an array that is not in C order, and copy each pixel of three channels by a call.
     """
     (outer, along, inner), made = step.shape_in, step.shape_out[1]
     if not pick.is_by_index:

@@ -1,1 +1,1 @@
-"""Which compiled loop computes a resize, with which arguments, and how it is run. Imports no numba."""
+"""Compiled loops: which one computes a resize, its arguments, and its execution. Imports no numba."""

@@ -1,8 +1,8 @@
-"""What compiled loops are given, by name: one class for each set of parameters, and for each way in which sums end.
+"""The parameters of compiled loops: one class for each set of parameters, and for each way in which sums end.
 
-A loop takes ``x``, ``y``, the rows to make, and then the fields of its class, one after the other, those of groups
-within it included: numba takes plain numbers and arrays faster than objects. ``loops.LOOPS`` has the loop of a call;
-tests compare the names of its parameters with those of the fields.
+A loop takes ``x``, ``y``, the rows to compute, and then the fields of its class in order, including those of nested
+groups: numba passes plain numbers and arrays faster than objects. ``loops.LOOPS`` has the loop of a call; tests
+compare the names of its parameters with those of the fields.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Group:
     """Parameters that several loops share."""
 
     def flat(self) -> Iterator[Any]:
-        """Yield the values of all fields, those of groups within it included."""
+        """Yield the values of all fields, including those of nested groups."""
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Group):
@@ -39,12 +39,12 @@ class Call(Group):
 
     @cached_property
     def arguments(self) -> tuple[Any, ...]:
-        """The parameters in their order."""
+        """The parameters in order."""
         return tuple(self.flat())
 
     @cached_property
     def loop(self) -> tuple[type, ...]:
-        """The key of its loop: its class, and that of its ending, where it has one."""
+        """The key of its loop: its class, and that of its ending, if it has one."""
         ending = getattr(self, "ending", None)
         return (type(self),) if ending is None else (type(self), type(ending))
 
@@ -59,7 +59,7 @@ class Call(Group):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowWindows(Group):
-    """Where the rows of each output begin within an image of ``height`` rows, and their weights [outputs, width]."""
+    """The start of the rows of each output within an image of ``height`` rows, and their weights [outputs, width]."""
 
     height: int
     first_rows: Array
@@ -73,9 +73,9 @@ class RowWindows(Group):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ColumnWindows(Group):
-    """At which cell of a row the pixels of each output begin, their weights [outputs, width], and cells of a pixel.
+    """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
 
-    Of ``safe`` outputs, the first, pixels of three or four cells may be read and written as four.
+    For the first ``safe`` outputs, pixels of three or four cells may be read and written as four.
     """
 
     first_columns: Array
@@ -99,24 +99,24 @@ def _safe(columns: Windows, depth: int) -> int:
         return 0
     width = columns.weights.shape[1]
     beyond = (columns.first + width - 1) * depth + 4 > (int(columns.first.max()) + width) * depth
-    beyond[-1] |= depth < 4  # what is written beyond the last pixel lies beyond the row
+    beyond[-1] |= depth < 4  # writes beyond the last pixel are beyond the row
     return int(beyond.argmax()) if beyond.any() else len(beyond)
 
 
-# How sums end
+# Endings of sums
 
 
 class Ending(Group):
-    """What becomes of sums."""
+    """The operation that follows a sum."""
 
 
 class Kept(Ending):
-    """Sums are floats, and stay what they are."""
+    """Sums are floats, and are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Narrow(Ending):
-    """float32 sums become float16, or integers of 16 bits by the code of a rounding, between ``low`` and ``high``."""
+    """float32 sums become float16, or 16-bit integers by the code of a rounding, between ``low`` and ``high``."""
 
     way: int
     low: float = 0.0
@@ -129,7 +129,7 @@ TO_HALF = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Whole(Ending):
-    """Whole numbers over ``2**bits`` become bytes by the code of a rounding, between ``least`` and ``most``."""
+    """Integers over ``2**bits`` become bytes by the code of a rounding, between ``least`` and ``most``."""
 
     bits: int
     rounding: int
@@ -149,7 +149,7 @@ class Stepped(Ending):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fixed(Ending):
-    """Whole numbers over ``2**bits`` are rounded half up, and held between ``least`` and ``most``."""
+    """Integers over ``2**bits`` are rounded half up, and clipped to ``least`` and ``most``."""
 
     bits: int
     least: int
@@ -187,7 +187,7 @@ class Columns(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowsFirst(Call):
-    """Sums of rows, and of these along them."""
+    """Sums of rows, then along them."""
 
     rows: RowWindows
     columns: ColumnWindows
@@ -196,7 +196,7 @@ class RowsFirst(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ColumnsFirst(Call):
-    """Sums along each row that is needed, and of the rows of these."""
+    """Sums along each needed row, then of these rows."""
 
     rows: RowWindows
     columns: ColumnWindows
@@ -205,7 +205,7 @@ class ColumnsFirst(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepRows(Call):
-    """Sums of rows at ``indices`` [outputs, taps], weighed by ``weights`` [outputs, taps], tap by tap."""
+    """Sums of rows at ``indices`` [outputs, taps], weighted by ``weights`` [outputs, taps], tap by tap."""
 
     height: int
     indices: Array
@@ -215,7 +215,7 @@ class StepRows(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepColumns(Call):
-    """Such sums along rows; ``indices`` count cells."""
+    """The same sums along rows; ``indices`` count cells."""
 
     indices: Array
     weights: Array
@@ -236,7 +236,7 @@ class Halves(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blended(Call):
-    """Means of two rows by two columns, each made at once; of ``safe`` outputs eight cells of a row may be read."""
+    """Means of two rows by two columns, each computed at once; ``safe`` outputs may read eight cells of a row."""
 
     rows: RowWindows
     first_columns: Array
@@ -247,7 +247,7 @@ class Blended(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shortened(Call):
-    """Sums of two rows whose values lose ``bits_before``, and the result ``bits_after``, as OpenCV's linear."""
+    """Sums of two rows whose values lose ``bits_before``, and the result ``bits_after``, as in OpenCV's linear."""
 
     row_indices: Array
     row_weights: Array
@@ -271,7 +271,7 @@ class Chained(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Paired(Call):
-    """float32 sums in the orders of Intel's library; of ``inner`` outputs, all of one order, inputs are neighbours."""
+    """float32 sums in the orders of Intel's library; ``inner`` outputs share one order and have contiguous inputs."""
 
     row_indices: Array
     row_weights: Array
@@ -286,7 +286,7 @@ class Paired(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cornered(Call):
-    """Sums over the corners of cells, cut off, as onnxruntime's linear: ``bits`` of whole numbers are left out."""
+    """Sums over the corners of cells, truncated, as in onnxruntime's linear: integers lose ``bits``."""
 
     corner_rows: Array
     row_weights: Array

@@ -1,4 +1,4 @@
-"""Which compiled loops compute a case."""
+"""The choice of the compiled loops for a case."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _EIGHT_BITS = ("uint8", "int8")
 
 
 def jobs_of(case: Case) -> tuple[Job, ...]:
-    """Return a case as jobs of loops, one after the other; none where there are no such loops."""
+    """Return a case as a sequence of loop jobs; None if there are no such loops."""
     bound, piece, dtype = case.bound, case.piece, case.dtype
-    if case.is_premultiplied:  # a piece of such has all channels before, and not behind
+    if case.is_premultiplied:  # a piece of such an image keeps all channels, which are in front
         return ()
     if case.copies:
         return float_jobs.copies(bound, piece, dtype)

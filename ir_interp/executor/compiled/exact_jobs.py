@@ -1,4 +1,4 @@
-"""Sums of whole numbers that 8-bit integers make, as jobs of compiled loops."""
+"""Exact integer sums of 8-bit integers, as jobs of compiled loops."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
-_MOST_IN_SHORT, _MOST_IN_SINGLE = 2**15, 2**24  # below these int16 and float32 hold every whole number
+_MOST_IN_SHORT, _MOST_IN_SINGLE = 2**15, 2**24  # below these int16 and float32 represent every integer
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
-_FEW_ROWS = 0.6  # inputs of an output row: where there are fewer, it is faster to sum their columns first, once
+_FEW_ROWS = 0.6  # inputs of an output row; with fewer it is faster to sum their columns first, once
 _READ_TOGETHER = 8  # cells of two pixels, as the loop of means reads them
-_FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output: with fewer, whole rows are faster
+_FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output; with fewer, whole rows are faster
 
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return the sums of arrays of a shape; none where there is no loop for one of them."""
+    """Return the sums of arrays of a shape as jobs; None if one of them has no loop."""
     made: list[Job] = []
     for each in map(in_lowest_terms, sums):
         lengths = extents({window.axis: len(window.first) for window in each.windows}, shape)
@@ -49,14 +49,14 @@ def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class _ByteSum:
-    """A sum of bytes, and the arrays that it is made of."""
+    """A sum of bytes, and the arrays of its input."""
 
     sums: WholeSum
     extents: Extents
     dtype: np.dtype[Any]
 
     def call(self) -> Call:
-        """Return the call of the fastest loop that there is."""
+        """Return the call of the fastest loop for the sum."""
         first, last = self.sums.windows[0], self.sums.windows[-1]
         if first is last:
             return self._along_one(first)
@@ -82,7 +82,7 @@ class _ByteSum:
 
     def _along_two(self, rows: Windows, columns: Windows) -> Call:
         largest = max(abs(self._ending.least), self._ending.most)
-        # The second sums are whole numbers, too: float32 holds them up to 2**24, float64 beyond all that plans allow.
+        # The second sums are integers, too: float32 represents them up to 2**24, float64 beyond all that plans allow.
         floats = np.float32 if largest * rows.largest * columns.largest < _MOST_IN_SINGLE else np.float64
         if self.extents.height <= _FEW_ROWS * len(rows.first):
             return self._both(ColumnsFirst, _weighed(rows, floats), _weighed(columns, np.int32))
@@ -97,7 +97,7 @@ class _ByteSum:
         depth, cells = self.extents.depth, self.extents.shape_in[2]
         first = columns.first * depth
         beyond = first + _READ_TOGETHER > cells
-        beyond[-1] |= depth < 4  # what is written beyond the last pixel lies beyond the row
+        beyond[-1] |= depth < 4  # writes beyond the last pixel are beyond the row
         return Blended(
             rows=RowWindows.of(_weighed(rows, np.int32), self.extents.height),
             first_columns=first.astype(np.uint32),
@@ -107,7 +107,7 @@ class _ByteSum:
         )
 
     def _are_halves(self) -> bool:
-        """Say whether every output is the mean of two rows by two columns, these side by side."""
+        """Return whether every output is the mean of two rows by two columns that are contiguous."""
         windows, sums = self.sums.windows, self.sums
         two = all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in windows)
         are_beside = bool((np.diff(windows[-1].first) == 2).all())
@@ -115,7 +115,7 @@ class _ByteSum:
         return sums.bits == 2 and two and are_beside and known
 
     def _are_means_of_four(self) -> bool:
-        """Say whether every output is a mean of two rows by two columns, rounded half to even."""
+        """Return whether every output is a mean of two rows by two columns, rounded half to even."""
         two = all(each.weights.shape[1] == 2 for each in self.sums.windows)
         return two and self.sums.is_mean and self.sums.rounding is IntegerRounding.HALF_EVEN
 

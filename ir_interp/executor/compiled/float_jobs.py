@@ -38,7 +38,7 @@ _MOST_BETWEEN = 2  # inputs without weight within a window: Lanczos' kernel has 
 
 
 def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return the copies of a nearest resize of two neighbouring axes; none of another."""
+    """Return the copies of a nearest resize of two neighbouring axes; None for any other."""
     if len(bound.axes) != 2 or dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
         return ()
     taken = zip(bound.axes, axis_taps(bound), strict=True)
@@ -57,9 +57,9 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
 
 
 def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRounding) -> tuple[Job, ...]:
-    """Return sums of floats: along one axis or two neighbours each; none where there are no loops.
+    """Return sums of floats along one axis or two neighbouring ones each; None if there are no loops.
 
-    Numbers of 16 bits are summed as float32; integers among them are rounded.
+    16-bit numbers are summed as float32; integers among them are rounded.
     """
     taps = {axis.axis: distinct(each) for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     if dtype.name not in (*_NARROW, "float32", "float64") or all(each.weights is None for each in taps.values()):
@@ -74,12 +74,12 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRou
             return ()
         jobs.append(job)
         shape = job.extents.out_shape
-    # Between loops sums keep all their bits: those of 16-bit numbers would be rounded to these.
+    # Between loops sums keep all their bits; those of 16-bit numbers would be rounded to these.
     return tuple(jobs) if len(jobs) == 1 or dtype == numbers.work else ()
 
 
 def _groups(order: Sequence[int], shape: Shape) -> list[tuple[int, ...]]:
-    """Return axes in order, neighbours in twos where few cells follow them: a loop sums both at once."""
+    """Return axes in order, neighbours in pairs if few cells follow them, since a loop sums both at once."""
     groups: list[tuple[int, ...]] = []
     for axis in order:
         before = groups[-1] if groups else ()
@@ -93,7 +93,7 @@ def _groups(order: Sequence[int], shape: Shape) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """In which floats elements are summed, how loops see them, and what becomes of the sums."""
+    """The floats in which elements are summed, their type in loops, and the ending of sums."""
 
     work: np.dtype[Any]
     ending: Ending
@@ -110,7 +110,7 @@ def _numbers(dtype: np.dtype[Any], rounding: IntegerRounding) -> _Numbers:
 
 
 def _job(windows: Sequence[Windows], shape: Shape, numbers: _Numbers) -> Job | None:
-    """Return the sum of an array along the axes of windows, the first to be summed first."""
+    """Return the sum of an array along the axes of windows, in the order of summation."""
     lengths = extents({window.axis: len(window.first) for window in windows}, shape)
     if lengths is None:
         return None
@@ -129,7 +129,7 @@ def _job(windows: Sequence[Windows], shape: Shape, numbers: _Numbers) -> Job | N
 
 
 def _is_dense(taps: Taps) -> bool:
-    """Say whether the inputs of every output are neighbours, nearly: a loop weighs those between them by 0."""
+    """Return whether the inputs of every output are nearly contiguous; a loop gives those in between a weight of 0."""
     width = taps.indices.shape[1]
     return bool((taps.indices[:, -1] - taps.indices[:, 0] < width + _MOST_BETWEEN).all())
 

@@ -1,4 +1,4 @@
-"""A sum as compiled loops take it: the shapes that a loop sees, and its call."""
+"""A sum in the form that compiled loops take: the shapes that a loop processes, and its call."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ir_interp.shapes import Shape
 Lengths = tuple[int, int, int]
 MOST_TOGETHER = 16  # cells of a pixel that a loop along rows sums; with more, whole rows of cells are summed at once
 LONGEST = 2**32  # cells of a row, which loops count by uint32
-_SMALLEST = 2**8  # elements of an image, where there are many: a call costs as much
+_SMALLEST = 2**8  # elements of an image, if there are many; a call costs as much
 
 
 class Timing:
-    """How long a job takes on one thread, in seconds; 0 before it was run."""
+    """The duration of a job on one thread, in seconds; 0 before its first run."""
 
     seconds = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Extents:
-    """An array as loops see it: [outer, rows, cells] to [outer, rows, cells], and the shape that comes out.
+    """The shapes of a loop: [outer, rows, cells] to [outer, rows, cells], and the shape of the result.
 
-    ``height`` is how many rows an image has, where many lie one below the other; a pixel has ``depth`` cells.
+    ``height`` is the number of rows of an image, if many are stacked vertically; a pixel has ``depth`` cells.
     """
 
     shape_in: Lengths
@@ -41,22 +41,22 @@ class Extents:
     depth: int
 
     def apart(self, images: int) -> Extents:
-        """Return the extents of ``images`` with an axis of their own, of rows that do not lie below each other."""
+        """Return the extents with ``images`` as a separate axis, for rows that are not contiguous."""
         lengths, made = ((images, rows // max(images, 1), cells) for _, rows, cells in (self.shape_in, self.shape_out))
         return replace(self, shape_in=lengths, shape_out=made)
 
     @property
     def pays(self) -> bool:
-        """Whether images are worth a call each."""
+        """Return whether images are worth a call each."""
         outer, rows, cells = self.shape_out
         return outer == 1 or rows * cells >= _SMALLEST
 
 
 def extents(counts: dict[int, int], shape: Shape) -> Extents | None:
-    """Return how an array is seen whose axes, one or two neighbours, become as long as ``counts`` says.
+    """Return the extents of an array whose axes, one or two neighbours, are resized to ``counts``.
 
-    Where a pixel has many cells, a sum along one axis is one of whole rows of cells: ``depth`` is then 0. None where
-    loops cannot count the cells of a row, or axes lie apart.
+    If a pixel has many cells, a sum along one axis is a sum of whole rows of cells, and ``depth`` is 0. None if
+    loops cannot count the cells of a row, or if axes are not neighbours.
     """
     first, last = min(counts), max(counts)
     out = tuple(counts.get(axis, length) for axis, length in enumerate(shape))
@@ -77,10 +77,10 @@ def extents(counts: dict[int, int], shape: Shape) -> Extents | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """A call of a loop, on arrays of some extents.
+    """A call of a loop on arrays of some extents.
 
-    ``taps`` are the inputs of an output, all axes together. Elements that are copied are ``seen_as`` integers of their
-    size, and so is float16. Sums that another job goes on with are ``kept_as`` a type, by default that of the result.
+    ``taps`` are the inputs of an output, for all axes. Copied elements are ``seen_as`` integers of their size, as is
+    float16. Sums that another job continues are ``kept_as`` a type, by default that of the result.
     """
 
     extents: Extents
@@ -90,20 +90,20 @@ class Job:
     kept_as: np.dtype[Any] | None = None
     timing: Timing = field(default_factory=Timing)
     compiled: dict[bool, Any] = field(default_factory=dict)
-    """Its loop, by whether what it reads can be written: numba compiles each by itself."""
+    """The loop, by whether its input is writable, since numba compiles each case separately."""
 
     @cached_property
     def kinds(self) -> str:
-        """The types of its arguments, for each set of which a loop is compiled."""
+        """The types of its arguments; a loop is compiled for each set of them."""
         arrays = [each for each in self.call.arguments if isinstance(each, np.ndarray)]
         return " ".join(f"{each.dtype.str}{each.flags.c_contiguous}" for each in arrays)
 
 
 def lengths_of(piece: Piece) -> Shape:
-    """Return the lengths of what a piece takes."""
+    """Return the shape of the input of a piece."""
     return tuple(stop - start for start, stop in piece.inputs)
 
 
 def taps_of(windows: Sequence[Windows]) -> int:
-    """Return how many inputs an output weighs."""
+    """Return the number of inputs of an output."""
     return math.prod(each.weights.shape[1] for each in windows)

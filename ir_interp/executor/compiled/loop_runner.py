@@ -1,6 +1,6 @@
-"""Loops that numba compiles, where it is installed (``pip install 'ir-interp[fast]'``).
+"""Loops that numba compiles, if installed (``pip install 'ir-interp[fast]'``).
 
-They compute the bits that NumPy computes here, and take part from the first call on.
+They compute the same bits as NumPy here, and are used from the first call on.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ir_interp.executor.compiled.jobs import Job
 
 Array = NDArray[Any]
 VARIABLE = "IR_INTERP_COMPILED"
-"""The environment variable that forbids compiled loops when it is 0."""
+"""The environment variable that disables compiled loops when it is 0."""
 
 _NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
-_WAKES = 3.5  # two threads took longer than one where one took less than as many times as a thread takes to wake
-_SHARES = 4  # of every thread: the last to end is not long alone
+_WAKES = 3.5  # two threads took longer than one where one took less than this many times the waking time of a thread
+_SHARES = 4  # of every thread, so that the last to end is not long alone
 
 
 class _Loops:
-    """What this process knows of the compiled loops."""
+    """The state of the compiled loops in this process."""
 
     def __init__(self) -> None:
         self._module: Any = None
@@ -42,13 +42,13 @@ class _Loops:
         self._lock, self._workers = threading.RLock(), set[int]()
 
     def get(self) -> Any:
-        """Return the module of loops; None where there is none, or another thread is importing it."""
+        """Return the module of loops; None if there is none, or if another thread is importing it."""
         if os.environ.get(VARIABLE) == "0":
             return None
         if not self._is_tried:
             with self._work():
                 if not self._is_tried:
-                    self._is_tried = True  # who asks meanwhile, a signal handler or another thread, goes without
+                    self._is_tried = True  # meanwhile a signal handler or another thread runs without loops
                     try:
                         self._module = importlib.import_module("ir_interp.executor.loops")
                     except ImportError as error:
@@ -81,7 +81,7 @@ class _Loops:
                 self._workers.discard(threading.get_ident())
 
     def forget_threads(self) -> None:
-        """Start anew in a forked process: a thread that was importing or compiling holds numba's locks for ever."""
+        """Reset in a forked process: a thread that was importing or compiling would hold numba's locks forever."""
         if self._workers - {threading.get_ident()}:
             self._module, self._is_tried, Forked.lost_locks = None, True, True
         self._lock, self._workers = threading.RLock(), set()
@@ -94,12 +94,12 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def is_installed() -> bool:
-    """Say whether numba is there; it is not imported."""
+    """Return whether numba is installed, without importing it."""
     return importlib.util.find_spec("numba") is not None
 
 
 def state() -> str:
-    """Return which loops take part, or why none do."""
+    """Return the loops in use, or why there are none."""
     if os.environ.get(VARIABLE) == "0":
         return f"none: {VARIABLE} is 0"
     if _loops.get() is None:
@@ -108,17 +108,17 @@ def state() -> str:
 
 
 def load() -> bool:
-    """Load the loops now, where they are installed and not forbidden; say whether they are there."""
+    """Load the loops now, if installed and not disabled; return whether they are available."""
     return _loops.get() is not None
 
 
 def run(x: Array, y: Array, jobs: Sequence[Job]) -> bool | None:
-    """Fill ``y``, in C order, with what jobs make of ``x``, one after the other; None where loops cannot.
+    """Fill ``y``, in C order, with the result of sequential jobs on ``x``; None if loops cannot.
 
-    Return whether an infinity or NaN was seen, which reaches too many sums of floats.
+    Return whether an infinity or NaN occurred, which spreads to too many sums of floats.
     """
     if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
-        return None  # a call within another, by a signal handler, may find a loop half compiled
+        return None  # a call within another, by a signal handler, may find a half-compiled loop
     infinite = False
     for job in jobs:
         target = y if job is jobs[-1] else np.empty(job.extents.out_shape, job.kept_as or y.dtype)
@@ -149,7 +149,7 @@ def _run(job: Job, x: Array, y: Array) -> bool:
 
 
 def _is_shared(job: Job, y: Array) -> bool:
-    """Say whether threads share a job: of middling ones those that take long enough on one thread."""
+    """Return whether threads share a job; a job of medium size only if it takes long enough on one thread."""
     work = y.nbytes * job.taps
     if not _NEVER_SHARED < work <= _SURELY_SHARED:
         return work > _SURELY_SHARED

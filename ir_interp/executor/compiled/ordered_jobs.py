@@ -37,13 +37,13 @@ _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _MOST_IN_INT = 2**31
 _IN_PAIRS = 4  # rows that are summed in two pairs
 _OF_BLOCKS = 3  # of the orders of rows, the first
-_UPPER_HALF = 16  # bits of a product that its upper half has lost
+_UPPER_HALF = 16  # bits of a product that are not in its upper half
 
 
 def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]:
-    """Return two passes over bytes that a loop makes in their own order; none where there is no such loop.
+    """Return two passes over bytes that a loop computes in their own order; None if there is no such loop.
 
-    The ``whole`` of them, to an output of lengths ``out``, decides what the order of a piece is.
+    The passes of the ``whole``, to an output of shape ``out``, determine the order of a piece.
     """
     if len(whole) != 2 or whole[0].axis != whole[1].axis + 1:
         return ()
@@ -60,7 +60,7 @@ def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]
 
 
 def _shortened(columns: Pass, rows: Pass, lengths: Extents) -> Call | None:
-    """Return the call for sums that lose bits on the way; None where they are others."""
+    """Return the call for sums that lose intermediate bits; None for other sums."""
     if rows.bits_each != _UPPER_HALF or rows.indices.shape[1] != 2 or not _fits_short(columns, rows):
         return None
     window = gathered(columns.axis, lengths.shape_in[2] // lengths.depth, columns.indices, columns.weights)
@@ -76,7 +76,7 @@ def _shortened(columns: Pass, rows: Pass, lengths: Extents) -> Call | None:
 def _floating(
     whole: Sequence[Pass], columns: Pass, rows: Pass, lengths: Extents, piece: Piece, out: Shape
 ) -> Call | None:
-    """Return the call for sums of float32 in their order; None where they are others."""
+    """Return the call for sums of float32 in their order; None for other sums."""
     is_single = rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None
     if not is_single or rows.rounding is not IntegerRounding.HALF_EVEN:
         return None
@@ -99,7 +99,7 @@ def _floating(
 
 
 def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple[int, int]:
-    """Return a stretch of outputs in blocks whose inputs are neighbours; of each four cells may be read, written."""
+    """Return a segment of outputs in blocks with contiguous inputs, each readable and writable as four cells."""
     width = indices.shape[1]
     inside = (np.diff(indices, axis=1) == 1).all(axis=1) & ((indices[:, 0] + width - 1) * depth + 4 <= length * depth)
     inside &= orders < _OF_BLOCKS
@@ -109,7 +109,7 @@ def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple
 
 
 def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
-    """Return a sum over the corners of cells as a loop takes it: along columns, rows and, it may be, planes."""
+    """Return a sum over the corners of a cell in the form of a loop: along columns, rows and possibly planes."""
     shape = lengths_of(piece)
     columns, *others = onnxruntime_corners.sides(step, piece.origin, shape)
     counts = {axis: len(low.places) for axis, (low, *_) in zip(step.axes, (columns, *others), strict=True)}
@@ -144,7 +144,7 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
 
 
 def of_runtime(steps: Sequence[Along], piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return the sums of integers in the steps of a runtime, one axis after the other, as loops take them."""
+    """Return the sums of integers in the steps of a runtime, axis by axis, in the form of loops."""
     shape, made = lengths_of(piece), []
     for step in steps:
         job = _along(step, shape, piece.origin[step.axis], dtype)
@@ -181,6 +181,6 @@ def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job 
 
 
 def _fits_short(columns: Pass, rows: Pass) -> bool:
-    """Say whether sums of bytes along columns fit float32, and 16 bits once they lost some; so do weights of rows."""
+    """Return whether column sums of bytes fit float32, and 16 bits once shortened, as must the weights of rows."""
     most = 255 * int(np.abs(columns.weights).sum(axis=1).max())
     return most < _MOST_IN_SINGLE and max(most >> rows.bits_before, int(np.abs(rows.weights).sum(axis=1).max())) < _MOST

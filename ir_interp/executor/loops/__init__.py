@@ -1,4 +1,4 @@
-"""Loops that numba compiles. Imported only where it is installed."""
+"""Loops that numba compiles. Imported only if numba is installed."""
 
 from typing import Any
 
@@ -40,4 +40,4 @@ LOOPS: dict[tuple[type, ...], Any] = {
     (calls.Paired,): library_steps.paired,
     (calls.Cornered,): cell_corners.cornered,
 }
-"""The loop of every call, by its class and that of its ending; ``x``, ``y`` and the rows to make come before."""
+"""The loop of every call, by its class and that of its ending; ``x``, ``y`` and the rows to compute come first."""

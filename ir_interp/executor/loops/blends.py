@@ -1,5 +1,5 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
-"""Pixels of 8-bit integers that two by two neighbours make, each at once: nothing is stored in between.
+"""Outputs of 8-bit integers from two by two neighbours, each computed at once without intermediate arrays.
 
 The sum of two rows, at both columns, fits an int32, that of all four a float64.
 """
@@ -18,13 +18,13 @@ from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import AHEAD, fetch, nearest_byte, spread
 
 Array = NDArray[Any]
-_BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written: of three channels some are not used
+_BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written; with three channels some are not used
 _BYTE, _INDEX, _WIDE = ir.IntType(8), ir.IntType(32), ir.IntType(32)
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
 def _blending(depth: int) -> Any:
-    """Return what makes a pixel of ``depth`` channels."""
+    """Return a function that computes a pixel of ``depth`` channels."""
 
     @_intrinsic
     def blend(
@@ -41,7 +41,7 @@ def _blending(depth: int) -> Any:
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
-            mean = ir.Constant(exact, [1.5 * 2**52] * _ONE)  # without a fraction: what is added to it is rounded
+            mean = ir.Constant(exact, [1.5 * 2**52] * _ONE)  # without a fraction: adding to it rounds
             products = []
             for side in (0, 1):
                 lanes = ir.Constant(ir.VectorType(_INDEX, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)])
@@ -77,9 +77,9 @@ def blended(
     depth: int,
     safe: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, rounded half to even; no sum lies beyond the ends of the type.
+    """Compute rows ``start`` to ``stop`` of ``y``, rounded half to even; no sum exceeds the range of the type.
 
-    Of ``safe`` outputs, the first, eight cells of either row may be read, and four written.
+    For the first ``safe`` outputs, eight cells of either row may be read, and four written.
     """
     cells, made, count = x.shape[1], y.shape[1], len(first_columns)
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)

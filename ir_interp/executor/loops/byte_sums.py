@@ -1,9 +1,9 @@
-"""Sums of 8-bit integers as whole numbers.
+"""Sums of 8-bit integers in integers.
 
-Images are [rows, columns * depth], many of ``height`` rows one below the other. An output weighs a window of inputs,
-which begins at ``first`` and is as wide as ``weights`` [outputs, width] are. Sums have the type of their weights: of
-one axis int16 or int32, of two float32 or float64, which hold them all; so they are exact in whatever order they are
-made.
+Images are [rows, columns * depth], with many of ``height`` rows stacked vertically. An output weights a window of
+inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]. Sums have the type of their weights:
+int16 or int32 along one axis, float32 or float64 along two, which represent all of them; so they are exact in any
+order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 def _store(
     sums: Array, factor: float, half: float, rounding: int, low: float, high: float, target: Array, start: int
 ) -> None:
-    """Store sums times ``factor``, rounded, and cut at ``low`` and ``high``, from ``start`` on."""
+    """Store sums times ``factor``, rounded, and clipped to ``low`` and ``high``, from ``start`` on."""
     to = np.uint64(start)
     if rounding == HALF_EVEN:
         for i in range(len(sums)):
@@ -57,7 +57,7 @@ def bytes_rows_first(
     least: int,
     most: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``: rows are added up whole, many cells at once, before their columns."""
+    """Compute rows ``start`` to ``stop`` of ``y``: whole rows are summed, many cells at once, before their columns."""
     outputs, width, cells, made = len(row_weights), column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     begin: Any = np.intp(first_columns.min())
@@ -92,7 +92,7 @@ def bytes_columns_first(
     least: int,
     most: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
+    """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells, taps = row_weights.shape, y.shape[1], x.shape[1], column_weights.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     number = row_weights.dtype.type
@@ -126,7 +126,7 @@ def bytes_columns(
     least: int,
     most: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     sums = np.empty(y.shape[1], column_weights.dtype)
     for row in range(start, stop):
@@ -148,7 +148,7 @@ def bytes_rows(
     least: int,
     most: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     outputs, cells = len(row_weights), x.shape[1]
     source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, row_weights.dtype)
     for out in range(start, stop):

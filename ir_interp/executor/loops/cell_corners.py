@@ -1,4 +1,4 @@
-"""Sums over the corners of cells, every product and every sum rounded by itself, cut off."""
+"""Sums over the corners of cells, with every product and every sum rounded separately, then truncated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 @compiled
 def _ends(row: Array, columns: Array, near: Array, far: Array) -> None:
-    """Fill ``near`` and ``far`` with the cells of a row at both ``columns`` [2, cells], or at the near ones alone."""
+    """Fill ``near`` and ``far`` with the cells of a row at both ``columns`` [2, cells], or at the near ones only."""
     for i in range(len(near)):
         near[i] = row[columns[0, i]]
     if len(columns) > 1:
@@ -35,9 +35,9 @@ def cornered(
     column_weights: Array,
     bits: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from two or four ``corner_rows`` [out, corners] of ``x``.
+    """Compute rows ``start`` to ``stop`` of ``y``, each from two or four ``corner_rows`` [out, corners] of ``x``.
 
-    Whole numbers lose their last ``bits``, towards 0. The ends of the cells of a row are kept for the next output.
+    Integers lose their last ``bits``, towards 0. The ends of the cells of a row are kept for the next output.
     """
     count, corners = y.shape[1], corner_rows.shape[1]
     ends = np.empty((corners, 2, count), column_weights.dtype)

@@ -1,4 +1,4 @@
-"""How loops are compiled."""
+"""Compilation of loops."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SOURCES = hashlib.sha256(
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function when it is first called, and keep the code for later processes where there is a place.
+    """Compile a function on its first call, and cache the code for later processes if there is a place for it.
 
-    numba compiles a loop again when its own file changes. A loop consists of functions of other files as well, so here
-    any change of this folder counts.
+    numba recompiles a loop when its own file changes. A loop also consists of functions of other files, so here any
+    change in this folder counts.
     """
     try:
         loop: Any = numba.njit(function, nogil=True, error_model="numpy", cache=True)

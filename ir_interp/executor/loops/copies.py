@@ -16,7 +16,7 @@ Array = NDArray[Any]
 def copies(
     x: Array, y: Array, start: int, stop: int, from_rows: Array, from_columns: Array, depth: int, doubled: bool
 ) -> None:
-    """Copy a pixel of ``x`` to each of rows ``start`` to ``stop`` of ``y``; every pixel twice where ``doubled``."""
+    """Copy a pixel of ``x`` to each of rows ``start`` to ``stop`` of ``y``; every pixel twice if ``doubled``."""
     count = len(from_columns)
     one, two = np.uint32(1), np.uint32(2)
     for out in range(start, stop):

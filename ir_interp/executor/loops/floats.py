@@ -1,7 +1,7 @@
-"""Sums of floats as ``executor.definition`` defines them. A loop says whether it made an infinity or NaN.
+"""Sums of floats as ``executor.definition`` defines them. A loop returns whether an infinity or NaN occurred.
 
-Images are [rows, columns * depth], many of ``height`` rows one below the other. An output weighs a window of inputs,
-which begins at ``first`` and is as wide as ``weights`` [outputs, width] are; what weighs 0 changes no sum.
+Images are [rows, columns * depth], with many of ``height`` rows stacked vertically. An output weights a window of
+inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]; weights of 0 change no sum.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def floats_columns_first(
     depth: int,
     safe: int,
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
+    """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    made, last = np.empty(width * count, y.dtype), -1  # rows are made in order, where an image begins and further on
+    made, last = np.empty(width * count, y.dtype), -1  # rows are computed in order, from an image's start or later
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
@@ -71,7 +71,7 @@ def floats_rows_first(
     depth: int,
     safe: int,
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
+    """Compute rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     outputs, width, cells = len(row_weights), column_weights.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     begin: Any = np.intp(first_columns.min())
@@ -90,7 +90,7 @@ def floats_rows_first(
 def floats_columns(
     x: Array, y: Array, start: int, stop: int, first_columns: Array, column_weights: Array, depth: int, safe: int
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat, count, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), y.shape[1], False
     for row in range(start, stop):
         along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, safe, target, row * count)
@@ -100,7 +100,7 @@ def floats_columns(
 
 @compiled
 def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, row_weights: Array) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     outputs, cells = len(row_weights), x.shape[1]
     source, target, infinite = x.reshape(-1), y.reshape(-1), False
     for out in range(start, stop):

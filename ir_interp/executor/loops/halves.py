@@ -1,8 +1,8 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
 """Images of bytes whose rows and columns are halved: every pixel is the mean of two by two.
 
-Pixels that are neighbours are brought beside each other, many at a time, which numba's compiler makes of no loop; a
-sum of four needs no more than 16 bits.
+Vector instructions pair neighbouring pixels, many at a time, which numba's compiler does not derive from a loop; a sum
+of four needs 16 bits only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _intrinsic: Any = intrinsic  # to a type checker its first argument would be the
 
 
 def _halving(depth: int) -> Any:
-    """Return what halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
+    """Return a function that halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
     firsts = [cell + 2 * depth * pixel for pixel in range(_READ // (2 * depth)) for cell in range(depth)]
     pairs = [at for first in firsts for at in (first, first + depth)]
     order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
@@ -65,9 +65,9 @@ _halve_one, _halve_three, _halve_four = _halving(1), _halving(3), _halving(4)
 def halves(
     x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, even: int
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
+    """Compute rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
 
-    Halves are rounded to ``even`` where it is 1, else up.
+    Halves are rounded to ``even`` if that is 1, otherwise up.
     """
     cells, made = x.shape[1], y.shape[1]
     source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth

@@ -60,10 +60,10 @@ def shortened(
     bits_before: int,
     bits_after: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after they are weighed.
+    """Compute rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after the weighting.
 
-    Each row that is needed is summed along its columns once, as whole numbers that float32 holds, and then fits 16
-    bits; so the upper half of a product, which is what is added, is one instruction.
+    Each needed row is summed along its columns once, in integers that float32 represents, and then fits 16 bits. The
+    upper half of a product, which is added, is therefore one instruction.
     """
     before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
     source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
@@ -90,7 +90,7 @@ def shortened(
 def _ordered_pixel(
     x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
 ) -> None:
-    """Store the sums of four pixels of a row, one cell after the other, in an order of ``opencv_ipp_order.ACROSS``."""
+    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.ACROSS``."""
     nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
     for cell in range(depth):
         at = begin + cell
@@ -123,7 +123,7 @@ def _ordered_along(
 ) -> None:
     """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, in its order.
 
-    Of ``inner`` outputs, all of one order, the inputs are neighbours, and four cells may be read and written.
+    ``inner`` outputs share one order and have contiguous inputs, so that four cells may be read and written.
     """
     flat, begun, ended = weights.reshape(-1), inner[0], inner[1]
     for i in range(begun):
@@ -157,7 +157,7 @@ def paired(
     least: float,
     most: float,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, and of four rows in two fused pairs."""
+    """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, then of two fused pairs of rows."""
     count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
     sums, held = np.empty(4 * count, np.float32), np.full(4, -1)
     for out in range(start, stop):
@@ -190,7 +190,7 @@ def chained(
     least: float,
     most: float,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
+    """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
     sums, total = np.empty(y.shape[1], np.float32), np.empty(y.shape[1], np.float32)
     for out in range(start, stop):
         for tap in range(row_indices.shape[1]):

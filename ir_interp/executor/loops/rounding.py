@@ -21,7 +21,7 @@ def rounded(value: Any, rounding: int) -> Any:
         return np.rint(value)
     if rounding == CUT_OFF:
         return np.trunc(value)
-    # floor(value + 0.5) would make 1 of the largest float32 below 0.5
+    # floor(value + 0.5) would turn the largest float32 below 0.5 into 1
     size = value if rounding == HALF_UP else abs(value)
     below = np.floor(size)
     whole = below + np.float32(size - below >= np.float32(0.5))

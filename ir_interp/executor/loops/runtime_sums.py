@@ -1,7 +1,7 @@
 """Sums of integers along an axis in the steps of a runtime: ``executor.strategies.runtime_integer_sums`` tap by tap.
 
-An output weighs inputs at ``indices`` [outputs, taps] by ``weights`` [outputs, taps]. Sums of whole numbers have the
-type of their weights; others are float32, each product rounded, or fused into the sum as float64 holds it.
+An output weights inputs at ``indices`` [outputs, taps] by ``weights`` [outputs, taps]. Integer sums have the type of
+their weights; others are float32, with each product rounded, or fused into the sum as float64 represents it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @compiled
 def _store(line: Array, rounding: int, least: float, most: float, y: Array, start: int) -> None:
-    """Store float32 sums from ``start`` on: as they are, or rounded and cut at the ends of a type of integers."""
+    """Store float32 sums from ``start`` on, unchanged, or rounded and clipped to the range of an integer type."""
     to = np.uint64(start)
     if rounding == KEPT:
         for i in range(len(line)):
@@ -56,7 +56,7 @@ def float_rows(
     least: float,
     most: float,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     (outputs, taps), cells = weights.shape, x.shape[1]
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, np.float32)
     for out in range(start, stop):
@@ -83,7 +83,7 @@ def float_columns(
     least: float,
     most: float,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
     (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(count, np.float32)
     for row in range(start, stop):
@@ -115,7 +115,7 @@ def fixed_rows(
     least: int,
     most: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y`` by sums of whole numbers over ``2**bits``, rounded half up."""
+    """Compute rows ``start`` to ``stop`` of ``y`` by sums of integers over ``2**bits``, rounded half up."""
     (outputs, taps), cells, half = weights.shape, x.shape[1], weights.dtype.type(1 << (bits - 1))
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
     for out in range(start, stop):
@@ -142,7 +142,7 @@ def fixed_columns(
     least: int,
     most: int,
 ) -> None:
-    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
     (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
     source, target, half = x.reshape(-1), y.reshape(-1), weights.dtype.type(1 << (bits - 1))
     for row in range(start, stop):

@@ -1,6 +1,7 @@
-"""Sums of float16 and of integers of 16 bits: rows become float32, are summed as floats are, and rounded.
+"""Sums of float16 and of 16-bit integers: rows become float32, are summed as floats are, and rounded.
 
-float16 is seen as integers of its size. ``way`` is how a sum is rounded; ``low`` and ``high`` are where integers end.
+float16 is represented as integers of its size. ``way`` is the rounding of a sum; ``low`` and ``high`` are the range of
+integers.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from ir_interp.executor.loops.vectors import bits_of, float_of
 from ir_interp.executor.loops.weighted_sums import across, along
 
 Array = NDArray[Any]
-_TO_HALF = -1  # else the code of a rounding
+_TO_HALF = -1  # otherwise the code of a rounding
 
 
-# The arithmetic of ``executor.arrays.float16``, whose module says why it holds. A processor's own conversion
-# would be faster, but LLVM ends the process where there is none.
+# The arithmetic of ``executor.arrays.float16``, whose module explains it. A processor's own conversion would be
+# faster, but LLVM aborts the process where there is none.
 _SIGN, _INFINITY, _REBIAS, _INFINITE = np.uint32(0x8000), np.uint16(0x7C00), np.float32(2.0**112), np.uint32(143 << 23)
 _EXPONENT, _LEAST, _BESIDE = np.uint32(0x7F800000), np.uint32(113 << 23), np.uint32((13 << 23) + 0x800)
 
@@ -35,7 +36,7 @@ def _as_single(half: Any) -> Any:
 
 @compiled
 def _as_half(single: Any) -> Any:
-    """Return the bits of the float16 next to a float32 that is no NaN, half to even."""
+    """Return the bits of the float16 nearest to a float32 that is not NaN, half to even."""
     bits = bits_of(single)
     value = min(bits & np.uint32(0x7FFFFFFF), _INFINITE)
     power = max(value & _EXPONENT, _LEAST) + _BESIDE
@@ -45,7 +46,7 @@ def _as_half(single: Any) -> Any:
 
 @compiled
 def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -> bool:
-    """Fill ``count`` cells of a line; say whether a float16 among them is an infinity or NaN."""
+    """Load ``count`` cells of a line; return whether a float16 among them is an infinity or NaN."""
     source, to, infinite = np.uint64(begin), np.uint64(start), False
     if way == _TO_HALF:
         for i in range(count):
@@ -64,7 +65,7 @@ def _store(line: Array, way: int, low: float, high: float, y: Array, start: int,
     if way == _TO_HALF:
         for i in range(count):
             y[to + np.uint64(i)] = _as_half(line[i])
-    elif way == HALF_EVEN:  # a loop of its own is one instruction for many cells
+    elif way == HALF_EVEN:  # a separate loop becomes one instruction for many cells
         for i in range(count):
             y[to + np.uint64(i)] = np.int32(min(max(np.rint(line[i]), least), most))
     else:
@@ -89,7 +90,7 @@ def sixteen_columns_first(
     low: float,
     high: float,
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``: the columns of each row that is needed, once, then rows."""
+    """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     made, held = np.empty(width * count, np.float32), np.full(width, -1)
@@ -125,7 +126,7 @@ def sixteen_rows_first(
     low: float,
     high: float,
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
+    """Compute rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     lines, held = np.empty(width * cells, np.float32), np.full(width, -1)
@@ -158,7 +159,7 @@ def sixteen_columns(
     low: float,
     high: float,
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     cells, count = x.shape[1], y.shape[1]
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
@@ -183,7 +184,7 @@ def sixteen_rows(
     low: float,
     high: float,
 ) -> bool:
-    """Make rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     (outputs, width), cells = row_weights.shape, x.shape[1]
     source, target = x.reshape(-1), y.reshape(-1)
     lines, held, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)

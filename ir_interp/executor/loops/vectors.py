@@ -1,8 +1,8 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
-"""What numba has no words for: sums of pixels as vectors, and products that are fused into a sum.
+"""Operations that numba lacks: sums of pixels as vectors, and products that are fused into a sum.
 
-A pixel of three or four channels is a vector of four lanes; numba's compiler makes none of neighbouring statements. It
-fuses a product into a sum nowhere by itself, which ``executor.definition`` relies on.
+A pixel of three or four channels is a vector of four lanes, which numba's compiler does not derive from neighbouring
+statements. By itself it never fuses a product into a sum, which ``executor.definition`` relies on.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numba.extending import intrinsic
 
 _LANES = 4
 _BYTE = 8  # bits of a cell of an image; other integers are sums, which the cache holds
-AHEAD = 2048  # bytes: where an image that is no longer in the cache is read soon, beyond a page of memory at times
+AHEAD = 2048  # bytes: the distance at which an image outside the cache is read soon, at times beyond a page of memory
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
 @_intrinsic
 def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
-    """Return ``total`` plus the product of a cell and its weight, both rounded; of integers in 32 bits."""
+    """Return ``total`` plus the product of a cell and its weight, both rounded; for integers in 32 bits."""
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
         return _added(builder, cell, values[1], values[2], values[0])
@@ -42,7 +42,7 @@ def fused(context: Any, total: Any, cell: Any, weight: Any) -> Any:
 
 @_intrinsic
 def nearest_byte(context: Any, value: Any) -> Any:
-    """Return the last eight bits of a float rounded half to even, of no more than 16 bits before the point.
+    """Return the last eight bits of a float rounded half to even, with at most 16 bits before the point.
 
     Added to a number so large that it has no fraction, it is rounded, and the last bits of the sum are its own.
     """
@@ -57,7 +57,7 @@ def nearest_byte(context: Any, value: Any) -> Any:
 
 @_intrinsic
 def float_of(context: Any, bits: Any) -> Any:
-    """Return the float32 that bits are."""
+    """Return the float32 with the given bits."""
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
         return builder.bitcast(values[0], ir.FloatType())
@@ -77,7 +77,7 @@ def bits_of(context: Any, value: Any) -> Any:
 
 @_intrinsic
 def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any:
-    """Return the sum of four cells beside each other, of two and two products, each rounded by itself."""
+    """Return the sum of four neighbouring cells, of two and two products, each rounded separately."""
 
     def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
         source, factors = (
@@ -96,9 +96,9 @@ def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any
 
 
 def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any]) -> Any:
-    """Return what sums pixels in ``chains`` of taps, each in its order, and then these; any number of taps in one.
+    """Return a function that sums pixels in ``chains`` of taps, each in its order, then adds the chains.
 
-    ``add`` adds a product to a sum.
+    One chain may have any number of taps. ``add`` adds a product to a sum.
     """
 
     @_intrinsic
@@ -168,14 +168,14 @@ sum_two, sum_four = _sum_of((0, 1), add=_added), _sum_of((0, 1, 2, 3), add=_adde
 sum_fused, sum_alternate = _sum_of((0, 1, 2, 3), add=_fused), _sum_of((0, 2), (1, 3), add=_fused)
 """``sum_pixels(row, at, step, weights, output, width, sums, place)``: the weighted sum of some pixels of a row.
 
-The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. Stored
-are four lanes, from ``sums[place]`` on. All four are read and written, whatever the step: who calls sees to it that
-they are there. Sums start from 0 and take one product after the other; of two chains each does, and both are added.
+The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. The four
+lanes of the sum are stored from ``sums[place]`` on. All four are read and written, whatever the step; the caller must
+ensure that they exist. Sums start from 0 and add one product at a time; two chains each do so, and are then added.
 """
 
 
 def fetch(builder: Any, pointer: Any) -> None:
-    """Ask for what is at a pointer, and may lie beyond all memory, to be in the cache soon."""
+    """Prefetch the cell at a pointer into the cache; the pointer may be beyond all memory."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
     to_read, near, of_numbers = (ir.Constant(number, each) for each in (0, 3, 1))
@@ -185,7 +185,7 @@ def fetch(builder: Any, pointer: Any) -> None:
 
 
 def spread(builder: Any, value: Any, vector: Any) -> Any:
-    """Return a vector of which every lane is ``value``."""
+    """Return a vector with ``value`` in every lane."""
     lanes, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
     one = builder.insert_element(lanes, value, ir.Constant(index, 0))
     return builder.shuffle_vector(one, lanes, ir.Constant(ir.VectorType(index, vector.count), [0] * vector.count))

@@ -1,7 +1,7 @@
-"""Weighted sums along a row, and of rows: of floats, of 8-bit integers, of whole numbers that these made.
+"""Weighted sums along a row, and of rows: of floats, of 8-bit integers, and of their integer sums.
 
-Arrays are flat, and counted by unsigned numbers: a view of a row would cost as much as forty sums. The type of a sum is
-that of its weights; floats are fused from 0 on, one tap after the other.
+Arrays are flat and indexed by unsigned numbers, since a view of a row would cost as much as forty sums. The type of a
+sum is that of its weights; floats are fused from 0 on, tap by tap.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def along(
 ) -> None:
     """Fill ``sums`` from ``start`` on with weighted sums along a row of ``x``, which begins at ``begin``.
 
-    ``first`` counts cells; of ``safe`` outputs, the first, four neighbouring cells may be read and written.
+    ``first`` counts cells; for the first ``safe`` outputs, four neighbouring cells may be read and written.
     """
     count, nothing, one, two, three = len(first), sums.dtype.type(0), np.uint64(1), np.uint64(2), np.uint64(3)
     row, to = np.uint64(begin), np.uint64(start)
@@ -68,7 +68,7 @@ def across(
 ) -> None:
     """Fill ``count`` cells of ``y`` from ``start`` on with sums of rows of ``x`` from ``first`` on, by weights ``out``.
 
-    Rows have so many ``cells``, of which those from ``begin`` on are summed; after ``ring`` rows comes the first again.
+    Rows have ``cells`` cells, of which those from ``begin`` on are summed; after ``ring`` rows the first follows again.
     """
     width, nothing, to = weights.shape[1], y.dtype.type(0), np.uint64(start)
     tap = 0
@@ -114,7 +114,7 @@ def across(
 
 @compiled
 def holds_infinity(x: Array, start: int, count: int) -> bool:
-    """Say whether ``count`` cells from ``start`` on, which are in the cache, hold an infinity or NaN."""
+    """Return whether ``count`` cells from ``start`` on, which are in the cache, contain an infinity or NaN."""
     found, begin = False, np.uint64(start)
     for i in range(count):
         nothing = x[begin + np.uint64(i)] - x[begin + np.uint64(i)]  # NaN of an infinity

@@ -1,1 +1,1 @@
-"""The strategies by which NumPy alone computes a resize; choice.py says which serves which case."""
+"""The strategies by which NumPy alone computes a resize; choice.py chooses one for each case."""

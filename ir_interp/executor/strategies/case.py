@@ -1,4 +1,4 @@
-"""One case: a piece of a resize of arrays of one type, and what strategies and loops ask of it."""
+"""A case: a piece of a resize of arrays of one type, and its properties that strategies and loops need."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ir_interp.plan.runtimes.integer_steps import Step, rounding_at_once
 from ir_interp.shapes import Shape
 from ir_interp.spec import Alpha, IntegerRounding, Nearest
 
-# float32 holds these types exactly; sums of the others lose less in float64.
+# float32 represents these types exactly; sums of the others lose less in float64.
 _SINGLE = ("float32", "float16", "bfloat16", "int8", "int16", "uint8", "uint16")
 _DOUBLE = ("float64", "int32", "int64", "uint32", "uint64")
 
 
 class Case:
-    """A piece of a resize of arrays of one type. Each property is found when it is first needed.
+    """A piece of a resize of arrays of one type. Each property is computed on first use.
 
-    Raises SpecError for a type whose values cannot be averaged, where they would have to be.
+    Raises SpecError for a type whose values cannot be averaged, if the resize averages.
     """
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
@@ -37,40 +37,40 @@ class Case:
 
     @property
     def is_premultiplied(self) -> bool:
-        """Whether channels are multiplied by the last one before."""
+        """Whether channels are multiplied by the last one first."""
         return self.spec.alpha is Alpha.PREMULTIPLIED
 
     @property
     def averages_integers(self) -> bool:
-        """Whether sums have to become integers."""
+        """Whether sums are rounded to integers."""
         return self.dtype.kind in "iu" and not self.copies
 
     @cached_property
     def rounding(self) -> IntegerRounding:
-        """How a sum over all axes becomes an integer, where no steps are known."""
+        """The rounding of a sum over all axes, if the steps are unknown."""
         return rounding_at_once(self.spec, self.dtype.name)
 
     @cached_property
     def exact_sums(self) -> tuple[WholeSum, ...]:
-        """The resize of bytes as sums of whole numbers; none where it is no such thing."""
+        """The resize of bytes as integer sums; None if it is of another kind."""
         once = at_once(self.bound, self.piece, self.dtype.name)
         return (once,) if once else in_passes(self.bound, self.piece, self.dtype.name) or ()
 
     @cached_property
     def is_in_passes(self) -> bool:
-        """Whether an image library sums these integers axis after axis, in numbers that the spec names."""
+        """Whether an image library sums these integers axis by axis, in the numbers of the spec."""
         return self.averages_integers and passes.are_named(self.bound)
 
     @cached_property
     def byte_passes(self) -> tuple[passes.Pass, ...]:
-        """The passes of a library over bytes that no exact sums are; none where there are no such."""
+        """The passes of a library over bytes that are not exact sums; None if there are none."""
         if not self.is_in_passes or self.exact_sums or self.dtype != np.uint8 or self.is_premultiplied:
             return ()
         return tuple(map(self.piece.of_pass, passes.passes(self.bound, "uint8")))
 
     @cached_property
     def runtime_steps(self) -> tuple[Step, ...]:
-        """The steps in which a runtime makes these integers; none where no runtime is known to."""
+        """The steps of a runtime for these integers; None if they are unknown."""
         if not self.averages_integers or self.is_in_passes:
             return ()
         return runtime_integer_sums.planned(self.bound, self.dtype.name, self.piece.outputs) or ()
@@ -82,7 +82,7 @@ class Case:
 
 
 def in_steps(bound: Plan, dtype: np.dtype[Any]) -> bool:
-    """Say whether values are made by sums over all of an array, one after the other, not tile by tile."""
+    """Return whether values are sequential sums over the whole array, not tile by tile."""
     case = Case(bound, whole(bound), dtype)
     return case.is_in_passes or bool(case.runtime_steps)
 

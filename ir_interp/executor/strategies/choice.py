@@ -1,9 +1,9 @@
-"""The strategies of NumPy alone, and which case each serves: the first in ``STRATEGIES`` that takes a case runs it.
+"""The strategies of NumPy alone, and their cases: the first in ``STRATEGIES`` that accepts a case runs it.
 
-All give the same bits wherever they take the same case. They differ in what they cost: bytes that few inputs make are
-gathered or sliced, which leaves out the zeros of a matrix; the others are proposed by products of float32 matrices, the
-fastest sums that NumPy has, and only outputs near a rounding boundary are summed again. Floats are summed tap by tap,
-since a product of matrices has no order of its own (``executor.definition``).
+All give the same bits wherever they accept the same case; they differ in cost. Bytes of few inputs are gathered or
+sliced, which skips the zeros of a matrix; others are proposed by products of float32 matrices, the fastest sums that
+NumPy has, and only outputs near a rounding boundary are summed again. Floats are summed tap by tap, since a product of
+matrices has no defined order (``executor.definition``).
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ Run = Callable[[Array, Array], None]
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A way to compute a resize: ``of`` returns what runs a case, or None for a case of others."""
+    """A way to compute a resize: ``of`` returns the runner of a case, or None for a case of another strategy."""
 
     name: str
     of: Callable[[Case], Run | None]
 
 
 def chosen(case: Case) -> tuple[Strategy, Run]:
-    """Return the strategy of a case, and what runs it."""
+    """Return the strategy of a case, and its runner."""
     for strategy in STRATEGIES:
         run = strategy.of(case)
         if run is not None:
@@ -141,16 +141,16 @@ def _tap_sums(case: Case) -> Run:
 
 
 def of_channels(piece: Piece) -> Piece:
-    """Return a piece that takes only the channels it makes: with alpha it takes all, since the last changes them."""
+    """Return a piece restricted to the channels of its output; with alpha to all, since the last changes the others."""
     return replace(piece, inputs=(*piece.inputs[:-1], piece.outputs[-1]))
 
 
 STRATEGIES = (
-    Strategy("strided box", _strided_box),  # bytes that shrink by whole factors: slices, added up in 16 bits
-    Strategy("two-tap gather", _two_tap_gather),  # bytes of two neighbours an axis, of few columns
+    Strategy("strided box", _strided_box),  # bytes that shrink by integer factors: slices, added up in 16 bits
+    Strategy("two-tap gather", _two_tap_gather),  # bytes of two neighbours per axis, of few columns
     Strategy("float proposal and exact re-sum", _float_proposal),  # other bytes that are rounded once, or after an axis
     Strategy("float proposal and ordered re-sum", _ordered_proposal),  # bytes that a library sums in floats, in order
     Strategy("library passes", _library_passes),  # the other integers of image libraries
-    Strategy("runtime-ordered integer sums", _runtime_integer_sums),  # integers as onnxruntime and OpenVINO make them
+    Strategy("runtime-ordered integer sums", _runtime_integer_sums),  # integers as in onnxruntime and OpenVINO
     Strategy("tap sums in tiles", _tap_sums),  # copies, floats, and integers that are rounded once
 )

@@ -1,6 +1,6 @@
-"""8-bit integers of float32 sums: those that lie near a half are summed again, as whole numbers.
+"""8-bit integers from float32 sums: sums near a half are recomputed exactly, in integers.
 
-So the bytes are the same whatever adds them up: matrix products of any processor, or compiled loops.
+The bytes are therefore the same for matrix products of any processor, and for compiled loops.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from ir_interp.spec import IntegerRounding
 Array = NDArray[Any]
 Places = NDArray[np.intp]
 _MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache
-_MANY_TAPS = 2**14  # of a tile, which are read while its inputs are in the cache; fewer wait, for a call costs as much
-_SHARED_FROM = 2**22  # elements of input and output: of fewer, threads wait for each other as long as they work
+_MANY_TAPS = 2**14  # of a tile, whose inputs are read while in the cache; fewer wait, since a call costs as much
+_SHARED_FROM = 2**22  # elements of input and output; with fewer, threads wait for each other as long as they work
 MOST_OF_BYTES = 255
 _SINGLE = np.dtype(np.float32)
 
 
 class Sums(Protocol):
-    """What sums single outputs so that no byte of them is in doubt; ``taps`` is how many inputs each weighs."""
+    """Exact sums of single outputs, whose bytes are then certain; ``taps`` is the number of inputs of each."""
 
     rounding: IntegerRounding
     taps: int
 
     def windows(self, source: Array) -> Array:
-        """Return what ``at`` takes inputs from."""
+        """Return the windows that ``at`` reads."""
 
     def at(self, places: Places, windows: Array) -> Array:
-        """Return the sums of the outputs at ``places``, as they are before rounding."""
+        """Return the sums of the outputs at ``places``, before rounding."""
 
 
 class Proposed:
-    """A sum of bytes of a shape along one axis or two, in float32: what lies near a half is summed again by ``exact``.
+    """A sum of bytes along one axis or two, in float32; sums near a half are recomputed by ``exact``.
 
-    ``taps`` are those of each axis; ``doubt`` is how far float32 may be from ``exact``.
+    ``taps`` are those of each axis; ``doubt`` is the largest difference of float32 from ``exact``.
     """
 
     def __init__(self, taps: Mapping[int, Taps], shape: Shape, exact: Sums, doubt: float) -> None:
@@ -73,7 +73,7 @@ class Proposed:
 
 
 def run(x: Array, y: Array, proposals: Sequence[Proposed]) -> None:
-    """Fill ``y`` from ``x`` by sums one after the other, each of which makes bytes."""
+    """Fill ``y`` from ``x`` by sequential sums, each of which gives bytes."""
     for proposal in proposals:
         target = y if proposal is proposals[-1] else np.empty(proposal.shape, y.dtype)
         proposal.run(x, target)
@@ -81,18 +81,18 @@ def run(x: Array, y: Array, proposals: Sequence[Proposed]) -> None:
 
 
 def proposed(sums: WholeSum, shape: Shape, dtype: np.dtype[Any]) -> Proposed:
-    """Return a sum of whole numbers of arrays of a shape as float32 proposes it."""
+    """Return the float32 proposal of an integer sum, for arrays of a shape."""
     taps, bits = {}, sums.bits
     for window in sums.windows:
         indices = window.first[:, None] + np.arange(window.weights.shape[1])
         taps[window.axis] = Taps(indices, np.ldexp(window.weights.astype(np.float64), -bits))
-        bits = 0  # where the point is of the others: float32 does not mind
+        bits = 0  # the number of fractional bits of the others, which float32 does not need
     bounds = np.iinfo(dtype)
     return Proposed(taps, shape, Exact(sums, shape), doubt(sums, max(bounds.max, -bounds.min)))
 
 
 def _in_order(taps: Mapping[int, Taps], shape: Shape) -> Mapping[int, Taps]:
-    """Return taps along axes, the first to be summed first."""
+    """Return taps along axes, in the order of summation."""
     axes = sorted(taps)
     if len(axes) == 2:
         rows, columns = (Extent(shape[axis], len(taps[axis].indices), taps[axis].indices.size) for axis in axes)
@@ -101,7 +101,7 @@ def _in_order(taps: Mapping[int, Taps], shape: Shape) -> Mapping[int, Taps]:
 
 
 class Exact:
-    """Single outputs of a sum of whole numbers."""
+    """Single outputs of a sum in integers."""
 
     def __init__(self, sums: WholeSum, shape: Shape) -> None:
         self.rounding, self._bits = sums.rounding, sums.bits
@@ -114,11 +114,11 @@ class Exact:
         self._shape = tuple(out.get(axis, length) for axis, length in enumerate(shape))
 
     def windows(self, source: Array) -> Array:
-        """Return what outputs may weigh: windows of ``source``."""
+        """Return the windows of ``source`` that outputs may weight."""
         return sliding_window_view(source, self._widths, self._axes)
 
     def at(self, places: Places, windows: Array) -> Array:
-        """Return the sums of the outputs at ``places``, as they are before rounding."""
+        """Return the sums of the outputs at ``places``, before rounding."""
         step = max(1, _MOST_AT_A_TIME // self.taps)
         if len(places) <= step:
             return self._summed(places, windows)
@@ -126,7 +126,7 @@ class Exact:
         return np.concatenate([self._summed(part, windows) for part in parts])
 
     def _summed(self, places: Places, windows: Array) -> Array:
-        """Return sums of float64 products, each of them a whole number over ``2**bits``: no order of them matters."""
+        """Return sums of float64 products, each an integer over ``2**bits``, so that the order makes no difference."""
         index = list(np.unravel_index(places, self._shape))
         weights = [each[index[axis]] for axis, each in zip(self._axes, self._weights, strict=True)]
         for axis, first in zip(self._axes, self._first, strict=True):
@@ -138,7 +138,7 @@ class Exact:
 
 
 class Rounding:
-    """What rounds the float32 sums of a resize of ``x`` to ``y`` tile by tile, and sums those near a half again."""
+    """Rounds the float32 sums of a resize of ``x`` to ``y`` tile by tile, and recomputes those near a half."""
 
     def __init__(self, proposed: Proposed, x: Array, y: Array) -> None:
         self._proposed, self._exact, self._made = proposed, proposed.exact, y
@@ -146,7 +146,7 @@ class Rounding:
         self._waiting: list[Places] = []
 
     def store(self, values: Array, target: Array, tile: tiles.Tile) -> None:
-        """Round the ``values`` of a tile, which change, to ``target``, [items, along, inner] both."""
+        """Round the ``values`` of a tile, in place, to ``target``, [items, along, inner] both."""
         doubt = self._proposed.doubt
         if doubt:
             self._propose(values, target, doubt, tile)
@@ -173,7 +173,7 @@ class Rounding:
                 self._sum_again(self._waiting.pop())
 
     def settle(self) -> None:
-        """Sum again what still waits for it."""
+        """Recompute the sums that still wait for it."""
         if self._waiting:
             self._sum_again(np.concatenate(self._waiting))
 

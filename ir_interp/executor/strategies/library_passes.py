@@ -1,4 +1,4 @@
-"""Integers summed in passes, to the last bit."""
+"""Integers summed in passes, exact to the last bit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 
 _MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
-_PART_ELEMENTS = 2**19  # of input and output of a part of a pass: its floats of 64 bits stay near
+_PART_ELEMENTS = 2**19  # of input and output of a part of a pass, whose 64-bit floats stay in the cache
 
 
 def run(x: Array, bound: Plan, piece: Piece) -> Array:
@@ -36,7 +36,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
 
 
 def _blocks(step: Pass, bound: Plan, piece: Piece) -> int:
-    """Return how many cells of a row of a piece, the first, lie in whole blocks of the row."""
+    """Return the number of cells of a row of a piece, from the first, that are in full blocks of the row."""
     if not step.lanes:
         return 0
     lengths = bound.out_shape[step.axis + 1 :]
@@ -46,9 +46,9 @@ def _blocks(step: Pass, bound: Plan, piece: Piece) -> int:
 
 
 def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
-    """Return a pass over ``x``, made part by part: of integers of ``dtype``, where it ends in such.
+    """Return a pass over ``x``, part by part, with integers of ``dtype`` if the pass ends in such.
 
-    The first cells of a row, as many as lie in ``blocks``, are summed as vectors.
+    The first cells of a row, as many as are in ``blocks``, are summed as vectors.
     """
     outer, inner = math.prod(x.shape[: step.axis]), math.prod(x.shape[step.axis + 1 :])
     along, count = x.shape[step.axis], len(step.indices)
@@ -95,7 +95,7 @@ _MIN_CELLS = 64
 
 
 def _sums(step: Pass, inner: int) -> Callable[[Array], Array]:
-    """Return what sums a part, [outer, along, inner], of a pass."""
+    """Return a function that sums a part, [outer, along, inner], of a pass."""
     if step.weights.dtype.kind == "f":
         return lambda x: _chained(x, step)
     if step.bits_each:
@@ -109,7 +109,7 @@ _DOUBLE = np.dtype(np.float64)
 
 
 def _multiplied(x: Array, product: Operation, count: int) -> Array:
-    """Return whole sums, as products of float64 matrices: these are exact below 2**53, in whatever order."""
+    """Return integer sums as products of float64 matrices, which are exact below 2**53 in any order."""
     made = np.empty((len(x), count, x.shape[2]))
     span = product.span
     product.apply(np.ascontiguousarray(x[:, span.in_start : span.in_stop], np.float64), made)
@@ -117,7 +117,7 @@ def _multiplied(x: Array, product: Operation, count: int) -> Array:
 
 
 def _columns(step: Pass, rank: int) -> list[tuple[Array, Array]]:
-    """Return indices and weights of each tap, the weights laid along their axis."""
+    """Return indices and weights of each tap, with the weights along their axis."""
     shape = (-1,) + (1,) * (rank - step.axis - 1)
     return [(i, w.reshape(shape)) for i, w in zip(step.indices.T, step.weights.T, strict=True)]
 
@@ -137,7 +137,7 @@ def _chained(x: Array, step: Pass) -> Array:
 
 
 def _shared(sums: Array, counts: Array, dtype: np.dtype[Any]) -> Array:
-    """Return sums of blocks that lack some pixels, divided in float32 by how many they have, as OpenCV does."""
+    """Return sums of blocks that lack some pixels, divided in float32 by the number of pixels, as OpenCV does."""
     return rounded(sums.astype(np.float32) / np.maximum(counts, 1), IntegerRounding.HALF_EVEN, dtype)
 
 
@@ -145,5 +145,5 @@ def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
     if step.bits_after:
-        sums = sums * 2.0**-step.bits_after  # exact: whole numbers below 2**53 times a power of two
+        sums = sums * 2.0**-step.bits_after  # exact: integers below 2**53 times a power of two
     return rounded(sums, step.rounding, dtype)

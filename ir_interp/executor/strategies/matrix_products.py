@@ -1,7 +1,7 @@
 """Copies by index, and products of small dense matrices with windows of the input.
 
-A product serves sums that no order of additions changes (whole numbers that its type holds), and proposals, whose
-rounding is settled exactly afterwards. BLAS chooses its order by processor, so no other sum is made here.
+A product is used for sums that no order of additions changes (integers that its type represents), and for proposals,
+whose rounding is settled exactly afterwards. BLAS chooses its order by processor, so no other sum is computed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK_ROWS = 128
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """A stretch of outputs of an axis, and the stretch of inputs that they need."""
+    """A segment of outputs of an axis, and the segment of inputs that they need."""
 
     out_start: int
     out_stop: int
@@ -34,8 +34,8 @@ class Span:
 class Pick:
     """Copies: output ``i`` of the span is input ``indices[i]`` of the span.
 
-    ``step`` is the distance of neighbours where it is always the same, ``repeats`` how often every input comes where
-    that is; else 0.
+    ``step`` is the distance of neighbours if it is constant, ``repeats`` how often every input is repeated if that is
+    constant; otherwise 0.
     """
 
     span: Span
@@ -55,7 +55,7 @@ class Pick:
 
     @property
     def is_by_index(self) -> bool:
-        """Say whether there is no rule by which inputs are copied."""
+        """Return whether inputs are copied by index, without any rule."""
         return not (self.step or self.repeats)
 
     def of_cells(self, start: int, depth: int) -> Pick:
@@ -65,7 +65,7 @@ class Pick:
 
 
 def _cells(*arrays: Array) -> tuple[Array, ...]:
-    """Return arrays with neighbours of the last axis as one element, where memory has them so: it is copied whole."""
+    """Return arrays with contiguous cells of the last axis merged into one element, which is copied as a whole."""
     first = arrays[0]
     packed = not first.dtype.hasobject and all(each.strides[2] == each.itemsize for each in arrays)
     if first.shape[2] == 1 or not packed:
@@ -75,7 +75,7 @@ def _cells(*arrays: Array) -> tuple[Array, ...]:
 
 
 def _repeat(x: Array, y: Array, times: int) -> None:
-    """Fill ``y`` with every value of ``x`` ``times`` over, as one wider integer where there is one."""
+    """Fill ``y`` with every value of ``x`` repeated ``times``, as one wider integer if there is one."""
     width, wide = x.dtype.itemsize, x.dtype.itemsize * times
     if x.dtype.kind in "fiub" and wide in (2, 4, 8) and y.strides[1] == width and x.strides[1] == width:
         whole = y.view(f"u{wide}")
@@ -90,7 +90,7 @@ def _repeat(x: Array, y: Array, times: int) -> None:
 class Run:
     """Consecutive blocks of outputs whose windows of input start at equal distances: one batched product.
 
-    Block ``b`` makes outputs ``out + b * size`` and on from inputs ``start + b * stride`` and on. ``weights`` are
+    Block ``b`` computes outputs from ``out + b * size`` on, from inputs from ``start + b * stride`` on. ``weights`` are
     [blocks or 1, size, window]; for a band whose inner axis is short they are [blocks or 1, window, size].
     """
 
@@ -110,7 +110,7 @@ class Run:
         _multiply(self.weights, source, target.reshape(len(y), self.blocks, self.size, -1))
 
     def from_right(self, x: Array, y: Array) -> None:
-        """Multiply each window of ``x`` [rows, inputs] by the weights, some rows at a time: they stay in the cache."""
+        """Multiply each window of ``x`` [rows, inputs] by the weights, some rows at a time, which stay in the cache."""
         whole = len(x) // _CHUNK_ROWS * _CHUNK_ROWS
         for start, stop, count in ((0, whole, _CHUNK_ROWS), (whole, len(x), len(x) - whole)):
             if stop > start:

@@ -1,7 +1,7 @@
-"""The sum over the corners of cells, cut off: how onnxruntime interpolates integers, in its own order of operations.
+"""The truncated sum over the corners of cells by which onnxruntime interpolates integers, in its order of operations.
 
-A sum that lies at a whole number is decided by its last bit. So every product and every sum is rounded by itself, none
-is fused, and the terms of an output are added one by one, the first corner first.
+A sum near an integer is decided by its last bit. Every product and every sum is therefore rounded separately, none is
+fused, and the terms of an output are added one by one, starting from the first corner.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ir_interp.shapes import Shape
 
 Array = NDArray[Any]
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
-_TILE_ELEMENTS = 2**16  # of a stretch of the output: its float32 terms stay in the second cache
-_FEW = 0.75  # of the inputs of an axis: where fewer are needed, these are copied before anything else
+_TILE_ELEMENTS = 2**16  # of a segment of the output, whose float32 terms stay in the second cache
+_FEW = 0.75  # of the inputs of an axis; if fewer are needed, these are copied first
 
 
 class Side(NamedTuple):
-    """One side of all cells along an axis, the near or the far one: inputs, and what they weigh."""
+    """One side of all cells along an axis, the near or the far one: inputs, and their weights."""
 
     places: NDArray[np.intp]
     weights: Array
@@ -34,10 +34,10 @@ Sides = tuple[Side, ...]
 
 
 def sides(step: Corners, origin: Shape, lengths: Shape) -> list[Sides]:
-    """Return both sides along each of a step's axes, as places in an array of these lengths that starts at ``origin``.
+    """Return both sides along each axis of a step, as places in an array of ``lengths`` that starts at ``origin``.
 
-    Of columns that are copied it is the near one: what is times 0 changes no sum. Of an axis that is copied the
-    neighbour, whose weight is 0, may lie beyond what is at hand.
+    For copied columns it is the near side, since a product with 0 changes no sum. Along a copied axis the neighbour,
+    whose weight is 0, may be outside the array.
     """
     work = np.int32 if step.fixed else np.float32  # 255 * 2**20 fits
     found: list[Sides] = []
@@ -56,7 +56,7 @@ def run(x: Array, step: Corners, origin: Shape) -> Array:
         shape[axis] = len(low.places)
     for place, axis in enumerate(step.axes[1:]):
         x, others[place] = _needed(x, axis, others[place])
-    ends = [np.take(x, side.places, axis=step.axes[0], mode="clip") for side in columns]  # while a value is small yet
+    ends = [np.take(x, side.places, axis=step.axes[0], mode="clip") for side in columns]  # while a value is still small
     y, rows = np.empty(shape, x.dtype), step.axes[1]
     height = max(1, tile_elements(_TILE_ELEMENTS) * shape[rows] // max(1, y.size))
     waiting = iter(range(0, shape[rows], height))
@@ -72,7 +72,7 @@ def run(x: Array, step: Corners, origin: Shape) -> Array:
 
 
 def _needed(x: Array, axis: int, of_axis: Sides) -> tuple[Array, Sides]:
-    """Return the inputs of an axis that are needed, where they are few, and both sides as places in these."""
+    """Return the needed inputs of an axis, if they are few, and both sides as places in these."""
     used = np.unique(np.concatenate([side.places for side in of_axis]))
     if len(used) >= _FEW * x.shape[axis]:
         return x, of_axis
@@ -98,7 +98,7 @@ def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence
     if step.fixed:
         np.copyto(target, np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS)), casting="unsafe")
     else:
-        np.copyto(target, total, casting="unsafe")  # which cuts off
+        np.copyto(target, total, casting="unsafe")  # which truncates
 
 
 def _aligned(column: Array, axis: int, rank: int) -> Array:

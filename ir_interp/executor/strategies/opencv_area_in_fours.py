@@ -1,4 +1,4 @@
-"""Blocks of 16-bit pixels, of which OpenCV adds four at a time to a sum of float32: beyond 2**24 it loses bits."""
+"""Blocks of 16-bit pixels, which OpenCV adds four at a time to a float32 sum; beyond 2**24 that loses bits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def run(x: Array, bound: Plan, piece: Piece) -> Array:
-    """Return integers ``x``, padded already, averaged in blocks, whose rows are added one after the other."""
+    """Return integers ``x``, padded already, averaged in blocks, whose rows are added sequentially."""
     apart = x[..., None]
     for each in (piece.of_pass(step) for step in passes(bound, x.dtype.name)):  # the width, then the height
         taken = each.indices[each.weights > 0].reshape(len(each.indices), -1)

@@ -1,4 +1,4 @@
-"""Integers summed as Intel's library does within OpenCV: in the orders of ``opencv_ipp_order``, patch by patch."""
+"""Integers summed as in Intel's library within OpenCV: in the orders of ``opencv_ipp_order``, patch by patch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
-_PART_ELEMENTS = 2**17  # of a part of a patch: what is made of them in 8 bytes each stays near
+_PART_ELEMENTS = 2**17  # of a part of a patch, whose intermediates of 8 bytes each stay in the cache
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
 
 
@@ -52,7 +52,7 @@ def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
     channels = math.prod(bound.out_shape[across.axis + 1 :])
     orders: list[Orders | None] = []
     order_of = np.zeros(piece.shape[across.axis], np.intp)
-    for patch in patches(down.indices, across.indices, channels, "uint8"):  # of bytes each has all rows
+    for patch in patches(down.indices, across.indices, channels, "uint8"):  # for bytes each patch has all rows
         columns = _within(patch, piece.outputs[down.axis], piece.outputs[across.axis]).columns
         order_of[columns] = len(orders)
         orders.append(patch.orders)
@@ -76,7 +76,7 @@ def _of_rows(orders: Orders | None, beside: Array, across: Array, down: Array) -
 
 
 def _within(patch: Patch, rows: Range, columns: Range) -> Patch:
-    """Return what of a patch lies in a stretch of rows and of columns, counted from there."""
+    """Return the part of a patch in a segment of rows and of columns, counted from there."""
     return replace(patch, rows=_cut(patch.rows, *rows), columns=_cut(patch.columns, *columns))
 
 
@@ -124,7 +124,7 @@ def _added(order: Order, values: Sequence[Array] | Array, weights: Array) -> Arr
 
 
 def _fused(values: Array, weights: Array, total: Array) -> Array:
-    """Return ``total + values * weights``, of float32, rounded once: float64 holds the product."""
+    """Return ``total + values * weights`` in float32, rounded once, since float64 represents the product."""
     made = np.multiply(values, weights, dtype=np.float64)
     made += total
     return made.astype(np.float32)

@@ -1,6 +1,6 @@
-"""Bytes that a library sums in floats, in an order of its own: products propose them, in any order.
+"""Bytes that a library sums in floats, in its own order: products propose them, in any order.
 
-What lies near a half is summed again as the library does, output by output.
+Sums near a half are recomputed as in the library, output by output.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ir_interp.spec import IntegerRounding
 Array = NDArray[Any]
 Add = Callable[[Places, Array, Array, Array], Array]
 """Takes places along the first axis, values [first, second, places], weights of either axis [taps, places]; adds up."""
-_SPARE = 8  # roundings of the largest sum: of products, and of what makes it whole
+_SPARE = 8  # roundings of the largest sum: of products, and of the final rounding
 _ULP = 2.0**-24
 
 
 def chains(made: tuple[Pass, ...], shape: Shape) -> Proposed | None:
-    """Return two passes over bytes of a shape, each a chain of sums of floats; None where they are others."""
+    """Return two passes over bytes of a shape, each a chain of sums of floats; None for other passes."""
     if len(made) != 2 or not all(each.weights.dtype.kind == "f" for each in made):
         return None
     first, second = made
@@ -49,7 +49,7 @@ def _chain(values: Array, weights: Array) -> Array:
 
 
 def in_order(first: Pass, second: Pass, shape: Shape, add: Add) -> Proposed:
-    """Return two passes over bytes of a shape, whose sums ``add`` makes as they have to be."""
+    """Return two passes over bytes of a shape, whose exact sums ``add`` computes."""
     taps = {each.axis: Taps(each.indices, each.weights.astype(np.float64)) for each in (first, second)}
     size = math.prod(float(np.abs(each.weights).sum(axis=1).max()) for each in (first, second))
     count = first.weights.shape[1] + second.weights.shape[1]
@@ -58,7 +58,7 @@ def in_order(first: Pass, second: Pass, shape: Shape, add: Add) -> Proposed:
 
 
 class InOrder:
-    """Single outputs of two passes, of which the ``second`` makes bytes."""
+    """Single outputs of two passes; the ``second`` gives bytes."""
 
     def __init__(self, first: Pass, second: Pass, shape: Shape, add: Add) -> None:
         self._first, self._second, self._add = first, second, add
@@ -69,11 +69,11 @@ class InOrder:
         self._shape = tuple(out.get(axis, length) for axis, length in enumerate(shape))
 
     def windows(self, source: Array) -> Array:
-        """Return what ``at`` takes inputs from."""
+        """Return the windows that ``at`` reads."""
         return source
 
     def at(self, places: Places, windows: Array) -> Array:
-        """Return the sums of the outputs at ``places``, as they are before rounding."""
+        """Return the sums of the outputs at ``places``, before rounding."""
         found = np.unravel_index(places, self._shape)
         of_first, of_second = found[self._first.axis], found[self._second.axis]
         index: list[Array] = list(found)

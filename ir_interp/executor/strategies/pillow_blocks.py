@@ -1,4 +1,4 @@
-"""Integers averaged in blocks of whole pixels, in Pillow's numbers (``Reduce.c``)."""
+"""Integers averaged in blocks of full pixels, in Pillow's numbers (``Reduce.c``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
 BITS = 24
-"""Behind the point of what a sum of bytes is multiplied by."""
+"""Fractional bits of the factor of a sum of bytes."""
 
 
 def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -> Array:
@@ -33,5 +33,5 @@ def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -
 
 
 def inverses(counts: Array) -> Array:
-    """Return what sums of so many bytes are multiplied by."""
+    """Return the factors of sums of ``counts`` bytes."""
     return (np.float32(2.0 ** (BITS + 8)) / (counts * 2**8).astype(np.float32)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""8-bit images multiplied by their last channel, and divided by it again, in Pillow's whole numbers."""
+"""8-bit images multiplied by their last channel, and divided by it again, in Pillow's integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def multiplied(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def divided(x: NDArray[Any]) -> NDArray[Any]:
-    """Return an image whose other channels are divided by the last, over 255, cut off; kept where that is 0."""
+    """Return an image whose other channels are divided by the last, over 255, truncated; kept where that is 0."""
     wide = x.astype(np.uint32)
     alpha = wide[..., -1:]
     quotient = np.minimum(wide[..., :-1] * _OPAQUE // np.maximum(alpha, 1), _OPAQUE)

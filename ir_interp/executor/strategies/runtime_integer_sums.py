@@ -1,4 +1,4 @@
-"""Integers made of weighted sums in the steps of a runtime, to the last bit."""
+"""Integer results of weighted sums in the steps of a runtime, exact to the last bit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(x: Array, steps: Sequence[Step], piece: Piece) -> Array:
 
 @lru_cache(maxsize=128)
 def planned(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[Step, ...] | None:
-    """Return the steps of a plan with taps as arrays; None where a spec's runtime has none that are known.
+    """Return the steps of a plan with taps as arrays; None if those of the spec's runtime are unknown.
 
     They are those of some ``outputs`` of each axis; their indices count from the start of the whole.
     """
@@ -51,7 +51,7 @@ def planned(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[Step, 
 
 
 def sampled(axis: AxisPlan | None, length: int) -> Sampled:
-    """Return where the outputs of an axis lie; one without a plan is copied."""
+    """Return the positions of the outputs of an axis; an axis without a plan is copied."""
     if axis is None:
         return Sampled(
             length=np.float32(length), scale=np.float32(1), at=np.arange(length, dtype=np.float32), xp=SINGLE
@@ -62,14 +62,14 @@ def sampled(axis: AxisPlan | None, length: int) -> Sampled:
 
 
 def columns(taps: Any) -> list[Array]:
-    """Return the taps of each output, one column after the other."""
+    """Return the taps of each output, column by column."""
     return list(taps) if isinstance(taps, tuple) else list(np.asarray(taps).T)
 
 
 def _taken(x: Array, indices: Array, axis: int, origin: Shape) -> Array:
     """Return values of ``x``, which starts at ``origin``.
 
-    Of an axis that is copied the neighbour, whose weight is 0, may lie beyond what is at hand.
+    Along a copied axis the neighbour, whose weight is 0, may be outside the array.
     """
     places: Array = np.minimum(indices.astype(np.intp) - origin[axis], x.shape[axis] - 1)
     return np.take(x, places, axis=axis)

@@ -1,7 +1,7 @@
-"""Taps made ready to run: copies by index, or sums that a caller chooses how to make.
+"""Taps prepared for execution: copies by index, or sums by a method that the caller chooses.
 
-``band`` makes products. A block of neighbouring outputs touches few inputs. So it is a small dense matrix times a short
-window of the input, and many such blocks, whose windows lie at equal distances, are one batched matrix product.
+``band`` creates products. A block of neighbouring outputs reads few inputs, so it is a small dense matrix times a short
+window of the input. Many such blocks, whose windows are at equal distances, are one batched matrix product.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Number = TypeVar("Number", int, float)
 Build = Callable[[Indices, Weights, int, int, np.dtype[Any]], Band | TapSum]
 """Takes indices and weights [outputs, taps], the first output, the cells of each input, and the dtype of the sums."""
 
-_WIDENING = {2048: 1.1, 0: 1.35}  # how much wider a window may become so that more blocks share one product, beside
-# more cells than so many: of few, a product costs what its call does
-_SPARSE = {False: 0.75, True: 0.6}  # of a segment of inputs: where fewer have a weight, these are copied first; True:
-# where neighbours along the axis are neighbours in memory, nearly, and a copy is as long as a product
+_WIDENING = {2048: 1.1, 0: 1.35}  # extra width of a window that lets more blocks share one product, in addition to
+# the minimum number of cells; with fewer, a product costs what its call does
+_SPARSE = {False: 0.75, True: 0.6}  # of a segment of inputs; if fewer have a weight, these are copied first; True:
+# if neighbours along the axis are nearly contiguous, and a copy takes as long as a product
 _MIN_INNER = 16  # a shorter inner axis is folded into the resized one
-_LONGEST = 256  # inputs of a block: of a longer one most products are by 0
-_BLOCK_RIGHT = 16  # outputs of a block: what a matrix product wants on that side
-_BLOCK_OF_LONG = 8  # the same, where even few outputs reach over many inputs
-_BLOCKS_LEFT = {192: 4, 64: 8, 0: 16}  # the same, beside more cells than so many: of few, it costs what its call does
+_LONGEST = 256  # inputs of a block; in a longer one most products are by 0
+_BLOCK_RIGHT = 16  # outputs of a block: the preferred size of that side of a matrix product
+_BLOCK_OF_LONG = 8  # the same, if even few outputs cover many inputs
+_BLOCKS_LEFT = {192: 4, 64: 8, 0: 16}  # the same, with at least so many cells; with fewer, a call costs as much
 
 
 def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | None:
-    """Return the inputs that have a weight, where they are few: then they are copied before anything is summed.
+    """Return the inputs that have a weight, if they are few; they are then copied before anything is summed.
 
-    ``inner`` is the length of all that follows the axis in the input.
+    ``inner`` is the size of all axes that follow in the input.
     """
     taps = distinct(taps)
     if taps.weights is None:
@@ -50,7 +50,7 @@ def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | Non
 def stages(
     taps: Taps, start: int, stop: int, used: Indices | None, inner: int, dtype: np.dtype[Any], build: Build
 ) -> tuple[Pick | Band | TapSum, ...]:
-    """Return what ``prepare`` does, after a copy of the inputs that are ``used``, where they are ``copied_first``."""
+    """Return the stage that ``prepare`` creates, after a copy of the ``used`` inputs if they are ``copied_first``."""
     if used is None:
         return (prepare(taps, start, stop, inner, dtype, build),)
     taps = distinct(taps)
@@ -63,7 +63,7 @@ def stages(
 
 
 def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any], build: Build) -> Pick | Band | TapSum:
-    """Return outputs ``start`` to ``stop`` of an axis, ready to run; ``inner`` is the length of all that follows it."""
+    """Return outputs ``start`` to ``stop`` of an axis, ready to run; ``inner`` is the size of all later axes."""
     taps = distinct(taps)
     indices = taps.indices[start:stop]
     if taps.weights is not None:
@@ -74,24 +74,24 @@ def prepare(taps: Taps, start: int, stop: int, inner: int, dtype: np.dtype[Any],
 
 
 def _step(indices: NDArray[np.intp]) -> int:
-    """Return the distance between neighbours where it is always the same, else 0."""
+    """Return the distance between neighbours if it is constant, otherwise 0."""
     steps = np.diff(indices)
     return int(steps[0]) if len(steps) and steps[0] > 0 and (steps == steps[0]).all() else 0
 
 
 def _repeats(indices: NDArray[np.intp], count: int) -> int:
-    """Return how often every one of ``count`` inputs is repeated where that is always the same, else 0."""
+    """Return how often every one of ``count`` inputs is repeated if that is constant, otherwise 0."""
     times = len(indices) // count if count else 0
     same = times > 0 and len(indices) == times * count and (indices == np.arange(len(indices)) // times).all()
     return times if same else 0
 
 
 def band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
-    """Return sums as products: exact where ``dtype`` holds every partial sum, a proposal elsewhere."""
+    """Return sums as products: exact if ``dtype`` represents every partial sum, otherwise a proposal."""
     depth = inner if inner < _MIN_INNER else 0
     wanted = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
     size = _size(indices, weights, wanted, depth)
-    if not size:  # even one output reaches over many inputs
+    if not size:  # even one output covers many inputs
         depth, size = 0, max(1, _size(indices, weights, _BLOCK_OF_LONG, 0))
     widening = _fitting(_WIDENING, len(indices) * depth if depth else inner)
     firsts, stops = touched(indices, weights, size)
@@ -99,7 +99,7 @@ def band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.d
     runs, at, widest = [], 0, int((stops - firsts).max())
     while at < len(firsts):
         begin = at * size
-        if begin + size > len(indices) > size:  # the last block is as large as others: some outputs are made again
+        if begin + size > len(indices) > size:  # the last block is full, too: some outputs are computed again
             begin = len(indices) - size
             firsts[at:], stops[at:] = touched(indices[begin:], weights[begin:], size)
         window = longest(
@@ -113,7 +113,7 @@ def band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.d
 
 
 def _block_left(count: int, inner: int) -> int:
-    """Return how many of ``count`` outputs a block wants beside so many cells, all blocks alike."""
+    """Return the preferred number of outputs of a block, out of ``count``, with all blocks alike."""
     wanted = _fitting(_BLOCKS_LEFT, inner)
     return -(-count // max(1, round(count / wanted)))
 
@@ -123,7 +123,7 @@ def _fitting(sizes: Mapping[int, Number], cells: int) -> Number:
 
 
 def _size(indices: Indices, weights: Weights, wanted: int, depth: int) -> int:
-    """Return how many outputs a block has, such that no product is too long; 0 where none is."""
+    """Return the number of outputs of a block such that no product is too long; 0 if there is none."""
     size = _even_size(indices, wanted)
     while size:
         firsts, stops = touched(indices, weights, size)
@@ -134,7 +134,7 @@ def _size(indices: Indices, weights: Weights, wanted: int, depth: int) -> int:
 
 
 def _even_size(indices: Indices, wanted: int) -> int:
-    """Return a block size near ``wanted`` after which the pattern of indices repeats, else ``wanted``."""
+    """Return a block size near ``wanted`` after which the pattern of indices repeats, otherwise ``wanted``."""
     firsts = indices[:, 0]
     for size in range(wanted, wanted * 3 // 2 + 1):
         steps = firsts[size:] - firsts[:-size]
@@ -144,7 +144,7 @@ def _even_size(indices: Indices, wanted: int) -> int:
 
 
 def _matrices(indices: Indices, weights: Weights, window: Window) -> Weights:
-    """Return the weights of blocks as dense matrices [blocks, size, width] over the inputs that the window shows."""
+    """Return the weights of blocks as dense matrices [blocks, size, width] over the inputs of the window."""
     dense = np.zeros((len(indices), window.width))
     outputs, taps = np.nonzero(weights)
     block = outputs // (len(indices) // window.blocks)
@@ -158,7 +158,7 @@ def _run(matrices: Weights, window: Window, out: int, in_start: int, depth: int,
     if not np.ptp(matrices, axis=0).any():
         matrices = matrices[:1]
     each = max(depth, 1)
-    if depth:  # cell c of an output is made from cells c of its inputs: as many interleaved copies of the weights
+    if depth:  # cell c of an output depends on cells c of its inputs, so the weights are interleaved once per cell
         copies = matrices.transpose(0, 2, 1)[:, :, None, :, None] * np.eye(depth)[:, None, :]
         matrices = copies.reshape(-1, window.width * depth, size * depth)
     return Run(

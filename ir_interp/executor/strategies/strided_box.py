@@ -1,4 +1,4 @@
-"""Bytes that shrink by a whole factor, with weights such as halves and quarters: slices, added up in 16 bits."""
+"""Bytes that shrink by an integer factor, with weights such as halves and quarters: slices, added up in 16 bits."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
-_MOST = 2**15  # what a sum and what rounds it stay below
+_MOST = 2**15  # limit of a sum and of its rounding constant
 _TILE_ELEMENTS = 2**18  # of inputs: as 16-bit numbers they nearly fit the second cache
 _MOST_CHANNELS = 8  # up to here slices of one channel, which are long, are faster than those of all
-_MIN_ELEMENTS = 2**13  # of an image, where there are many: a call of NumPy costs as much
+_MIN_ELEMENTS = 2**13  # of an image, if there are many; a call of NumPy costs as much
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
 
 
 @dataclass(frozen=True, slots=True)
 class Even:
-    """Sums along an axis whose outputs all weigh alike, at equal distances: output 0 begins at input ``first``."""
+    """Sums along an axis with equal weights for all outputs, at equal distances: output 0 begins at input ``first``."""
 
     first: int
     step: int
@@ -33,7 +33,7 @@ class Even:
     weights: tuple[int, ...]
 
     def slices(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[slice, int]]:
-        """Yield, for each tap, the inputs that outputs ``start`` to ``stop`` weigh with it, and its weight."""
+        """Yield, for each tap, the inputs of outputs ``start`` to ``stop``, and the weight."""
         length = (self.count if stop is None else stop) - start
         for tap, weight in enumerate(self.weights):
             begin = self.first + start * self.step + tap
@@ -53,7 +53,7 @@ class Factors:
 
 
 def of_sum(sums: WholeSum, shape: Shape, most: int) -> Factors | None:
-    """Return a sum of arrays of a shape, no value above ``most``, by whole factors; None where it is no such sum."""
+    """Return a sum of arrays of a shape, no value above ``most``, by integer factors; None for any other sum."""
     sums = in_lowest_terms(sums)
     if len(sums.windows) != 2 or sums.rounding not in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP):
         return None
@@ -118,7 +118,7 @@ _SHORT = np.dtype(np.int16)
 
 
 def _add(terms: Sequence[tuple[Array, int]], total: Array) -> None:
-    """Fill ``total`` with the sum of values times their weights; the first two are added at once where they can be."""
+    """Fill ``total`` with the sum of values times their weights; the first two are added at once if possible."""
     (first, weight), *others = terms
     if others and weight == others[0][1] == 1:
         np.add(first, others.pop(0)[0], out=total, dtype=_SHORT)

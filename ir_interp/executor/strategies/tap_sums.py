@@ -1,7 +1,7 @@
-"""Weighted sums of floats in NumPy alone, one tap after the other: the arithmetic that ``plain`` defines.
+"""Weighted sums of floats in NumPy alone, tap by tap: the arithmetic of ``executor.definition``.
 
 A tap is a gather of inputs, a multiplication and an addition, each over many outputs at once. NumPy rounds every
-element of these by itself, so no result depends on a processor, on a library of products, or on the place in a tile.
+element of these separately, so no result depends on a processor, on a library of products, or on the place in a tile.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ir_interp.executor.strategies.matrix_products import Span
 Array = NDArray[Any]
 Places = NDArray[np.intp]
 _PART = 2**16  # elements: a part of the outputs and one term of it stay in the second cache
-_MIN_INNER = 16  # cells; beside fewer, NumPy's loop over the last axis costs more than its arithmetic
+_MIN_INNER = 16  # cells; with fewer, NumPy's loop over the last axis costs more than its arithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tap:
-    """The input that each output weighs first, or second ..., and its weight.
+    """The first, second ... input of each output, and its weight.
 
-    ``stride`` is the distance of neighbours where it is always the same, else 0.
+    ``stride`` is the distance of neighbours if it is constant, otherwise 0.
     """
 
     places: Places
@@ -45,7 +45,7 @@ class Tap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TapSum:
-    """Weighted sums of a span of an axis, of which ``depth`` neighbouring cells move together; 0 where many do."""
+    """Weighted sums of a span of an axis, where ``depth`` neighbouring cells move together; 0 if many do."""
 
     span: Span
     depth: int

@@ -1,7 +1,7 @@
-"""Bytes that two neighbours along each of two axes make: taken one by one, in numbers that hold every sum.
+"""Bytes from two neighbours along each of two axes, gathered one by one, in numbers that represent every sum.
 
-Matrix products would multiply several times as many terms. The columns that are needed are taken while they are bytes,
-of the rows that are needed; a stretch of the output at a time, so that wider numbers stay in the cache.
+Matrix products would multiply several times as many terms. The needed columns of the needed rows are gathered as bytes,
+one segment of the output at a time, so that wider numbers stay in the cache.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
 Array = NDArray[Any]
-_TILE_ELEMENTS = 2**15  # of an output: what is made of them in 8 bytes each fits the second cache
-_FEW = 0.9  # of the columns of a row: where more are needed, products are faster
-_MIN_ELEMENTS = 2**13  # of an image, where there are many: a call of NumPy costs as much
+_TILE_ELEMENTS = 2**15  # of an output: its intermediates of 8 bytes each fit the second cache
+_FEW = 0.9  # of the columns of a row; if more are needed, products are faster
+_MIN_ELEMENTS = 2**13  # of an image, if there are many; a call of NumPy costs as much
 _MIN_ELEMENTS_FOR_THREADS = 2**22  # of input and output together
 
 
@@ -45,7 +45,7 @@ Add = Callable[[Array, Array], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stretch:
-    """Some rows of the output, the rows of the input that they need, and what adds these up."""
+    """Some rows of the output, the rows of the input that they need, and the function that adds these up."""
 
     made: slice
     needed: slice | NDArray[np.intp]
@@ -53,7 +53,7 @@ class Stretch:
 
 
 class Work(NamedTuple):
-    """The dtype of sums of rows, what stores them, and the bits that sums along columns lose before."""
+    """The dtype of sums of rows, the function that stores them, and the bits that sums along columns lose before."""
 
     dtype: np.dtype[Any]
     store: Callable[[Array, Array], None]
@@ -75,7 +75,7 @@ class Pairs:
 
 
 def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
-    """Return a sum of arrays of a shape as pairs; None where it is no such sum, or needs most of the columns."""
+    """Return a sum of arrays of a shape as pairs; None for another sum, or one that needs most of the columns."""
     if len(sums.windows) != 2 or any(window.weights.shape[1] > 2 for window in sums.windows):
         return None
     rows, columns = sums.windows
@@ -91,7 +91,7 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     def add(places: NDArray[np.intp], made: slice, inner: int) -> Add:
         product = prepare(Taps(places, weights[made]), 0, len(places), inner, _DOUBLE, band)
 
-        def products(sums: Array, total: Array) -> None:  # of float64, which holds every sum, in any order
+        def products(sums: Array, total: Array) -> None:  # of float64, which represents every sum, in any order
             values = scratch(3, sums.shape, _DOUBLE)
             values[...] = sums
             product.apply(values[None, product.span.in_start : product.span.in_stop], total[None])
@@ -107,7 +107,7 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
 
 
 def shortened(columns: Pass, rows: Pass, shape: Shape) -> Pairs | None:
-    """Return two passes over bytes that lose bits on the way as pairs; None where they are others."""
+    """Return two passes over bytes that lose intermediate bits as pairs; None for other passes."""
     if not rows.bits_each or max(each.indices.shape[1] for each in (columns, rows)) > 2:
         return None
     half, after = (1 << rows.bits_after) >> 1, rows.bits_after
@@ -133,7 +133,7 @@ def shortened(columns: Pass, rows: Pass, shape: Shape) -> Pairs | None:
 
 
 def _sides(indices: Array, weights: Array) -> Sides:
-    """Return both neighbours; of one alone it is both, and weighs nothing the second time."""
+    """Return both neighbours; a single one is both, with weight 0 the second time."""
     low, high = indices[:, 0], indices[:, -1]
     weight = np.zeros(len(low)) if indices.shape[1] == 1 else weights[:, 1]
     return Side(low, weights[:, 0].astype(_WHOLE)), Side(high, weight.astype(_WHOLE))
@@ -181,7 +181,7 @@ def run(x: Array, y: Array, pairs: Pairs) -> None:
 
 
 def _is_shared(shape: Shape, made: int) -> bool:
-    """Say whether threads share what is ``made`` of an input."""
+    """Return whether threads share the computation of ``made`` from an input."""
     return math.prod(shape) + made > _MIN_ELEMENTS_FOR_THREADS
 
 

@@ -1,1 +1,1 @@
-"""From a spec and a shape to the taps of each axis: lengths, coordinates, kernels, weights."""
+"""From a spec and a shape to the taps of each axis: sizes, coordinates, kernels, weights."""

@@ -1,4 +1,4 @@
-"""Where an output samples its input along one axis: the one place with formulas of coordinates."""
+"""Source coordinates along one axis: the only place with formulas of coordinates."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ import numpy as np
 from ir_interp.plan.axes.prefilter_taps import Before
 from ir_interp.spec import Arithmetic, Coordinates, Crop, Length, Nearest, ResizeSpec, Step
 
-_TIE = 1e-6  # onnxruntime takes a fraction this close to 1/2 for a tie (its issue 28291)
+_TIE = 1e-6  # onnxruntime treats a fraction this close to 1/2 as a tie (its issue 28291)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisPlan:
-    """One resized axis of a known length: ``source = step * output_index + offset``, exactly.
+    """One resized axis of static size: ``source = step * output_index + offset``, exactly.
 
-    ``in_size`` counts the pads. ``scale`` is the output / input ratio that the coordinates and the antialias filter
-    use: given, out / in, or the aspect policy's. ``asked`` is the ratio before the length was made whole, by which
-    half_pixel_symmetric centres. Coordinates count from ``start``, that of a box. With ``before``,
-    they are those of what that leaves of the axis. ``copies`` says that every output is one pixel, at its coordinate,
-    whatever the kernel.
+    ``in_size`` includes the pads. ``scale`` is the output / input ratio of the coordinates and the antialias filter:
+    the requested one, out / in, or the aspect policy's. ``asked`` is the ratio before the size was rounded, by which
+    half_pixel_symmetric centres. Coordinates count from ``start``, that of a box. With ``before``, they refer to the
+    axis after that filter. ``copies`` means that every output is the one pixel at its coordinate, whatever the kernel.
     """
 
     axis: int
@@ -46,10 +45,10 @@ class AxisPlan:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a formula is computed in: rationals, float32, or nodes of a graph.
+    """The numbers that a formula is computed in: rationals, float32, or nodes of a graph.
 
-    ``wide`` is what onnxruntime widens to in half_pixel_symmetric; ``choose`` takes a condition and two functions;
-    ``over`` divides by a scale.
+    ``wide`` is the type to which onnxruntime widens in half_pixel_symmetric; ``choose`` takes a condition and two
+    functions; ``over`` divides by a scale.
     """
 
     number: Callable[[Any], Any]
@@ -60,7 +59,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Source coordinates as whole and fractional parts; ``half`` has the sign of fraction - 1/2, and is 0 at a tie."""
+    """Source coordinates split in two; ``half`` has the sign of fraction - 1/2, and is 0 at a tie."""
 
     floor: Any
     fraction: Any
@@ -77,12 +76,12 @@ def _branch(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> An
 
 
 def _unless_ratio(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what makes numbers of a ``kind``, but leaves scales as they are: a library inverts them first."""
+    """Return a converter to numbers of a ``kind`` that leaves scales unchanged, since a library inverts them first."""
     return lambda value: value if isinstance(value, Fraction) else kind(float(value))
 
 
 def _times(step: Callable[[Any], Any], kind: Callable[[Any], Any]) -> Numbers:
-    """Return numbers of a ``kind`` that are multiplied by ``step(scale)`` where others are divided by the scale."""
+    """Return numbers of a ``kind`` that multiply by ``step(scale)`` instead of dividing by the scale."""
     return Numbers(number=_unless_ratio(kind), wide=kind, choose=_branch, over=lambda x, scale: x * step(scale))
 
 
@@ -114,7 +113,7 @@ _SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
 
 
 def affine(axis: AxisPlan) -> tuple[Fraction, Fraction]:
-    """Return step and offset of an axis: its formula at two indices, in rationals, gives both exactly."""
+    """Return step and offset of an axis; its formula at two indices, in rationals, gives both exactly."""
     first, second = (Fraction(source(axis, Fraction(i), _RATIONAL)) for i in (0, 1))
     return second - first, first
 
@@ -133,13 +132,13 @@ def positions(axis: AxisPlan) -> Positions:
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
 
 
-_FIXED = 2**16  # of OpenCV's bit-exact nearest, until 4.x
+_FIXED = 2**16  # OpenCV's bit-exact nearest, up to 4.x
 
 
 def _in_library(axis: AxisPlan) -> Any:
-    """Return the source coordinate of every output index as an image library finds it."""
+    """Return the source coordinate of every output index, computed as in an image library."""
     index, start = np.arange(axis.out_size), float(axis.start)
-    nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library has it
+    nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library uses it
     if nearest and axis.arithmetic in _RUNNING_TOTALS:
         step = float(1 / axis.scale)
         return np.add.accumulate(np.where(index == 0, start + step * 0.5, step))
@@ -152,7 +151,7 @@ def _in_library(axis: AxisPlan) -> Any:
         return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
         return start + half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
-    if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the middles of pixels, and back
+    if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
         return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
@@ -162,9 +161,9 @@ def _in_library(axis: AxisPlan) -> Any:
 
 
 def of_lengths(spec: ResizeSpec, lengths: Sequence[int]) -> ResizeSpec:
-    """Return a spec as it is for an output of these lengths: PyTorch's nearest of larger ones is another loop.
+    """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
 
-    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for tensors that are contiguous.
+    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
     """
     if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
         return spec
@@ -178,7 +177,7 @@ _OF_LARGER_OUTPUTS = {
     Arithmetic.TORCH: Arithmetic.TORCH_FUSED,
     Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE,
 }
-_MOST_OF_BOTH = 128  # height and width together, up to which another loop finds the pixels
+_MOST_OF_BOTH = 128  # height and width together; up to this sum another loop computes the pixels
 
 
 def half_pixels(count: int, step: np.float32) -> Any:
@@ -187,13 +186,13 @@ def half_pixels(count: int, step: np.float32) -> Any:
 
 
 def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
-    """Return float coordinates as whole and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
+    """Return float coordinates as integral and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
     floor = xp.floor(coordinate)
     fraction = coordinate - floor
     half = fraction - 0.5
     if arithmetic is Arithmetic.ONNXRUNTIME:
         half = xp.where(xp.abs(half) <= _TIE, 0.0, half)
-    if arithmetic is Arithmetic.SCIPY:  # floor(x + 1/2), a sum that float64 rounds up from just below a half
+    if arithmetic is Arithmetic.SCIPY:  # not floor(x + 1/2): float64 rounds that sum up from just below a half
         half = xp.where(xp.floor(coordinate + 0.5) > floor, xp.maximum(half, 0.0), half)
     return Positions(floor, fraction, half)
 
@@ -211,11 +210,11 @@ def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
 
 
 def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
-    """Return the source coordinate of output index ``i``: every formula once, whatever it is computed in.
+    """Return the source coordinate of output index ``i``: every formula once, for every kind of numbers.
 
     Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
-    in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds as there.
-    ``axis`` is an AxisPlan, or has the same fields with lengths, scale and window as nodes of a graph.
+    in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds identically.
+    ``axis`` is an AxisPlan, or has the same fields with sizes, scale and window as nodes of a graph.
     """
     number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
     n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)

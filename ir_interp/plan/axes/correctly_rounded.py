@@ -1,8 +1,8 @@
-"""Sine, cosine and exponential of float64 arrays, the same on every processor.
+"""Sine, cosine and exponential of float64 arrays, identical on every processor.
 
-C's library and NumPy choose their code by processor, and results differ in the last bit. Here they come from sums and
-products alone, in pairs of float64 (T. J. Dekker, 1971) that hold about 100 bits, rounded once: to the nearest float64
-except in about one of 10^14 cases.
+C's library and NumPy choose their code by processor, and results differ in the last bit. Here the functions consist of
+sums and products only, in pairs of float64 (T. J. Dekker, 1971) with about 100 bits, rounded once. The result is the
+nearest float64 except in about one of 10^14 cases.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 _PI = Fraction(3141592653589793238462643383279502884197169399375105820974944592307816, 10**69)
 _LN_2 = Fraction(693147180559945309417232121458176568075500134360255254120680009493393621, 10**72)
-_SPLIT = float(2**27 + 1)  # parts a float64 into halves whose products are exact
-_TERMS = 27  # of a series: beyond, (pi / 4)^n / n! is below 2^-110
-_SMALL = 12  # from this term on one float holds enough: (pi / 4)^12 / 12! is below 2^-33
+_SPLIT = float(2**27 + 1)  # splits a float64 into halves whose products are exact
+_TERMS = 27  # of a series: the next term, (pi / 4)^n / n!, is below 2^-110
+_SMALL = 12  # from this term on one float is precise enough: (pi / 4)^12 / 12! is below 2^-33
 _HALVINGS = 6  # of the argument of the exponential
 
 
 class Pair(NamedTuple):
-    """A sum of two floats, of which ``low`` is below half a unit in the last place of ``high``."""
+    """A sum of two floats; ``low`` is below half a unit in the last place of ``high``."""
 
     high: Any
     low: Any
@@ -80,9 +80,9 @@ def _series(square: Pair, first: int, sign: int) -> Pair:
 
 
 def _reduced(x: Array, unit: Fraction) -> tuple[Array, Pair]:
-    """Return how many units ``x`` holds, and the rest."""
+    """Return the nearest multiple of the unit in ``x``, and the rest."""
     count = np.rint(x / float(unit))
-    first = float(np.float32(float(unit)))  # of 24 bits: its multiples are exact
+    first = float(np.float32(float(unit)))  # of 24 bits, so that its multiples are exact
     second = float(np.float32(float(unit - Fraction(first))))
     rest = _pair(unit - Fraction(first) - Fraction(second))
     near = _sum(x - count * first, -count * second)
@@ -90,7 +90,7 @@ def _reduced(x: Array, unit: Fraction) -> tuple[Array, Pair]:
 
 
 def _turned(x: Array, quarters: int) -> Array:
-    """Return the sine of ``x`` and so many quarters of a turn."""
+    """Return the sine of ``x`` plus a number of quarter turns."""
     count, rest = _reduced(x, _PI / 2)
     square = rest * rest
     sine, cosine = rest * _series(square, 1, -1), _series(square, 0, -1)

@@ -1,4 +1,4 @@
-"""Taps as they are summed: each input once, in ascending order."""
+"""Taps in the order of summation: each input once, in ascending order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ir_interp.plan.axes.taps import Taps
 def distinct(taps: Taps) -> Taps:
     """Return taps with one weight per input, inputs in ascending order; weights of 0 come last in a row.
 
-    Without weights where every output is a copy of one input. Several taps fall on one input where a border repeats
-    it; their weights are added in the order of the taps.
+    Weights are None if every output is a copy of one input. Where a border repeats an input, several taps fall on it;
+    their weights are added in the order of the taps.
     """
     if taps.weights is None:
         return taps

@@ -1,4 +1,4 @@
-"""From a spec and an input shape to one plan per axis: axes, lengths, scales, pads."""
+"""From a spec and an input shape to one plan per axis: axes, sizes, scales, pads."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from ir_interp.spec import (
 )
 
 LONGEST = 2**53
-"""The most elements of an axis: float64, in which places are computed, counts no further one by one."""
+"""The largest size of an axis: positions are float64, which represents no larger integers one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A spec bound to an input shape. ``axes`` holds only those axes whose values change."""
+    """A spec bound to an input shape. ``axes`` contains only axes whose values change."""
 
     spec: ResizeSpec
     in_shape: Shape
@@ -45,14 +45,14 @@ class Plan:
 
 @lru_cache(maxsize=512)
 def plan(spec: ResizeSpec, shape: Shape) -> Plan:
-    """Bind ``spec`` to an input ``shape``.
+    """Return ``spec`` bound to an input ``shape``.
 
-    Raises ShapeError where the two do not fit, and SpecError where the spec waits for a value of run time.
+    Raises ShapeError if the two do not fit, and SpecError if the spec depends on a value at run time.
     """
     if not isinstance(spec.target, Sizes | Scales):
         wanted = spec.target.value if spec.target else "sizes or scales"
         example = "--scales 2,1.5" if spec.gives_scales else "--sizes 50,60"
-        raise SpecError(f"{wanted} must be given: they are an input at run time; as in {example}")
+        raise SpecError(f"{wanted} are missing, which this resize takes at run time; pass them, as in {example}")
     axes = check_rank(spec, len(shape))
     _check_lengths(shape)
     windows = _windows(spec.coordinates, len(axes))
@@ -84,11 +84,11 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
 def _check_lengths(lengths: Sequence[int]) -> None:
     longest = max(lengths, default=0)
     if longest > LONGEST:
-        raise ShapeError(f"an axis of {longest} elements; one has at most {LONGEST}")
+        raise ShapeError(f"an axis of {longest} elements; the limit is {LONGEST}")
 
 
 def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
-    """Return the axes of ``spec`` counted from the first. Raises ShapeError where it does not fit inputs of a rank."""
+    """Return the axes of ``spec`` counted from the first. Raises ShapeError for a rank that the spec does not fit."""
     axes = resolve_axes(spec.axes, rank)
     if isinstance(spec.target, Sizes | Scales) and len(spec.target) != len(axes):
         raise ShapeError(f"{spec.target} do not fit {len(axes)} axes")
@@ -101,9 +101,9 @@ def check_rank(spec: ResizeSpec, rank: int) -> tuple[int, ...]:
 def _lengths(
     spec: ResizeSpec, in_sizes: Sequence[Fraction], windows: Sequence[tuple[float, float]]
 ) -> tuple[list[int], list[Fraction]]:
-    """Return the output length and the scale of each resized axis, of which ``in_sizes`` pixels are resized.
+    """Return the output size and the scale of each resized axis, of which ``in_sizes`` pixels are resized.
 
-    The scale is the one that is asked for, now or by an aspect policy.
+    The scale is the requested one, or that of an aspect policy.
     """
     if isinstance(spec.target, Sizes):
         if spec.aspect is not Aspect.STRETCH:
@@ -116,12 +116,12 @@ def _lengths(
     lengths = [scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
     for length, (start, end) in zip(lengths, windows, strict=True):
         if length < 0:
-            raise ShapeError(f"a window from {start:g} to {end:g} has no length that scales multiply; give sizes")
+            raise ShapeError(f"the window from {start:g} to {end:g} has no size that scales can multiply; use sizes")
     return lengths, scales
 
 
 def _parts(coordinates: Coordinates | Crop, windows: Sequence[tuple[float, float]]) -> list[Fraction]:
-    """Return how much of each axis scales multiply."""
+    """Return the part of each axis that scales multiply."""
     if not isinstance(coordinates, Crop) or not coordinates.scales_window:
         return [Fraction(1)] * len(windows)
     return [Fraction(end) - Fraction(start) for start, end in windows]
@@ -130,7 +130,7 @@ def _parts(coordinates: Coordinates | Crop, windows: Sequence[tuple[float, float
 def _step_scales(
     spec: ResizeSpec, asked: Sequence[Fraction], outs: Sequence[int], sizes: Sequence[Fraction]
 ) -> list[Fraction]:
-    """Return the scales by which axes of ``sizes`` pixels are stepped through."""
+    """Return the scales that determine the steps along axes of ``sizes`` pixels."""
     ratios = list(map(_ratio, outs, sizes))
     if spec.step is Step.RATIO:
         return ratios
@@ -140,7 +140,7 @@ def _step_scales(
     return [ratio if ratio in own else scale for ratio, scale in zip(ratios, asked, strict=True)]
 
 
-_OWN_RATIOS = {  # of axes that are stepped through by their lengths, whatever scale is given
+_OWN_RATIOS = {  # axes whose step is the ratio of their sizes, whatever the scale
     Step.GIVEN_UNLESS_EQUAL: (1,),
     Step.GIVEN_UNLESS_DOUBLED: (1, 2),
     Step.GIVEN_UNLESS_ALL_EQUAL: (1,),
@@ -148,7 +148,7 @@ _OWN_RATIOS = {  # of axes that are stepped through by their lengths, whatever s
 
 
 def scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
-    """Return floor(size * scale), as each arithmetic rounds the product; OpenCV rounds it half to even."""
+    """Return floor(size * scale), with the product rounded as in each arithmetic; OpenCV rounds it half to even."""
     if arithmetic is Arithmetic.EXACT:
         return math.floor(size * ratio)
     if arithmetic.is_library:
@@ -160,16 +160,16 @@ def scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> in
     with np.errstate(over="ignore"):
         product = single(size) * factor
     if not np.isfinite(product):
-        raise ShapeError(f"scale {scale:g} of an axis of length {size} gives no finite length")
+        raise ShapeError(f"scale {scale:g} of an axis of size {size} gives no finite size")
     return int(product)
 
 
 def _keep_aspect(
     sizes: tuple[int, ...], in_sizes: Sequence[Fraction], spec: ResizeSpec
 ) -> tuple[list[int], list[Fraction]]:
-    """Return lengths and the common scale under an aspect policy (ONNX Resize-18: round half up)."""
+    """Return sizes and the common scale under an aspect policy (ONNX Resize-18: round half up)."""
     if 0 in in_sizes:
-        raise ShapeError("an aspect ratio cannot be kept on an axis of length 0")
+        raise ShapeError("an aspect ratio cannot be kept on an axis of size 0")
     choose = min if spec.aspect is Aspect.NOT_LARGER else max
     scale = choose(map(_ratio, sizes, in_sizes))
     exact = spec.arithmetic is Arithmetic.EXACT
@@ -192,7 +192,7 @@ def _axis_plan(
     start: Fraction,
 ) -> AxisPlan:
     if in_size == 0 and out_size > 0:
-        raise ShapeError(f"axis {axis} has length 0: there is nothing to resize to length {out_size}")
+        raise ShapeError(f"axis {axis} has size 0 and cannot be resized to size {out_size}")
     unbound = AxisPlan(
         axis=axis,
         in_size=in_size,
@@ -215,7 +215,7 @@ def _axis_plan(
 
 
 def _smoothed(spec: ResizeSpec, in_size: int, out_size: int) -> Before | None:
-    """Return how an axis is smoothed before it is resized, if it is."""
+    """Return the smoothing of an axis before the resize, or None."""
     if not isinstance(spec.before, Smooth) or not out_size:
         return None
     deviation = (in_size / out_size - 1) / 2
@@ -226,7 +226,7 @@ _SHARP = 1e-15  # a standard deviation up to which nothing is smoothed
 
 
 def _copied(axes: list[AxisPlan], spec: ResizeSpec) -> list[AxisPlan]:
-    """Return axes, of which Pillow copies those that stay, whatever the kernel, and all where all are moved alone."""
+    """Return axes with those that Pillow copies marked: axes that keep their size, and all axes if they only shift."""
     if spec.arithmetic is not Arithmetic.PILLOW:
         return axes
     moved = all(axis.scale == 1 and axis.start.denominator == 1 for axis in axes)
@@ -234,7 +234,7 @@ def _copied(axes: list[AxisPlan], spec: ResizeSpec) -> list[AxisPlan]:
 
 
 def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
-    """Say whether an axis stays: its coordinates do, and no filter widens over them, or smooths them."""
+    """Return whether an axis is unchanged: its coordinates are, and no filter widens or smooths."""
     if axis.before is not None or (spec.kernel.smooths and not axis.copies):
         return False
     stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
@@ -245,5 +245,5 @@ def _windows(coordinates: Coordinates | Crop, count: int) -> list[tuple[float, f
     if not isinstance(coordinates, Crop):
         return [(0.0, 1.0)] * count
     if coordinates.roi is None:
-        raise SpecError("roi is an input at run time here: tf_crop_and_resize needs its values")
+        raise SpecError("roi is an input of the resize at run time; tf_crop_and_resize needs its values")
     return [(float(np.float32(start)), float(np.float32(end))) for start, end in coordinates.roi]

@@ -1,4 +1,4 @@
-"""How much a source pixel weighs, by its distance from the sampling point."""
+"""Weights of source pixels by their distance from the sampling point."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def radius(kernel: Continuous) -> int | Fraction:
 
 
 def sums_to_one(kernel: Continuous) -> bool:
-    """Say whether weights are divided by their sum: those of other kernels sum to 1 as they are."""
+    """Return whether weights are divided by their sum; those of other kernels sum to 1 already."""
     return kernel.exclude_outside or kernel.is_antialiased or not isinstance(kernel, Linear | Cubic | Mitchell)
 
 
 def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
     """Return the weights at ``offset`` from the sampling point, in source pixels.
 
-    ``xp`` holds NumPy's functions, or those of a graph where ``offset`` is a node of it: there for linear and cubic.
+    ``xp`` holds NumPy's functions, or those of a graph if ``offset`` is a node of it, for linear and cubic only.
     """
     match kernel:
         case Box():
@@ -75,7 +75,7 @@ _ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in P
 def hamming(distance: Any) -> Any:
     """Return sinc under a Hamming window of radius 1 (Pillow, ``Resampling.HAMMING``)."""
     weights = np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * cosine(distance * np.pi)), 0.0)
-    return np.where(distance == 0, 1.0, weights)  # which the two float32 do not sum to
+    return np.where(distance == 0, 1.0, weights)  # the two float32 do not sum to 1
 
 
 def lanczos(offset: Any, radius: int) -> Any:

@@ -1,4 +1,4 @@
-"""What is done to an axis before it is resized, as taps of its own."""
+"""Filters of an axis before the resize, as taps."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class Blocks:
     size: int
 
     def count(self, length: int) -> int:
-        """Return how many there are."""
+        """Return the number of blocks."""
         return -(-(self.stop - self.start) // self.size)
 
     @property
     def reach(self) -> int:
-        """How many pixels one takes."""
+        """The number of pixels in a block."""
         return self.size
 
     @property
     def edges(self) -> Array:
-        """Where each starts, and where the last stops."""
+        """The start of each block, and the end of the last."""
         return np.append(np.arange(self.start, self.stop, self.size), self.stop)
 
     def origin(self, place: Array) -> Array:
-        """Return where a place among the blocks lies among the pixels."""
+        """Return the position among the pixels of a position among the blocks."""
         return (place + 0.5) * self.size + self.start - 0.5
 
     def weighted(self, length: int) -> tuple[Array, Array]:
@@ -56,12 +56,12 @@ class Bell:
     border: Border
 
     def count(self, length: int) -> int:
-        """Return how many pixels come of so many."""
+        """Return the number of output pixels for a number of input pixels."""
         return length
 
     @property
     def reach(self) -> int:
-        """How many pixels one takes."""
+        """The number of pixels in a sum."""
         return 2 * self._radius + 1
 
     @property
@@ -69,7 +69,7 @@ class Bell:
         return int(_REACH * self.deviation + 0.5)
 
     def origin(self, place: Array) -> Array:
-        """Return a place: it stays."""
+        """Return the position unchanged."""
         return place
 
     def weighted(self, length: int) -> tuple[Array, Array]:
@@ -84,13 +84,13 @@ Before = Blocks | Bell
 
 
 def within(places: Any, length: Any, border: Border, xp: Any = np) -> Any:
-    """Return the pixels of an axis that lie at places, which may be beyond it.
+    """Return the pixels of an axis at positions, which may be beyond the axis.
 
-    ``xp`` holds NumPy's functions, or a graph's: there for edges.
+    ``xp`` holds NumPy's functions, or a graph's for the edge border.
     """
     if border is Border.EDGE:
         return xp.clip(places, 0, length - 1)
-    repeated = 1 if border is Border.SYMMETRIC else 0  # how often the last pixel stands at a mirror
+    repeated = 1 if border is Border.SYMMETRIC else 0  # how often the last pixel appears at a mirror
     period = 2 * (length - 1 + repeated)
     turned = np.mod(places, period) if period else places * 0
     return np.minimum(turned, abs(period - repeated - turned))

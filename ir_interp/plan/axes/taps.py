@@ -1,4 +1,4 @@
-"""From an axis plan to taps: which source pixels make an output pixel, and how much each weighs."""
+"""From an axis plan to taps: the source pixels of each output pixel, and their weights."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ir_interp.plan.libraries import library_weights
 from ir_interp.spec import Antialias, Area, Continuous, Crop, Kernel, Mean, Nearest, Rounding
 
 BYTES_A_TAP = 48
-"""Of an index and a weight, and what they are computed from."""
+"""Bytes of an index, a weight, and their intermediate values."""
 _MOST_KEPT = 2**16  # outputs of a plan of which there may be hundreds
-_NOTHING = 1e-9  # a sum of weights below this is what rounding leaves of 0
+_NOTHING = 1e-9  # a smaller sum of weights is a rounding error of 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Taps:
 def axis_taps(plan: Plan) -> tuple[Taps, ...]:
     """Return the taps of each changing axis of ``plan``, in the order of ``plan.axes``.
 
-    Raises MemoryBoundError for more than a program should hold; see ``memory``.
+    Raises MemoryBoundError if they exceed the memory limit; see ``memory``.
     """
     return (_short if max((axis.out_size for axis in plan.axes), default=0) <= _MOST_KEPT else _long)(plan)
 
@@ -55,7 +55,7 @@ def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
 
 
 def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
-    """Return the taps of an axis: those of its resize, of what is made of the axis before."""
+    """Return the taps of an axis, composed of those of its resize and of the filter before."""
     if axis.before is None or not axis.out_size:
         return _taps(plan.spec.kernel, axis, any_shrinking, any_growing)
     rest = replace(axis, in_size=axis.before.count(axis.in_size), before=None)
@@ -70,7 +70,7 @@ _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_t
 
 
 def count(plan: Plan, axis: AxisPlan) -> int:
-    """Return how many taps an axis has, or more; nothing of it is computed."""
+    """Return the number of taps of an axis, or an upper bound, without computing them."""
     kernel = plan.spec.kernel
     if isinstance(kernel, Area | Mean):
         return axis.out_size * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
@@ -122,7 +122,7 @@ def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: Any) -> Any:
 
 
 def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
-    """Return what distances are multiplied by: below 1 the kernel covers more than its radius."""
+    """Return the factor of distances; below 1 the kernel covers more than its radius."""
     match antialias:
         case Antialias.OFF:
             return Fraction(1)
@@ -135,7 +135,7 @@ def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fra
 def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
     """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
 
-    Pixels beyond the image fall on its edge or are left out. ``xp`` holds NumPy's functions, or a graph's.
+    Out-of-bounds samples read the edge or are dropped. ``xp`` holds NumPy's functions, or a graph's.
     """
     steps = xp.arange(1 - reach, reach + 1)
     indices = xp.expand_dims(at.floor, 1) + steps
@@ -158,7 +158,7 @@ def _area(axis: AxisPlan) -> Taps:
 def covered(at: Positions, size: Any, *, step: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
     """Return indices and weights [out, reach + 1]: each pixel by the part of [x, x + step) that it covers.
 
-    TensorFlow's ResizeArea, and OpenCV's INTER_AREA. Pixels beyond the image fall on its edge. ``xp`` as in ``spread``.
+    TensorFlow's ResizeArea, and OpenCV's INTER_AREA. Out-of-bounds samples read the edge. ``xp`` as in ``spread``.
     """
     steps, begin = xp.arange(0, reach + 1), xp.expand_dims(at.fraction, 1)
     cover = xp.minimum(steps + 1, begin + step) - xp.maximum(steps, begin)
@@ -166,7 +166,7 @@ def covered(at: Positions, size: Any, *, step: Any, reach: Any, xp: Any = np) ->
 
 
 def _mean(axis: AxisPlan) -> Taps:
-    """Weigh alike all pixels from floor(i * in / out) up to ceil((i + 1) * in / out)."""
+    """Return equal weights for all pixels from floor(i * in / out) up to ceil((i + 1) * in / out)."""
     index = np.arange(axis.out_size)
     first = index * axis.in_size // axis.out_size
     stop = -(-(index + 1) * axis.in_size // axis.out_size)

@@ -1,1 +1,1 @@
-"""How image libraries compute: their weights, the passes and the order of their sums, and what they refuse."""
+"""Arithmetic of image libraries: weights, passes, the order of sums, and refusals."""

@@ -1,4 +1,4 @@
-"""What a library refuses, or computes in a way that nobody knows, by the shape and the element type of an image."""
+"""Refusals of image libraries, and cases with unknown results, by the shape and the element type of an image."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ir_interp.spec import Area, Arithmetic, Cubic, FixedPoint, Integers, Linear
 
 
 def check(bound: Plan, dtype: str) -> None:
-    """Raise SpecError or ShapeError where the library of a spec does not take this image, or what it does is unknown.
+    """Raise SpecError or ShapeError for an image that the library of a spec refuses, or whose result is unknown.
 
-    Specs of runtimes and of nobody's own take every image here.
+    Specs of runtimes, and those of no library, accept every image here.
     """
     if not bound.spec.arithmetic.is_library or 0 in bound.out_shape:
         return
@@ -27,7 +27,7 @@ def check(bound: Plan, dtype: str) -> None:
 
 
 def channels(bound: Plan) -> int:
-    """Return how many values a pixel has: those behind the resized axes. Axes before them count images."""
+    """Return the number of values of a pixel: the axes after the resized ones. Axes before them count images."""
     return math.prod(bound.in_shape[max(resolve_axes(bound.spec.axes, len(bound.in_shape))) + 1 :])
 
 
@@ -35,28 +35,29 @@ def _check_opencv(bound: Plan, dtype: str) -> None:
     spec = bound.spec
     if isinstance(spec.kernel, Area) and channels(bound) > _MOST_CHANNELS and _is_uneven(bound):
         most = f"OpenCV averages images of at most {_MOST_CHANNELS} channels"
-        raise ShapeError(f"{most} where a size is no whole multiple of the other; this one has {channels(bound)}")
+        raise ShapeError(f"{most} where a size is not an integer multiple of the other; this one has {channels(bound)}")
     if dtype.startswith("float"):
         return
     if spec.rounds is Integers.IPP and isinstance(spec.kernel, Linear) and dtype != "uint16":
-        raise SpecError(f"these are Intel's sums of uint16, not of {dtype}: name its dtype, or give ipp=False")
+        problem = f"these are the sums of Intel's library (IPP) for uint16, not for {dtype}"
+        raise SpecError(f"{problem}; specify the dtype in the call, or use ipp=False")
     if spec.arithmetic is Arithmetic.IPP and _is_warped(bound):
-        reason = "Intel's library, as OpenCV calls it where fx or fy is no ratio of lengths, is not known here"
-        raise SpecError(f"{reason}; give sizes instead of scales, or ipp=False")
+        reason = "the result of Intel's library (IPP) where fx or fy is not a ratio of sizes is unknown"
+        raise SpecError(f"{reason}; use sizes instead of scales, or ipp=False")
     if opencv_sums.adds_fours(bound, dtype) and opencv_sums.has_parts(bound):
-        raise ShapeError("blocks of which the last is no whole one, and beyond 2**24 together, are not known here")
+        raise ShapeError("sums of blocks beyond 2**24 are unknown where the last block is incomplete")
 
 
 _MOST_CHANNELS = 4
 
 
 def _is_uneven(bound: Plan) -> bool:
-    """Say whether areas are those of parts of pixels: neither linear, as of growing axes, nor of whole blocks."""
+    """Return whether areas have fractional pixels: neither linear, as on growing axes, nor of integer blocks."""
     return all(axis.scale <= 1 for axis in bound.axes) and not opencv_sums.has_blocks(bound)
 
 
 def _is_warped(bound: Plan) -> bool:
-    """Say whether Intel's library is asked to warp: where scales are no ratios of lengths, and it has the channels."""
+    """Return whether Intel's library warps: if scales are not ratios of sizes, and it supports the channels."""
     if not isinstance(bound.spec.target, Scales) or channels(bound) not in opencv_ipp_order.CHANNELS:
         return False
     axes = resolve_axes(bound.spec.axes, len(bound.in_shape))
@@ -68,7 +69,7 @@ _SAME = 1e-10  # OpenCV's IPP_RESIZE_EPS, of a scale
 
 
 def _check_torch(bound: Plan, dtype: str) -> None:
-    """Refuse what PyTorch 2.13 gets wrong, and what depends on an element type that was not given."""
+    """Refuse faults of PyTorch 2.13, and results that depend on an element type that was not specified."""
     spec, axes = bound.spec, resolve_axes(bound.spec.axes, len(bound.in_shape))
     if isinstance(spec.kernel, Nearest | Mean):
         return
@@ -78,23 +79,24 @@ def _check_torch(bound: Plan, dtype: str) -> None:
     if is_cubic and spec.step is Step.GIVEN_UNLESS_EQUAL and isinstance(spec.target, Scales):
         pairs = zip(axes, spec.target.values, strict=True)
         if any(bound.in_shape[axis] == bound.out_shape[axis] and scale != 1 for axis, scale in pairs):
-            raise SpecError(f"an axis that keeps its length is copied of uint8, but not of {dtype}: name the dtype")
+            problem = f"an axis that keeps its size is copied for uint8 but not for {dtype}"
+            raise SpecError(f"{problem}; specify the dtype in the call")
 
 
 _OF_AN_IMAGE = 2
 
 
 def _check_narrow(bound: Plan, dtype: str) -> None:
-    """Refuse outputs of one column that torch 2.13 refuses, or makes equal to their first row."""
+    """Refuse outputs of one column that torch 2.13 refuses, or fills with copies of their first row."""
     count = 1 if len(bound.in_shape) == _OF_AN_IMAGE else bound.in_shape[-3]
     height = bound.out_shape[-2]
     is_byte = dtype == "uint8" and isinstance(bound.spec.integers, FixedPoint)
     if is_byte and count == _OF_COLOUR and height == 1:
-        raise ShapeError("torch 2.13 refuses to make one pixel of uint8 images of three channels; give a larger size")
+        raise ShapeError("torch 2.13 refuses to resize uint8 images of three channels to one pixel; use a larger size")
     filters = count > _MOST_CHANNELS if is_byte else bound.spec.kernel.is_antialiased
     if filters and height not in (1, bound.in_shape[-2]):
         which = "more than four channels" if is_byte else "antialiased floats"
-        raise ShapeError(f"torch 2.13 repeats the first row of outputs one pixel wide of {which}; give a larger width")
+        raise ShapeError(f"torch 2.13 repeats the first row of one-pixel-wide outputs for {which}; use a larger width")
 
 
 _OF_COLOUR = 3

@@ -1,4 +1,4 @@
-"""Which pixels image libraries weigh, and by how much, to the last bit: what is then made a whole number shows it.
+"""Weights of image libraries, exact to the last bit, which affects the rounded integer.
 
 The formula here is that of Pillow's ``Resample.c`` and PyTorch's ``UpSampleKernel.cpp``, which are the same filter.
 """
@@ -24,14 +24,14 @@ _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
 
 
 def is_own(kernel: Kernel, arithmetic: Arithmetic) -> bool:
-    """Say whether a library weighs pixels by another formula than the kernel's, not only in other numbers."""
+    """Return whether a library has another formula than the kernel's, not only other number types."""
     if isinstance(kernel, Area):
         return arithmetic in _OPENCV
     return arithmetic is Arithmetic.TENSORFLOW and isinstance(kernel, Cubic) and not kernel.is_antialiased
 
 
 def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) -> Weighted | None:
-    """Return the taps of an axis in the order of its library; None where that does not matter."""
+    """Return the taps of an axis in the order of its library; None if the order makes no difference."""
     if axis.arithmetic in _OPENCV and isinstance(kernel, Area):
         return opencv_area_weights.covered_in_growing(axis) if any_growing else opencv_area_weights.covered(axis)
     if axis.arithmetic is Arithmetic.OPENCV and isinstance(kernel, Linear | Cubic | Lanczos):
@@ -50,7 +50,7 @@ def weighted(kernel: Continuous | Area, axis: AxisPlan, *, any_growing: bool) ->
 
 
 def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
-    """Weigh the pixels of a window in float64, as Pillow and PyTorch do; none lies outside the image."""
+    """Return the pixels of a window and their weights in float64, as Pillow and PyTorch do; none is out of bounds."""
     step = float(1 / axis.scale)
     wide = max(step, 1.0)
     support, narrow = float(kernels.radius(kernel)) * wide, 1.0 / wide

@@ -1,4 +1,4 @@
-"""OpenCV's INTER_AREA: which pixels an output covers, and by how much. Formulas of ``resize.cpp``."""
+"""OpenCV's INTER_AREA: the pixels that an output covers, and their weights. Formulas of ``resize.cpp``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Array = NDArray[Any]
 Weighted = tuple[Array, Array]
 """Indices and weights [out, taps]."""
 
-_SLIVER = 1e-3  # of a pixel: less is left out
+_SLIVER = 1e-3  # of a pixel; a smaller part is left out
 
 
 def covered(axis: AxisPlan) -> Weighted:
-    """Weigh pixels by the part of [i, i + 1) * step that they cover, whole ones alike."""
+    """Return weights of pixels by the covered part of [i, i + 1) * step; fully covered ones are equal."""
     step = 1.0 / np.float64(axis.scale)
     start = np.arange(axis.out_size) * step
     stop, cell = start + step, np.minimum(step, axis.in_size - start)
@@ -34,7 +34,7 @@ def covered(axis: AxisPlan) -> Weighted:
 
 
 def covered_in_growing(axis: AxisPlan) -> Weighted:
-    """Weigh two neighbours by what an output covers of each: of any axis, if one of them grows."""
+    """Return weights of two neighbours by the covered part of each, for any axis if one of them grows."""
     scale, index = np.float64(axis.scale), np.arange(axis.out_size)
     floor = np.floor(index * (1.0 / scale))
     place = ((index + 1) - (floor + 1) * scale).astype(np.float32)

@@ -1,7 +1,7 @@
-"""In which order Intel's library adds up what it resizes within OpenCV.
+"""The order of sums in Intel's library (IPP) within OpenCV.
 
-Nothing of it is published: found by running OpenCV 4.14 and 5.0 on images that show each sum alone. Of 8 bits and three
-channels it is the order on processors with AVX-512; others sum these otherwise, and one value in 10**5 differs by 1.
+It is unpublished; derived by running OpenCV 4.14 and 5.0 on images that isolate each sum. For 8 bits and three
+channels it is the order on processors with AVX-512; others differ by 1 in one value of 10**5.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ir_interp.spec import Arithmetic, Cubic, Linear, ResizeSpec
 
 Array = NDArray[Any]
 CHANNELS = (1, 3, 4)
-_BLOCK = 4  # outputs of a row that are made together
+_BLOCK = 4  # outputs of a row that are computed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The order across the width, for each of the four rows that are then summed ``down`` the height."""
+    """The order across the width for each of the four rows, which are then summed ``down`` the height."""
 
     across: tuple[Order, Order, Order, Order]
     down: Order
@@ -45,7 +45,7 @@ class Orders:
 class Patch:
     """Outputs, by their rows and columns, that are summed in the same orders.
 
-    Two neighbours have none: of both the first is taken, and their difference, weighed, is added by a fused product.
+    Sums of two neighbours have none: a fused product adds their weighted difference to the first.
     """
 
     rows: NDArray[np.intp]
@@ -54,7 +54,7 @@ class Patch:
 
 
 def takes(spec: ResizeSpec, shape: Shape) -> bool:
-    """Say whether the library takes images of a shape, pads included: two axes, not too short, and few channels."""
+    """Return whether the library accepts images of a shape, pads included: two axes, not too short, few channels."""
     axes = sorted(resolve_axes(spec.axes, len(shape)))
     if spec.arithmetic is not Arithmetic.IPP or len(axes) != 2 or axes[1] != axes[0] + 1:
         return False
@@ -84,10 +84,10 @@ _REST = {
 
 
 def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Patch, ...]:
-    """Return what is summed alike of an output, by the taps of its rows and columns [out, taps].
+    """Return groups of outputs with the same order of sums, by the taps of rows and columns [out, taps].
 
-    Of four taps, apart are those that reach beyond the image (of 8 bits only columns do), and columns that fill no
-    whole block.
+    With four taps, separate groups are those with out-of-bounds taps (for 8 bits in columns only), and the columns of
+    an incomplete block.
     """
     if columns.shape[1] == 2:
         return (Patch(np.arange(len(rows)), np.arange(len(columns)), None),)
@@ -116,9 +116,10 @@ ACROSS = (*_BLOCKS["uint8"].values(), _ALTERNATE, _OUTER_INNER)
 
 
 def across(columns: Array, channels: int) -> NDArray[np.uint8]:
-    """Return the order in which each output of a row of bytes is summed, counted in ``ACROSS``.
+    """Return the order in which each output of a row of bytes is summed, as an index into ``ACROSS``.
 
-    ``columns`` are the four taps of all of a row. Rows are alike, and what they give is summed in two fused pairs.
+    ``columns`` are the four taps of all outputs of a row. All rows have the same order, and are then summed in two
+    fused pairs.
     """
     found = np.zeros(len(columns), np.uint8)
     for each in patches(columns[:1], columns, channels, "uint8"):
@@ -129,5 +130,5 @@ def across(columns: Array, channels: int) -> NDArray[np.uint8]:
 
 
 def _reaching(indices: Array) -> NDArray[np.bool_]:
-    """Say which outputs have taps beyond the image, which fall on its edge."""
+    """Return which outputs have out-of-bounds taps, which read the edge."""
     return np.asarray((indices[:, 0] == indices[:, 1]) | (indices[:, 2] == indices[:, 3]))

@@ -1,4 +1,4 @@
-"""Which sums OpenCV makes, where kernel, element type, ratios and channels decide it."""
+"""The sums that OpenCV uses, by kernel, element type, ratios and channels."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from ir_interp.spec import (
 )
 
 FEW_CHANNELS = (1, 3, 4)
-"""Of images whose blocks of four pixels are rounded half up."""
+"""Element types of images whose blocks of four pixels are rounded half up."""
 _WEIGHT_BITS = 11
 _LANES = 8
 OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
-"""The arithmetics of what OpenCV sums."""
+"""The arithmetics of OpenCV's sums."""
 
 
 def is_of_ipp(bound: Plan) -> bool:
-    """Say whether integers are summed as in ``plan.libraries.opencv_ipp_order``."""
+    """Return whether integers are summed as in ``plan.libraries.opencv_ipp_order``."""
     padded = bound.spec.padded(bound.in_shape)
     return bound.spec.rounds is Integers.IPP and opencv_ipp_order.takes(
         bound.spec, tuple(length or 0 for length in padded)
@@ -43,7 +43,7 @@ def is_of_ipp(bound: Plan) -> bool:
 
 
 def sums(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
-    """Return the sums of a plan that its spec names, or OpenCV finds; None where pixels of blocks are counted."""
+    """Return the sums that the spec of a plan specifies or OpenCV chooses; None where pixels of blocks are counted."""
     rounds = bound.spec.rounds
     if rounds is Integers.OPENCV_AREA:
         return _by_ratio(bound, dtype)
@@ -54,7 +54,7 @@ def sums(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
 
 
 def without_ipp(kernel: Kernel, dtype: str) -> FixedPoint | FloatingPoint:
-    """Return how OpenCV itself sums integers: of cubic, blocks of values of a row as vectors."""
+    """Return OpenCV's own sums of integers; for cubic, blocks of values of a row are summed as vectors."""
     lanes = _LANES if isinstance(kernel, Cubic) or (isinstance(kernel, Lanczos) and dtype == "int16") else None
     if dtype != "uint8":
         return FloatingPoint(bits=32, lanes=lanes)
@@ -64,7 +64,7 @@ def without_ipp(kernel: Kernel, dtype: str) -> FixedPoint | FloatingPoint:
 
 
 def adds_fours(bound: Plan, dtype: str) -> bool:
-    """Say whether blocks are so large that float32 does not hold their sum."""
+    """Return whether blocks are so large that float32 does not represent their sum exactly."""
     if not isinstance(bound.spec.kernel, Area) or bound.spec.rounds is not Integers.OPENCV_AREA:
         return False
     counts = dtype in _SIXTEEN_BITS and _by_ratio(bound, dtype) is None
@@ -76,24 +76,24 @@ _SIXTEEN_BITS = {"uint16": 2**16 - 1, "int16": 2**15}
 
 
 def blocks(axis: AxisPlan) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return indices and weights of the pixels that are counted along an axis: of its last block those that it has."""
+    """Return indices and weights of the pixels that are counted along an axis; the last block may have fewer."""
     indices, weights = opencv_area_weights.covered(axis)
     return indices.astype(np.intp), weights
 
 
 def channels(bound: Plan) -> int:
-    """Return how many values an image has behind its two axes."""
+    """Return the number of values after the two axes of an image."""
     return math.prod(bound.out_shape[max(resolve_axes(bound.spec.axes, len(bound.out_shape))) + 1 :])
 
 
 def copies_ends(bound: Plan) -> bool:
-    """Say whether, along the width, outputs beyond the middle of the last pixel are that pixel, not a sum of it."""
+    """Return whether, along the width, outputs beyond the centre of the last pixel are copies of it, not sums."""
     is_linear = isinstance(bound.spec.kernel, Linear | Area)  # an area that grows is linear
     return is_linear and bound.spec.arithmetic in (Arithmetic.OPENCV, Arithmetic.IPP)
 
 
 def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
-    """Return how INTER_AREA sums: growing axes as linear, whole ratios (None) by counting pixels."""
+    """Return the sums of INTER_AREA: growing axes as linear, integer ratios (None) by counting pixels."""
     assert isinstance(bound.spec.kernel, Area)
     if any(axis.scale > 1 for axis in bound.axes):
         return without_ipp(Linear(), dtype)
@@ -101,22 +101,22 @@ def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
 
 
 def has_blocks(bound: Plan) -> bool:
-    """Say whether every output of an area is a block of whole pixels: of 49 to one the step is no whole number."""
+    """Return whether every output of an area is a block of full pixels; not for 49 to 1, whose step is fractional."""
     steps = [1 / np.float64(axis.scale) for axis in bound.axes]
     return all(abs(step - round(step)) < np.finfo(np.float64).eps for step in steps)
 
 
 def has_parts(bound: Plan) -> bool:
-    """Say whether the last blocks lack pixels, as those of fx and fy may."""
+    """Return whether the last blocks lack pixels, as those of fx and fy may."""
     return any(round(1 / axis.scale) * axis.out_size != axis.in_size for axis in bound.axes)
 
 
 def _is_halved(bound: Plan) -> bool:
-    """Say whether an image becomes half as high and wide by linear: it takes its area then, exact or not."""
+    """Return whether linear halves an image in height and width: OpenCV then uses area, exact or not."""
     if [axis.scale for axis in bound.axes] != [Fraction(1, 2)] * 2 or not isinstance(bound.spec.kernel, Linear):
         return False
     is_exact = bound.spec.arithmetic is Arithmetic.OPENCV_EXACT and channels(bound) == _EXACT_ALWAYS
     return bound.spec.arithmetic in OWN and not is_exact
 
 
-_EXACT_ALWAYS = 2  # channels of which INTER_LINEAR_EXACT takes no area
+_EXACT_ALWAYS = 2  # channels for which INTER_LINEAR_EXACT does not use area

@@ -1,4 +1,4 @@
-"""Which pixels OpenCV weighs, and by how much, but for INTER_AREA: formulas of ``resize.cpp``, in its own numbers."""
+"""OpenCV's pixels and weights, except for INTER_AREA: formulas of ``resize.cpp``, in its own number types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Weighted = tuple[Array, Array]
 
 
 def neighbours_in_singles(kernel: Linear | Cubic | Lanczos, axis: AxisPlan) -> Weighted:
-    """Weigh the neighbours in float32; those beyond the image fall on its edge."""
+    """Return the neighbours and their weights in float32; those out of bounds read the edge."""
     at = positions(axis)
     place = at.fraction.astype(np.float32)
     match kernel:
@@ -33,7 +33,7 @@ def neighbours_in_singles(kernel: Linear | Cubic | Lanczos, axis: AxisPlan) -> W
 
 
 def neighbours_of_ipp(kernel: Linear | Cubic, axis: AxisPlan) -> Weighted:
-    """Weigh the neighbours in float32, those of cubic by places that lost what float32 does not hold beside 1."""
+    """Return the neighbours and their weights in float32; positions of cubic keep only the bits that 1 + x keeps."""
     one, at = np.float32(1), positions(axis)
     place = at.fraction.astype(np.float32)
     if isinstance(kernel, Linear):
@@ -44,7 +44,7 @@ def neighbours_of_ipp(kernel: Linear | Cubic, axis: AxisPlan) -> Weighted:
 
 
 def _neighbours(kernel: Linear | Cubic | Lanczos, axis: AxisPlan, at: Positions) -> Array:
-    """Return the pixels on both sides of every output, as many as the kernel reaches."""
+    """Return the pixels on both sides of every output, within the reach of the kernel."""
     reach = int(kernels.radius(kernel))
     places: Array = within(at.floor[:, None] + np.arange(1 - reach, reach + 1), axis.in_size, kernel.border)
     return places
@@ -64,7 +64,7 @@ _ALL_TURNS = (*_TURNS, *((-of_sine, -of_cosine) for of_sine, of_cosine in _TURNS
 
 
 def _lanczos(x: Array) -> list[Array]:
-    """Return the weights of eight neighbours: sines of the others are turned from that of the first."""
+    """Return the weights of eight neighbours; their sines are rotations of the sine of the first."""
     first = -(x + np.float32(3)).astype(np.float64) * np.pi * 0.25
     sines, cosines = sine(first), cosine(first)
     total, weights = np.zeros(x.shape, np.float32), []
@@ -79,4 +79,4 @@ def _lanczos(x: Array) -> list[Array]:
     return [weight * inverse for weight in weights]
 
 
-_ON_PIXEL, _ALL = 1e-6, 1e30  # a weight beside which the others are nothing
+_ON_PIXEL, _ALL = 1e-6, 1e30  # a weight next to which the others are negligible

@@ -1,6 +1,6 @@
-"""Integers summed axis after axis in the numbers that a spec names as data: which sums, of what, and what follows.
+"""Integer sums axis by axis, as passes derived from a spec: what is summed, in which numbers, and the rounding after.
 
-The taps are those of ``plan.axes.taps``, in the library's own order; here they become what is multiplied.
+The taps are those of ``plan.axes.taps``, in the library's own order; here they become the factors of products.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Array = NDArray[Any]
 class Pass:
     """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
 
-    Of whole numbers every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``, which
+    In integer sums every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``; the sum
     is then rounded by ``rounding``. Floats are multiplied by ``factor``, and rounded likewise. Without a ``rounding``
-    sums keep all their bits. What is rounded is held within the element type.
+    sums keep all their bits. Rounded sums are clipped to the element type.
 
-    Taps are added up from the first to the last, unless ``is_turned`` says that some are in another order: of the
-    ``vectors``, with which whole blocks of ``lanes`` values of a row of the output are summed, or of
+    Taps are added up from the first to the last, unless ``is_turned``: then some are in another order, that of the
+    ``vectors``, with which full blocks of ``lanes`` values of a row of the output are summed, or that of
     ``opencv_ipp_order``.
 
-    ``counts`` has the lengths of the output from ``axis`` on: how many pixels an output sums that lacks some of its
-    block, by which it is divided; 0 for outputs of whole blocks.
+    ``counts`` has the sizes of the output from ``axis`` on: the number of pixels, and divisor, of an output with an
+    incomplete block; 0 for outputs of full blocks.
     """
 
     axis: int
@@ -75,7 +75,7 @@ class Pass:
 
 
 def are_named(bound: Plan) -> bool:
-    """Say whether the integers of a plan are summed in passes, not in the steps of ``plan.runtimes.integer_steps``."""
+    """Return whether the integers of a plan are summed in passes, not in steps (``plan.runtimes.integer_steps``)."""
     spec, rounds = bound.spec, bound.spec.rounds
     if isinstance(spec.kernel, Nearest):
         return False
@@ -86,7 +86,7 @@ def are_named(bound: Plan) -> bool:
 
 @lru_cache(maxsize=128)
 def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
-    """Return the passes of a plan for integers of a type. Raises SpecError where its fixed point is for another."""
+    """Return the passes of a plan for integers of a type. Raises SpecError if its fixed point is for another type."""
     if bound.spec.rounds is Integers.LITERT:
         return tuple(_of_litert(bound, dtype))
     if opencv_sums.is_of_ipp(bound):
@@ -98,7 +98,7 @@ def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
 
 
 def _of_ipp(bound: Plan) -> Iterator[Pass]:
-    """Yield the sums along the width, then the height, be it that one of them keeps its length."""
+    """Yield the sums along the width, then the height, even if one of them keeps its size."""
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     reach = 2 if isinstance(bound.spec.kernel, Cubic) else 1
     for axis in sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)), reverse=True):
@@ -114,7 +114,7 @@ def _of_ipp(bound: Plan) -> Iterator[Pass]:
 
 
 def _unmoved(length: int, reach: int) -> Taps:
-    """Return taps of outputs that are their pixels, with neighbours that weigh nothing."""
+    """Return the taps of outputs that are their pixels, with neighbours of weight 0."""
     steps = np.arange(1 - reach, reach + 1)
     indices = np.clip(np.arange(length)[:, None] + steps, 0, length - 1)
     return Taps(indices, np.broadcast_to((steps == 0).astype(np.float64), indices.shape))
@@ -135,7 +135,7 @@ def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
 
 def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
     if np.dtype(dtype).itemsize * 8 != rounds.elements:
-        raise SpecError(f"the sums of this resize are those of {rounds.elements}-bit integers; the image is {dtype}")
+        raise SpecError(f"this resize sums {rounds.elements}-bit integers; the image is {dtype}")
     keeps_bits = rounds.between is not Between.ROUNDED
     axes = _in_order(bound, rounds.passes, every=keeps_bits)
     behind = 0
@@ -157,7 +157,7 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
         behind = 0 if ends else behind
 
 
-_CUT = (4, 16)  # bits of values and of products that OpenCV's linear leaves out, for 16-bit multiplications
+_CUT = (4, 16)  # bits of values and of products that OpenCV's linear drops, for 16-bit multiplications
 
 
 def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
@@ -176,12 +176,12 @@ def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
 
 
 def _is_first(axis: int, bound: Plan) -> bool:
-    """Say whether an axis is the first of those resized: rows lie behind one another along it."""
+    """Return whether an axis is the first of the resized ones, along which rows are consecutive in memory."""
     return axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
 
 
 def _counted(bound: Plan) -> Iterator[Pass]:
-    """Yield passes that add up the pixels of a block, and divide by their number: of four of them as whole numbers."""
+    """Yield passes that add up the pixels of a block and divide by their number, for blocks of four in integers."""
     if not bound.axes:
         return
     axes = [(axis.axis, Taps(*opencv_sums.blocks(axis))) for axis in sorted(bound.axes, key=lambda each: -each.axis)]
@@ -203,7 +203,7 @@ def _counted(bound: Plan) -> Iterator[Pass]:
 
 
 def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float32] | None:
-    """Return ``Pass.counts`` of the last pass; None where every block is whole."""
+    """Return ``Pass.counts`` of the last pass; None if every block is complete."""
     first, rank = min(taps), len(bound.out_shape)
     block, counts = 1, np.ones((1,) * (rank - first), np.int64)
     for axis in bound.axes:
@@ -215,7 +215,7 @@ def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float3
 
 
 def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int, Taps]]:
-    """Return the axes that change, or ``every`` resized one, each with its taps, the first to be summed first."""
+    """Return the changing axes, or ``every`` resized one, each with its taps, in the order of summation."""
     taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     if every:
         for axis in resolve_axes(bound.spec.axes, len(bound.in_shape)):
@@ -247,7 +247,7 @@ def _of(taps: Taps) -> Array:
 
 
 def _merged(taps: Taps) -> Taps:
-    """Return taps with those of one pixel, at an edge, added up in the first of them: they are rounded together."""
+    """Return taps with those of one edge pixel added up in the first of them, since they are rounded together."""
     weights = _of(taps).copy()
     for place in range(weights.shape[1] - 1, 0, -1):
         same = taps.indices[:, place] == taps.indices[:, place - 1]
@@ -257,7 +257,7 @@ def _merged(taps: Taps) -> Taps:
 
 
 def _peak(taps: Taps) -> float:
-    """Return the largest weight of a pixel while those of its taps, at an edge, are added up one by one (PyTorch)."""
+    """Return the largest weight of a pixel while the weights of its taps at an edge are added one by one (PyTorch)."""
     weights, largest = _of(taps), 0.0
     total = np.zeros(len(weights))
     for place in range(weights.shape[1]):
@@ -268,7 +268,7 @@ def _peak(taps: Taps) -> float:
 
 
 def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
-    """Return taps whose weights are whole numbers, and how many bits of them are behind the point."""
+    """Return taps with integer weights, and the number of fractional bits."""
     weights, bits, most = _of(taps), rounds.bits, 2 ** (rounds.width - 1)
     while bits and int(0.5 + largest * 2**bits) >= most:
         bits -= 1

@@ -1,4 +1,4 @@
-"""Boxes of an image that are resized, and images that are averaged in blocks before: lengths alone, no values."""
+"""Geometry of boxes, and of block-averaging before a resize: sizes only, no values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ir_interp.spec import Area, Arithmetic, Mean, Nearest, Reduce, ResizeSpec, 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The blocks of each resized axis, the shape that they leave, and the resize of that."""
+    """The blocks of each resized axis, the shape after averaging, and the resize from there."""
 
     blocks: tuple[Blocks, ...]
     shape: Shape
@@ -28,9 +28,9 @@ class Reduced:
 
 @lru_cache(maxsize=512)
 def reduced(spec: ResizeSpec, shape: Shape) -> Reduced | None:
-    """Return what blocks are averaged of an input of ``shape``, pads included; None where none are.
+    """Return the blocks that are averaged in an input of ``shape``, pads included; None if there are none.
 
-    Formulas: ``Image.resize`` of Pillow, ``reducing_gap``. Where one axis is averaged, the others are cut, too.
+    Formulas: ``Image.resize`` of Pillow, ``reducing_gap``. If one axis is averaged, the others are cropped, too.
     """
     if not isinstance(spec.before, Reduce) or not isinstance(spec.target, Sizes) or 0 in spec.target.values:
         return None
@@ -58,14 +58,14 @@ def _each(box: tuple[tuple[float, float], ...], target: Sizes) -> Sequence[tuple
 
 
 def check_box(spec: ResizeSpec, lengths: Sequence[int]) -> None:
-    """Raise ShapeError where a box is not within axes of these lengths."""
+    """Raise ShapeError for a box that exceeds axes of these sizes."""
     for (start, stop), length in zip(spec.box or (), lengths, strict=bool(spec.box)):
         if stop > length:
-            raise ShapeError(f"a box from {start:g} to {stop:g} is not within an axis of {length} pixels")
+            raise ShapeError(f"the box from {start:g} to {stop:g} exceeds an axis of {length} pixels")
 
 
 def stretches(spec: ResizeSpec, lengths: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
-    """Return where what is resized of each axis starts, and how long it is: of a box in Pillow's float32."""
+    """Return the start and the size of the resized part of each axis; those of a box in Pillow's float32."""
     if spec.box is None:
         return [(Fraction(0), Fraction(length)) for length in lengths]
     check_box(spec, lengths)

@@ -1,4 +1,4 @@
-"""Which pixels TensorFlow and JAX weigh, and by how much, in float32."""
+"""Weights of TensorFlow and JAX, in float32."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Array = NDArray[Any]
 Weighted = tuple[Array, Array]
 """Indices and weights [out, taps]."""
 
-_TABLE = 1024  # steps from a pixel to the next
+_TABLE = 1024  # steps from one pixel to the next
 
 
 def tabulated(kernel: Cubic, axis: AxisPlan) -> Weighted:
-    """Weigh four neighbours by a table of the kernel, as TensorFlow's ``ResizeBicubic`` does."""
+    """Return four neighbours with weights from a table of the kernel, as TensorFlow's ``ResizeBicubic`` does."""
     at, steps = positions(axis), np.arange(-1, 3)
     fraction = np.rint(at.fraction * _TABLE) / _TABLE
     places = at.floor[:, None].astype(np.int64) + steps
@@ -31,9 +31,9 @@ def tabulated(kernel: Cubic, axis: AxisPlan) -> Weighted:
 
 
 def translated(kernel: Continuous, axis: AxisPlan) -> Weighted:
-    """Weigh the pixels of a window by float32 distances, as TensorFlow's ``ScaleAndTranslate`` and JAX do."""
+    """Return the pixels of a window, weighted by float32 distances: TensorFlow's ``ScaleAndTranslate``, and JAX."""
     one = np.float32(1)
-    if axis.arithmetic is Arithmetic.JAX:  # measures from the middles of pixels
+    if axis.arithmetic is Arithmetic.JAX:  # the kernel measures from the centres of pixels
         step, middle = np.float32(float(1 / axis.scale)), np.float32(0)
         at = half_pixels(axis.out_size, step)
     else:
@@ -51,7 +51,7 @@ def translated(kernel: Continuous, axis: AxisPlan) -> Weighted:
 
 
 def covered_in_singles(axis: AxisPlan) -> Weighted:
-    """Weigh pixels by the part of [i * step, (i + 1) * step) that they cover, in float32: TensorFlow's, JAX's area."""
+    """Return weights by the covered part of [i * step, (i + 1) * step) in float32: area of TensorFlow and JAX."""
     is_jax = axis.arithmetic is Arithmetic.JAX
     step = np.float32(float(axis.step or 1 / axis.scale))
     edges = np.arange(axis.out_size + 1, dtype=np.float32) * step

@@ -1,1 +1,1 @@
-"""How runtimes compute integers: their weights and the steps of their sums."""
+"""Integer arithmetic of runtimes: weights, and the steps of sums."""

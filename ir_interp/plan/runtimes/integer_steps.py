@@ -1,7 +1,7 @@
-"""How runtimes make integers of weighted sums: in which steps, in what numbers, and how each step is rounded.
+"""Integer sums of runtimes: the steps, their number types, and the rounding of each.
 
-A sum of float32 products that lies at a half, or at a whole number that is then cut off, is decided by the last bit:
-so what a runtime does is repeated in its own order of operations. Found by running onnxruntime 1.31 and OpenVINO
+A sum of float32 products near a half, or near an integer that is then truncated, is decided by its last bit. The
+operations of a runtime are therefore repeated in its own order, derived by running onnxruntime 1.31 and OpenVINO
 2026.4 on processors that fuse a product into a sum (docs/semantics.md names the tests).
 """
 
@@ -18,7 +18,7 @@ from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pai
 from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, ResizeSpec
 
 FIXED_BITS = 22
-"""Of the whole numbers that onnxruntime makes of weights for 8-bit integers under antialias."""
+"""Bits of the integer weights that onnxruntime uses for 8-bit integers under antialias."""
 
 CORNER_BITS = 10
 """The same along each axis of 8-bit images whose channels come last."""
@@ -29,23 +29,23 @@ ONNXRUNTIME_INTEGERS = (*_EIGHT_BITS, "int32")
 """The integer types that onnxruntime resizes."""
 
 SPATIAL_AXES = {2: {0, 1}, 3: {0, 1, 2}, 4: {2, 3}, 5: {2, 3, 4}}
-"""The axes of images and volumes, by rank, as onnxruntime's kernels take them."""
+"""The axes of images and volumes, by rank, that onnxruntime's kernels resize."""
 
 CHANNELS_LAST_AXES = {1, 2}
-"""The same of images of rank 4 whose channels come last."""
+"""The same for images of rank 4 whose channels come last."""
 
 
 class Sum(Enum):
-    """In what numbers a sum is made."""
+    """The number type of a sum."""
 
     CHAIN = "chain"  # float32 products, added from the first to the last, each rounded
     FUSED = "fused"  # the first product rounded, each other one fused into the sum before that is rounded
-    FIXED = "fixed"  # weights are whole numbers over 2**22, rounded half up
+    FIXED = "fixed"  # weights are integers over 2**22, rounded half up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Along:
-    """A sum along one axis, of ``indices`` and ``weights`` [out, taps]; ``rounding`` is what follows, if anything."""
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps]; ``rounding`` follows unless it is None."""
 
     axis: int
     indices: Any
@@ -56,10 +56,10 @@ class Along:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Corners:
-    """A sum over the corners of a cell, whose weights are products of those of its axes, then cut off.
+    """A sum over the corners of a cell, with products of the weights of its axes, then truncated.
 
-    ``indices`` and ``weights`` hold two columns for each of ``axes``. Weights are float32 numbers, or whole numbers
-    over 2**10 where ``fixed``.
+    ``indices`` and ``weights`` have two columns for each of ``axes``. Weights are float32 numbers, or integers
+    over 2**10 if ``fixed``.
     """
 
     axes: tuple[int, ...]
@@ -72,9 +72,9 @@ Step = Along | Corners
 
 
 def changing(bound: Plan) -> dict[int, AxisPlan]:
-    """Return the axes of a plan whose values may change: not those that have one pixel, and keep it.
+    """Return the axes of a plan whose values may change: all but those that have one pixel and keep it.
 
-    Where such an axis has a scale that is not 1, onnxruntime takes another kernel for its sake.
+    If such an axis has a scale other than 1, onnxruntime chooses another kernel because of it.
     """
     by_scale = bound.spec.rounds is Integers.ONNXRUNTIME
     return {
@@ -85,7 +85,7 @@ def changing(bound: Plan) -> dict[int, AxisPlan]:
 
 
 def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: str) -> tuple[int, ...] | None:
-    """Return the axes that ``steps`` needs, the last first; None where integers are summed in no known way.
+    """Return the axes for ``steps``, the last first; None if the summation of integers is unknown.
 
     ``changing`` are the axes whose values may change.
     """
@@ -106,19 +106,19 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
 
 
 def _is_taken_apart(spec: ResizeSpec) -> bool:
-    """Say whether a spec has what no runtime has."""
+    """Return whether a spec has features that no runtime has."""
     return spec.before is not None or spec.box is not None or spec.kernel.border is not Border.EDGE
 
 
 def rounding_at_once(spec: ResizeSpec, dtype: str) -> IntegerRounding:
-    """Return how a sum over all axes is rounded, where ``steps`` are not known."""
+    """Return the rounding of a sum over all axes, if ``steps`` are unknown."""
     if cuts_off(spec, dtype):
         return IntegerRounding.CUT_OFF
     return spec.rounds if isinstance(spec.rounds, IntegerRounding) else IntegerRounding.HALF_EVEN
 
 
 def cuts_off(spec: ResizeSpec, dtype: str) -> bool:
-    """Say whether integers are truncated as onnxruntime does: of a linear resize without antialias."""
+    """Return whether integers are truncated, as in onnxruntime for a linear resize without antialias."""
     is_plain = isinstance(spec.kernel, Linear) and not spec.kernel.is_antialiased
     return is_plain and spec.rounds is Integers.ONNXRUNTIME and dtype in ONNXRUNTIME_INTEGERS
 
@@ -131,14 +131,14 @@ def _cell(changing: frozenset[int], rank: int) -> tuple[int, ...] | None:
 
 
 def _in_passes(kernel: Linear | Cubic, rank: int, dtype: str) -> bool:
-    """Say whether OpenVINO rounds after each axis: in Pillow modes, of 8-bit images."""
+    """Return whether OpenVINO rounds after each axis: in Pillow modes, for 8-bit images."""
     return kernel.antialias is Antialias.SHRINKING and rank == 4 and dtype in _EIGHT_BITS
 
 
 def steps(
     spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, dtype: str
 ) -> Iterator[Step]:
-    """Yield the steps in which the runtime of ``spec`` makes integers, one after the other.
+    """Yield the steps in which the runtime of ``spec`` sums and rounds integers, in order.
 
     ``axes`` are those of ``axes_of_steps``.
     """
@@ -156,7 +156,7 @@ def steps(
                 indices=indices,
                 weights=weights,
                 sum=Sum.FIXED if exact else Sum.CHAIN,
-                rounding=IntegerRounding.CUT_OFF if exact else rounding,  # whole by then, but not yet saturated
+                rounding=IntegerRounding.CUT_OFF if exact else rounding,  # integral by then, but not yet clipped
             )
     elif own is Integers.ONNXRUNTIME:
         fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
@@ -175,7 +175,7 @@ def _at_once(
     for place, axis in enumerate(axes):
         if isinstance(kernel, Linear):
             (low, high), (near, far) = pair(sampled[axis])
-            # the product that is rounded by itself, before the other is fused: of height the left one
+            # the product that is rounded separately, before the other is fused; along the height the left one
             is_height = axis == _height(axes, rank)
             indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
         else:
@@ -185,5 +185,5 @@ def _at_once(
 
 
 def _height(axes: tuple[int, ...], rank: int) -> int:
-    """Return which axis is the height: of images whose channels come last it is axis 1."""
+    """Return the axis of the height; for images whose channels come last it is axis 1."""
     return 1 if rank == 4 and set(axes) <= {1, 2} and 1 in axes else rank - 2

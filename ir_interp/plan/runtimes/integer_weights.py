@@ -1,4 +1,4 @@
-"""Pixels and weights of an axis, in the order of operations in which runtimes find them for integers."""
+"""Pixels and weights of an axis, in the order of operations in which runtimes compute them for integers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SINGLE = SimpleNamespace(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sampled:
-    """One axis: its length, the scale of its coordinates, and where each output lies, in float32 all of them.
+    """One axis: its size, the scale of its coordinates, and the position of each output, all in float32.
 
-    ``xp`` holds the functions that these take: NumPy's, or a graph's.
+    ``xp`` holds the functions for these: NumPy's, or a graph's.
     """
 
     length: Any
@@ -37,7 +37,7 @@ class Sampled:
 def pair(axis: Sampled, bits: int = 0) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """Return the two neighbours of each output and their weights; at the edge both are one pixel, half each.
 
-    Of ``bits`` weights are whole numbers of so many.
+    With ``bits``, weights are integers of that many bits.
     """
     xp = axis.xp
     inside = xp.clip(axis.at, 0.0, axis.length - 1)
@@ -65,9 +65,9 @@ def four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]
 
 
 def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
-    """Return indices and weights [out, taps] as onnxruntime's antialias finds them.
+    """Return indices and weights [out, taps] as onnxruntime's antialias computes them.
 
-    Its loops over taps are running totals here: the last bit of a sum depends on the order.
+    Its loops over taps are running totals here, since the last bit of a sum depends on the order.
     """
     xp, inverse = axis.xp, 1 / axis.scale
     wide = xp.maximum(inverse, 1.0)
@@ -95,7 +95,7 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
 
 
 def _folded(weights: Any, order: Any, beyond: Any, edge: Any, xp: Any) -> Any:
-    """Return weights with those ``beyond`` the image added, one after the other, to that at its edge."""
+    """Return weights with those ``beyond`` the image added sequentially to that at its edge."""
     at_edge = order == edge
     kept = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
     begin = xp.where(order == 0, kept, 0.0)
@@ -114,7 +114,7 @@ def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
 
 
 def whole(x: Any, xp: Any) -> Any:
-    """Return whole numbers, rounded half away from zero."""
+    """Return integers, rounded half away from zero."""
     size = xp.abs(x)
     below = xp.floor(size)
     rounded = xp.where(size - below >= 0.5, below + 1, below)

@@ -1,8 +1,8 @@
-"""Weights by which LiteRT (2.3) makes integers of bilinear sums: whole numbers, of its own coordinates.
+"""Weights of LiteRT (2.3) for integer bilinear sums: integers, at its own coordinates.
 
-8-bit ones are those of XNNPACK, to which it hands them: 11 bits of a float32 place. Others are those of its own kernel
-(``ResizeBilinearInteger`` of resize_bilinear.h): 10 bits of a place that is a whole number of 1/1024 pixel itself. Seen
-by running both on random operators, ``tests/tflite/test_litert.py``.
+8-bit weights are those of XNNPACK, to which LiteRT delegates: 11 bits of a float32 position. Others are those of its
+own kernel (``ResizeBilinearInteger`` of resize_bilinear.h): 10 bits of a position that is itself an integer of 1/1024
+pixel. Derived by running both on random operators, ``tests/tflite/test_litert.py``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _EIGHT_BITS, _OTHERS = 11, 10
 
 
 def is_known(spec: ResizeSpec) -> bool:
-    """Say whether a resize is one of LiteRT's."""
+    """Return whether LiteRT has a resize."""
     return spec.kernel == Linear() and spec.coordinates in _COORDINATES
 
 
 def weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.intp], Whole, int]:
-    """Return the two pixels of each output and their weights, [out, 2], and how many bits of these are a fraction."""
+    """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
     if dtype in ("int8", "uint8"):
         low, far = _of_float32(spec.coordinates, axis.in_size, axis.out_size)
         bits = _EIGHT_BITS
