@@ -93,7 +93,7 @@ def run(
 
 
 def is_on_disk(source: Path, output: Path) -> bool:
-    """Say whether an image is read and written chunk by chunk: of Zarr, or a TIFF file that Pillow cannot keep."""
+    """Return whether an image is read and written chunk by chunk: Zarr, or TIFF that Pillow would not preserve."""
     if is_in_store(source) or is_in_store(output):
         return True
     return is_tiff(source) and is_tiff(output) and is_raster(source)

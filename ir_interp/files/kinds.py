@@ -39,7 +39,7 @@ _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 _TIFF = (".tif", ".tiff")
 ZIP = ".zip"
-"""What follows .zarr in the name of a store in one file."""
+"""The suffix after .zarr in the name of a store in a ZIP file."""
 MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
 WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
@@ -65,12 +65,12 @@ def is_image(path: Path) -> bool:
 
 
 def is_in_store(path: Path) -> bool:
-    """Say whether a path is that of a Zarr store, in a ZIP file too, or of an array in one."""
+    """Return whether a path is a Zarr store, in a ZIP file too, or an array inside one."""
     return any(FileKind.of(part.lower().removesuffix(ZIP)) is FileKind.STORE for part in path.parts)
 
 
 def is_tiff(path: Path) -> bool:
-    """Say whether a path names a TIFF file."""
+    """Return whether a path names a TIFF file."""
     return path.suffix.lower() in _TIFF
 
 

@@ -1,4 +1,4 @@
-"""What the first directory of a TIFF file holds, read without decoding the image."""
+"""The tags of a TIFF file, read without decoding the image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_PIXELS = 2**30 // 4 // 3  # above which Pillow warns of a decompression bo
 
 
 def is_raster(path: Path) -> bool:
-    """Say whether a TIFF file is georeferenced, or larger than what Pillow opens. Raises OSError if it cannot be read.
+    """Return whether a TIFF file is georeferenced, or larger than what Pillow opens. Raises OSError if it cannot be read.
 
     A file that is no TIFF is no raster either: its reader reports that.
     """

@@ -1,4 +1,4 @@
-"""What libraries only log about a damaged file, as errors: a tag that is ignored may have placed the image."""
+"""Warnings that libraries log about a damaged file, raised as errors: an ignored tag may have placed the image."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class Journal:
             self._file.flush()
 
     def finish(self, result: Path, destination: Path) -> None:
-        """Give a result its name: the whole folder, or a file in it."""
-        for left in self.partial.rglob("*.partial"):  # by Zarr, when it was killed
+        """Rename the result, which is the folder or a file in it, to its final name."""
+        for left in self.partial.rglob("*.partial"):  # left by Zarr when it was killed
             left.unlink()
         result.replace(destination)
         shutil.rmtree(self.partial, ignore_errors=True)

@@ -36,7 +36,7 @@ class OmeTiff(ZarrArray):
         self.file.close()
 
     def created(self, path: Path, layout: Layout) -> Any:
-        """Return an array for the output of a layout; the one of an earlier call, if it exists."""
+        """Return the output array of a layout, created or opened from an earlier call."""
         import zarr
 
         with suppress(OSError, ValueError):

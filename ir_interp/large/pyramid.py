@@ -36,7 +36,7 @@ class Image:
 
 
 def image_of(known: Image | None, names: Sequence[Any], work: Work) -> Image:
-    """Return what is ``known`` of an image from its metadata, else from the names of its dimensions.
+    """Return the metadata of an image: what is ``known``, or what follows from the names of its dimensions.
 
     Raises SpecError for axes that OME-Zarr does not have.
     """
@@ -69,7 +69,7 @@ def described_axes(names: Sequence[Any], spatial: Collection[int] = ()) -> list[
 
 
 def group_image(path: Path, rank: int) -> Image | None:
-    """Return what the group around an array says of it, if there is one."""
+    """Return the metadata of an array in the group around it, if there is one."""
     import zarr
 
     from ir_interp.large.store_files import store_of

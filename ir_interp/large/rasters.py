@@ -85,7 +85,7 @@ class Raster:
         return chunks
 
     def created(self, path: Path, layout: Layout) -> Any:
-        """Return the array that holds one level until all are written; the one of an earlier call, if it exists."""
+        """Return the array that holds one level until all are written, created or opened from an earlier call."""
         import zarr
 
         with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""From one image on disk to another, chunk by chunk: what is done stays done, however the program ends."""
+"""Resizes from one image on disk to another, chunk by chunk, which resume after any interruption."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Source = ZarrArray | Raster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A resize of the image ``source`` into ``destination``; of several ``levels`` each of the one before.
+    """A resize of the image ``source`` into ``destination``; each of several ``levels`` resizes the previous one.
 
-    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``; some pixels may be
-    ``missing``. ``check`` raises ShapeError for a shape of the source that is not to be resized.
+    ``target`` holds sizes, scales or arithmetic that replace those of the spec, as for ``resize``; some pixels may be
+    ``missing``. ``check`` raises ShapeError for a shape of the source that must not be resized.
     """
 
     source: Path
@@ -55,11 +55,11 @@ class Request:
 
 
 def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
-    """Write a resized image, or a pyramid where ``levels`` are asked for; return the first and the last shape.
+    """Write a resized image, or a pyramid if ``levels`` is set; return the first and the last shape.
 
-    Zarr arrays, and TIFF files of microscopes, become Zarr; GeoTIFF files become cloud-optimised GeoTIFF. Unfinished
-    output lies beside ``destination``, named .partial; another call for the same goes on with it. Raises ReadError for
-    a source that is none of these, IrInterpError if ``destination`` exists or another resize was begun there.
+    Zarr arrays and TIFF files of microscopes become Zarr; GeoTIFF files become cloud-optimised GeoTIFF. Until it is
+    complete, the result is named ``destination`` with .partial appended. The same call again resumes it. Raises
+    ReadError for any other source, IrInterpError if ``destination`` exists, or if another resize to it was interrupted.
     """
     with closing(opened(request.source, request.destination)) as source:
         return _resized(request, source, progress)
@@ -103,7 +103,7 @@ def opened(path: Path, destination: Path) -> Source:
 
 
 def spec_for(source: Path, destination: Path, call: Call) -> ResizeSpec:
-    """Return what a call computes of an image, whose axes may have names. Raises as the call does."""
+    """Return the spec of a call for an image, whose axes may have names. Raises as the call does."""
     with closing(opened(source, destination)) as image:
         if isinstance(image, Raster) and call.axes is None:
             call = replace(call, axes=image.names[1:])
@@ -111,7 +111,7 @@ def spec_for(source: Path, destination: Path, call: Call) -> ResizeSpec:
 
 
 def _layouts(request: Request, source: Source) -> Iterator[Layout]:
-    """Yield for each level what is done, and the chunks that it is written in; of a pyramid first the copy."""
+    """Yield the resize of each level and its chunks; for a pyramid, a copy comes first."""
     shape, lengths = source.shape, source.chunks
     if request.levels is not None:
         copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
@@ -137,7 +137,7 @@ def _check_axes(before: Shape, after: Shape) -> None:
 
 
 def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[str, Any]:
-    """Return what makes two calls the same, so that one may go on where the other ended."""
+    """Return the identity of a call; only the same call may resume an interrupted one."""
     return {
         "program": VERSION,
         "source": str(request.source.resolve()),

@@ -77,7 +77,7 @@ class ZarrArray:
         return tuple(-(-size // chunk) * chunk for size, chunk in zip(chunks, self.array.chunks, strict=True))
 
     def created(self, path: Path, layout: Layout) -> Any:
-        """Return an array of the same format for the output of a layout; the one of an earlier call, if it exists."""
+        """Return the output array of a layout in the same format, created or opened from an earlier call."""
         import zarr
 
         with suppress(OSError, ValueError):
@@ -128,11 +128,11 @@ def opened(path: Path) -> ZarrArray:
         node = zarr.open(store, path=inner, mode="r")
     except (MemoryError, ReadError, ImportError):
         raise
-    except Exception as error:  # of any kind: metadata are what the file makes them
-        raise ReadError(f"no Zarr array: {getattr(error, 'strerror', None) or error}", str(path)) from None
+    except Exception as error:  # of any kind, since metadata are untrusted
+        raise ReadError(f"not a Zarr array: {getattr(error, 'strerror', None) or error}", str(path)) from None
     if isinstance(node, zarr.Group):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of files that are neither arrays nor groups
+            warnings.simplefilter("ignore")  # about files that are neither arrays nor groups
             names = ", ".join(sorted(node.array_keys())) or "none"
         raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
     check_array(node, path)
