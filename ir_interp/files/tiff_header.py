@@ -17,9 +17,9 @@ _MOST_PIXELS = 2**30 // 4 // 3  # above which Pillow warns of a decompression bo
 
 
 def is_raster(path: Path) -> bool:
-    """Return whether a TIFF file is georeferenced, or larger than what Pillow opens. Raises OSError if it cannot be read.
+    """Return whether a TIFF file is georeferenced, or larger than what Pillow opens; False for any other file.
 
-    A file that is no TIFF is no raster either: its reader reports that.
+    Raises OSError if the file cannot be read.
     """
     check_regular(path)
     try:
