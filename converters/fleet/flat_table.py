@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import replacing
+from ir_interp.files.kinds import FileKind
 
 _OF_FILE = ("file", "exporter")
 _OF_RESIZE = ("name", "where", "target", "formula")
@@ -16,12 +18,34 @@ COLUMNS = (*_OF_FILE, *_OF_RESIZE, "runtime", *_OF_VERDICT, "codes", "error")
 
 
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write the records of audited models as CSV, in UTF-8. Raises OutputError where that is not possible."""
-    with replacing(path) as (temporary,), temporary.open("w", encoding="utf-8", newline="") as file:
+    """Write the records of audited models as CSV in UTF-8, or as Parquet.
+
+    Raises OutputError if the file cannot be written, and IrInterpError for Parquet without pyarrow.
+    """
+    writer = _write_parquet if FileKind.of(path) is FileKind.PARQUET else _write_csv
+    with replacing(path) as (temporary,):
+        writer(temporary, records)
+
+
+def _write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
         for record in records:
             writer.writerows({name: _cell(value) for name, value in row.items()} for row in _rows(record))
+
+
+def _write_parquet(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise IrInterpError("pyarrow is not installed: pip install 'ir-interp[parquet]'") from None
+    types = {"run": pyarrow.bool_(), "difference": pyarrow.float64()}
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in COLUMNS])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for record in records:
+            writer.write_table(pyarrow.Table.from_pylist(list(_rows(record)), schema=schema))
 
 
 def _cell(value: Any) -> Any:

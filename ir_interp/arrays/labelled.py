@@ -47,35 +47,47 @@ _X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # what rioxarray t
 
 
 def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec) -> Any:
-    """Return a coordinate whose GeoTransform, if it has one, is that of the new pixels.
+    """Return a coordinate whose GeoTransform, if it has one, is that of the new pixels."""
+    numbers = coordinate.attrs.get("GeoTransform")
+    if numbers is None:
+        return coordinate
+    along_x, along_y = (_along(names, changing, padded, spec) for names in (_X, _Y))
+    moved = geotransform(tuple(map(float, str(numbers).split())), along_x, along_y)
+    return coordinate.assign_attrs(GeoTransform=" ".join(map(repr, moved)))
+
+
+def _along(
+    names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec
+) -> tuple[float, float]:
+    name = next((name for name in names if name in changing or name in padded), None)
+    return pixels(changing.get(name), padded.get(name, 0), spec)
+
+
+def pixels(axis: AxisPlan | None, before: int, spec: ResizeSpec) -> tuple[float, float]:
+    """Return where the first new pixel begins, and how long it is, in old pixels from the corner of the first.
+
+    ``before`` is the pad in front of the axis, which is None if it only is padded.
+    """
+    if axis is None:
+        return -float(before), 1.0
+    step = float(axis.step)
+    return float(centres(replace(axis, out_size=1), 1, spec)[0]) - before + 0.5 - step / 2, step
+
+
+def geotransform(
+    numbers: tuple[float, ...], along_x: tuple[float, float], along_y: tuple[float, float]
+) -> tuple[float, ...]:
+    """Return the geotransform of new pixels, whose beginnings and steps are in old ones.
 
     It holds the corner of the first pixel and the steps along x and y (GDAL's raster data model): the place of a point
     is corner + i * steps, i in pixels from that corner.
     """
-    numbers = coordinate.attrs.get("GeoTransform")
-    if numbers is None:
-        return coordinate
-    corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = map(float, str(numbers).split())
-    (start_x, step_x), (start_y, step_y) = (_pixels(names, changing, padded, spec) for names in (_X, _Y))
-    moved = (
+    corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = numbers
+    (start_x, step_x), (start_y, step_y) = along_x, along_y
+    return (
         corner_x + start_x * x_by_x + start_y * x_by_y, x_by_x * step_x, x_by_y * step_y,
         corner_y + start_x * y_by_x + start_y * y_by_y, y_by_x * step_x, y_by_y * step_y,
     )  # fmt: skip
-    return coordinate.assign_attrs(GeoTransform=" ".join(map(repr, moved)))
-
-
-def _pixels(
-    names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec
-) -> tuple[float, float]:
-    """Return where the first new pixel begins, and how long it is, in old pixels from the corner of the first."""
-    for name in names:
-        axis, before = changing.get(name), padded.get(name, 0)
-        if axis is not None:
-            step = float(axis.step)
-            return float(centres(replace(axis, out_size=1), 1, spec)[0]) - before + 0.5 - step / 2, step
-        if before:
-            return -float(before), 1.0
-    return 0.0, 1.0
 
 
 def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.float64]:

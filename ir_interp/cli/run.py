@@ -17,8 +17,9 @@ from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind, is_in_store
+from ir_interp.files.kinds import FileKind, is_in_store, is_tiff
 from ir_interp.files.memory import check_bytes
+from ir_interp.files.tiff_header import is_raster
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
@@ -58,7 +59,7 @@ def run(
     Of a .zarr array any size will do: it is read and written chunk by chunk. What an earlier call did, however that
     ended, stays done.
     """
-    if options.like is not None and is_in_store(file):
+    if options.like is not None and is_on_disk(file, output):
         check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")
         _run_call_on_store(options.like, file, output, options)
         return
@@ -69,7 +70,7 @@ def run(
     source = options.source
     if source is None:
         raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
-    if is_in_store(source) or is_in_store(output):
+    if is_on_disk(source, output):
         _run_store(_resize(file, options), source, output, options)
         return
     check_place(options, ARRAY, f"on {source.name}, which is no .zarr")
@@ -89,6 +90,13 @@ def run(
         _write(temporary, y, op)
     if not options.quiet:
         print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+
+
+def is_on_disk(source: Path, output: Path) -> bool:
+    """Say whether an image is read and written chunk by chunk: of Zarr, or a TIFF file that Pillow cannot keep."""
+    if is_in_store(source) or is_in_store(output):
+        return True
+    return is_tiff(source) and is_tiff(output) and is_raster(source)
 
 
 def _resize(file: Path, options: RunOptions) -> ResizeOp:
@@ -111,14 +119,14 @@ def _run_call_on_store(like: str, source: Path, output: Path, options: RunOption
     from ir_interp.public.resizing import call_of
 
     call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
-    _write_store(Request(source=source, destination=output, spec=spec_for(source, call)), like, options)
+    _write_store(Request(source=source, destination=output, spec=spec_for(source, output, call)), like, options)
 
 
 def _write_store(request: Request, name: str, options: RunOptions) -> None:
     from ir_interp.large.stores import resize_store
 
     source, output = request.source, request.destination
-    if not (is_in_store(source) and FileKind.of(output) is FileKind.STORE):
+    if not (is_tiff(source) or (is_in_store(source) and FileKind.of(output) is FileKind.STORE)):
         raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
     request = replace(request, missing=Missing.of(options.nodata, options.valid), levels=options.levels)
     if options.memory is not None:

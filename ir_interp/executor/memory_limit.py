@@ -14,11 +14,19 @@ MAX_BYTES = 8 * 2**30
 
 
 def check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
-    """Raise ShapeError, before anything is allocated, where a piece needs more; intermediates are made in tiles."""
+    """Raise ShapeError, before pixels are allocated, if a piece needs more; intermediates are made in tiles."""
+    check_taps(bound)
     needed = (stop - start for start, stop in piece.inputs)
     elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
-    taps = max((count(bound, axis) for axis in bound.axes), default=0)
-    held = max(itemsize * elements, BYTES_A_TAP * taps)
+    _check(itemsize * elements, bound)
+
+
+def check_taps(bound: Plan) -> None:
+    """Raise ShapeError, before taps are computed, if those of an axis need more, however small a piece is."""
+    _check(BYTES_A_TAP * max((count(bound, axis) for axis in bound.axes), default=0), bound)
+
+
+def _check(held: int, bound: Plan) -> None:
     if held > MAX_BYTES:
         raise ShapeError(
             f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {held / 2**30:.1f} GiB; "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor.memory_limit import check_taps
 from ir_interp.executor.strategies.runtime_integer_sums import columns, planned
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import axis_taps
@@ -29,6 +30,7 @@ def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
 
     Raises SpecError for what are no slices of step 1, ShapeError for more of them than axes.
     """
+    check_taps(bound)
     if region is None:
         return whole(bound)
     outputs = _ranges(region, bound.out_shape)

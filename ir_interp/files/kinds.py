@@ -26,6 +26,7 @@ class FileKind(Enum):
     PAGE = ".html"
     LINES = ".jsonl"
     CSV = ".csv"
+    PARQUET = ".parquet"
     STORE = ".zarr"
 
     @classmethod
@@ -36,6 +37,9 @@ class FileKind(Enum):
 
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
+_TIFF = (".tif", ".tiff")
+ZIP = ".zip"
+"""What follows .zarr in the name of a store in one file."""
 MODELS = (FileKind.ONNX, FileKind.IR)
 """What may hold a whole model."""
 WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
@@ -61,8 +65,13 @@ def is_image(path: Path) -> bool:
 
 
 def is_in_store(path: Path) -> bool:
-    """Say whether a path is that of a Zarr store, or of an array in one."""
-    return any(FileKind.of(part) is FileKind.STORE for part in path.parts)
+    """Say whether a path is that of a Zarr store, in a ZIP file too, or of an array in one."""
+    return any(FileKind.of(part.lower().removesuffix(ZIP)) is FileKind.STORE for part in path.parts)
+
+
+def is_tiff(path: Path) -> bool:
+    """Say whether a path names a TIFF file."""
+    return path.suffix.lower() in _TIFF
 
 
 def check_named(path: Path, extensions: Iterable[str]) -> None:

@@ -53,11 +53,12 @@ class Journal:
             self._file.write(line.encode() + b"\n")
             self._file.flush()
 
-    def finish(self, destination: Path) -> None:
-        """Give what was made its name."""
+    def finish(self, result: Path, destination: Path) -> None:
+        """Give a result its name: the whole folder, or a file in it."""
         for left in self.partial.rglob("*.partial"):  # by Zarr, when it was killed
             left.unlink()
-        self.partial.replace(destination)
+        result.replace(destination)
+        shutil.rmtree(self.partial, ignore_errors=True)
         self.path.unlink()
 
 

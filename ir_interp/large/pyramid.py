@@ -5,7 +5,7 @@ Source: ngff.openmicroscopy.org/0.5, "multiscales" metadata, and the same of 0.4
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -35,41 +35,48 @@ class Image:
     others: Mapping[str, Any]
 
 
-def image_of(path: Path, source: Any, work: Work) -> Image:
-    """Return what is known of an array: from the OME-Zarr group around it, else by the names of its dimensions.
+def image_of(known: Image | None, names: Sequence[Any], work: Work) -> Image:
+    """Return what is ``known`` of an image from its metadata, else from the names of its dimensions.
 
     Raises SpecError for axes that OME-Zarr does not have.
     """
-    image = _in_group(path, len(source.shape)) or _by_names(source, work)
+    image = known or _by_names(names, work)
     types = [axis.get("type") for axis in image.axes]
-    known = [each for each in types if each in _ORDER]
-    in_order = known == sorted(known, key=_ORDER.index)
+    ordered = [kind for kind in types if kind in _ORDER]
+    in_order = ordered == sorted(ordered, key=_ORDER.index)
     if len(types) not in _RANKS or types.count("space") not in _SPATIAL or not in_order or types[-1] != "space":
         names = ", ".join(str(axis["name"]) for axis in image.axes)
         raise SpecError(f"levels are OME-Zarr, whose axes are time, channel, then 2 or 3 of space; these are {names}")
     return image
 
 
-def _by_names(source: Any, work: Work) -> Image:
-    rank = len(source.shape)
-    names = getattr(source.metadata, "dimension_names", None) or source.attrs.get("_ARRAY_DIMENSIONS")
-    resized = set(resolve_axes(work.spec.axes, rank))
-    if not names:
-        names = [f"axis{i}" for i in range(rank - 2)] + ["y", "x"]
-    axes = []
-    for number, name in enumerate(map(str, names)):
-        kind = _TYPES.get(name.lower(), "space" if number in resized else None)
-        axes.append({"name": name, "type": kind} if kind else {"name": name})
+def _by_names(names: Sequence[Any], work: Work) -> Image:
+    rank = len(work.shape)
+    resized = resolve_axes(work.spec.axes, rank)
+    names = names or [f"axis{i}" for i in range(rank - 2)] + ["y", "x"]
+    axes = described_axes(names, resized)
     return Image(axes=axes, scale=[1.0] * rank, translation=[0.0] * rank, others={})
 
 
-def _in_group(path: Path, rank: int) -> Image | None:
+def described_axes(names: Sequence[Any], spatial: Collection[int] = ()) -> list[dict[str, Any]]:
+    """Return axes as OME-Zarr describes them: their types follow from their names, or from being ``spatial``."""
+    axes = []
+    for number, name in enumerate(map(str, names)):
+        kind = _TYPES.get(name.lower(), "space" if number in spatial else None)
+        axes.append({"name": name, "type": kind} if kind else {"name": name})
+    return axes
+
+
+def group_image(path: Path, rank: int) -> Image | None:
     """Return what the group around an array says of it, if there is one."""
     import zarr
 
+    from ir_interp.large.store_files import store_of
+
     for group_path in (path.parent, path.parent.parent):
         try:
-            attributes: dict[str, Any] = dict(zarr.open_group(group_path, mode="r").attrs)
+            store, inner = store_of(group_path)
+            attributes: dict[str, Any] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
         except (OSError, ValueError, TypeError, KeyError):  # no group, or one of another kind
             continue
         ome: Any = attributes.get("ome", attributes)

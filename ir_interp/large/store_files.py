@@ -1,18 +1,21 @@
-"""Zarr stores in untrusted folders: regular files inside the store alone, no code, no lengths that make no sense."""
+"""Zarr stores in untrusted folders and ZIP files: regular files inside the store alone, no code, bounded sizes."""
 
 from __future__ import annotations
 
 import errno
 import json
 import logging
+import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import LocalStore
+from zarr.storage import FsspecStore, LocalStore, ZipStore
 
 from ir_interp.errors import ReadError
+from ir_interp.files.kinds import ZIP
 from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import check_regular
 
@@ -44,6 +47,37 @@ class RegularFiles(LocalStore):
             check_regular(path)
             if not real(path).is_relative_to(real(Path(self.root))):
                 raise OSError(errno.EINVAL, f"{key} leads out of the store", str(path))
+
+
+class StoredFiles(ZipStore):
+    """A ZIP file as Zarr writes it: its members are not compressed, so none is larger than the file."""
+
+    def __init__(self, path: Path) -> None:
+        check_regular(path)
+        with zipfile.ZipFile(path) as file:
+            compressed = [member.filename for member in file.infolist() if member.compress_type != zipfile.ZIP_STORED]
+        if compressed:
+            problem = f"{compressed[0]} is compressed in it; expected members that are stored, as zip -0 does"
+            raise ReadError(problem, str(path))
+        super().__init__(path, mode="r", read_only=True)
+
+
+def store_of(path: Path) -> tuple[LocalStore | ZipStore | FsspecStore, str]:
+    """Return the store of a path, and the path of a node in it.
+
+    A store is a folder, a ZIP file on the way to the node, or a URL unless a folder has that name. Raises ReadError for
+    a ZIP file with compressed members.
+    """
+    for place in (path, *path.parents):
+        if place.suffix.lower() == ZIP and place.is_file():
+            return StoredFiles(place), path.relative_to(place).as_posix().removeprefix(".")
+    url = _URL.sub(r"\1://", path.as_posix())
+    if url != path.as_posix() and not exists(path):
+        return FsspecStore.from_url(url, read_only=True), ""
+    return RegularFiles(path, read_only=True), ""
+
+
+_URL = re.compile(r"^([a-z][a-z0-9+.-]+):/+")  # pathlib makes one slash of two
 
 
 def _is_reported(record: logging.LogRecord) -> bool:

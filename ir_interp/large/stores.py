@@ -1,45 +1,47 @@
-"""From one Zarr array to another, chunk by chunk: what is done stays done, however the program ends."""
+"""From one image on disk to another, chunk by chunk: what is done stays done, however the program ends."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.arrays.request import Request as Call
-from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
+from ir_interp.errors import IrInterpError, ShapeError, SpecError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import planned
+from ir_interp.files.kinds import is_tiff
+from ir_interp.files.memory import resident_bytes
 from ir_interp.files.paths import exists
-from ir_interp.large import budget, pyramid
+from ir_interp.large import budget, cloud_optimised, ome_tiff, pyramid, rasters, zarr_arrays
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
-from ir_interp.large.layout import Layout, Place, Slices, Work, regular
+from ir_interp.large.layout import Layout, Place, Work, regular
+from ir_interp.large.rasters import Raster
+from ir_interp.large.zarr_arrays import ZarrArray
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
 
 Array = NDArray[Any]
 Told = Callable[[str, int, int], None]
-_ADVICE = "pip install 'ir-interp[dask]'"
+Source = ZarrArray | Raster
+"""An image on disk that is read piece by piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A resize of the Zarr array ``source`` into ``destination``; of several ``levels`` each of the one before.
+    """A resize of the image ``source`` into ``destination``; of several ``levels`` each of the one before.
 
-    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``; some
-    pixels may be ``missing``. ``check`` raises
-    ShapeError for a shape of the source that is not to be resized.
+    ``target`` holds sizes, scales or arithmetic in place of those of the spec, as for ``resize``; some pixels may be
+    ``missing``. ``check`` raises ShapeError for a shape of the source that is not to be resized.
     """
 
     source: Path
@@ -53,78 +55,74 @@ class Request:
 
 
 def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
-    """Write a Zarr array, or a group of them where ``levels`` are asked for; return the first and the last shape.
+    """Write a resized image, or a pyramid where ``levels`` are asked for; return the first and the last shape.
 
-    What is written lies beside ``destination``, with .partial behind its name, until all of it is there. Another call
-    for the same goes on with it. Raises ReadError for what is no array of Zarr, IrInterpError where ``destination`` is
-    there already, or what was begun is something else.
+    Zarr arrays, and TIFF files of microscopes, become Zarr; GeoTIFF files become cloud-optimised GeoTIFF. Unfinished
+    output lies beside ``destination``, named .partial; another call for the same goes on with it. Raises ReadError for
+    a source that is none of these, IrInterpError if ``destination`` exists or another resize was begun there.
     """
-    source = _opened(request.source)
-    request.check(tuple(source.shape))
+    with closing(opened(request.source, request.destination)) as source:
+        return _resized(request, source, progress)
+
+
+def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, Shape]:
+    if isinstance(source, Raster) and request.missing.nodata is None:
+        request = replace(request, missing=replace(request.missing, nodata=source.nodata))
+    request.check(source.shape)
     if exists(request.destination):
         raise IrInterpError(f"{request.destination} is there already; remove it, or choose another name")
     layouts = list(_layouts(request, source))
-    image = None if request.levels is None else pyramid.image_of(request.source, source, layouts[-1].work)
+    works = [layout.work for layout in layouts]
+    image = None
+    if request.levels is not None and not isinstance(source, Raster):
+        image = pyramid.image_of(source.image, source.names, works[-1])
+    is_group = request.levels is not None or isinstance(source, Raster)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
-    memory = budget.left(request.memory)
-    array = source
+    run = _Run(request=request, source=source, memory=budget.left(request.memory), progress=progress)
     with journal:
-        for level, layout in enumerate(layouts, start=0 if image else 1):
-            path = partial / str(level) if image else partial
-            array = _level(array, path, layout, Ledger(journal, level), memory, progress)
-        if image:
-            works = [layout.work for layout in layouts]
-            pyramid.describe(partial, image, works, source.metadata.zarr_format)
-        journal.finish(request.destination)
-    return tuple(source.shape), tuple(array.shape)
+        paths = [partial / str(level) if is_group else partial for level in range(len(layouts))]
+        array: Source = source
+        for level, (layout, path) in enumerate(zip(layouts, paths, strict=True), start=0 if request.levels else 1):
+            array = run.level(array, path, layout, Ledger(journal, level))
+        result = partial
+        if isinstance(source, Raster):
+            result = partial / "result.tif"
+            cloud_optimised.write(result, source, paths, works)
+        elif image is not None:
+            pyramid.describe(partial, image, works, source.zarr_format)
+        journal.finish(result, request.destination)
+    return source.shape, array.shape
 
 
-def spec_for(source: Path, call: Call) -> ResizeSpec:
-    """Return what a call computes of an array of Zarr, whose dimensions may have names. Raises as the call does."""
-    array = _opened(source)
-    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS", ())
-    return call.bound(tuple(array.shape), np.dtype(array.dtype).name, names=names)
+def opened(path: Path, destination: Path) -> Source:
+    """Return the image at a path that is to become ``destination``. Raises as ``resize_store``."""
+    if not is_tiff(path):
+        return zarr_arrays.opened(path)
+    return rasters.opened(path) if is_tiff(destination) else ome_tiff.opened(path)
 
 
-def _opened(path: Path) -> Any:
-    """Return an array of Zarr. Raises ReadError where there is none."""
-    try:
-        import zarr
-    except ImportError:
-        raise IrInterpError(f"Zarr is not installed: {_ADVICE}") from None
-    try:
-        from ir_interp.large.store_files import RegularFiles, check_array, check_metadata
-
-        check_metadata(path)
-        found = zarr.open(RegularFiles(path, read_only=True), mode="r") if exists(path) else zarr.open(path, mode="r")
-    except (MemoryError, ReadError):
-        raise
-    except Exception as error:  # of any kind: metadata are what the file makes them
-        raise ReadError(f"no array of Zarr: {getattr(error, 'strerror', None) or error}", str(path)) from None
-    if isinstance(found, zarr.Group):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of files that are neither arrays nor groups
-            names = ", ".join(sorted(found.array_keys())) or "none"
-        raise ReadError(f"a group of Zarr; expected an array in it, as in {path.name}/0; it has {names}", str(path))
-    check_array(found, path)
-    return found
+def spec_for(source: Path, destination: Path, call: Call) -> ResizeSpec:
+    """Return what a call computes of an image, whose axes may have names. Raises as the call does."""
+    with closing(opened(source, destination)) as image:
+        if isinstance(image, Raster) and call.axes is None:
+            call = replace(call, axes=image.names[1:])
+        return call.bound(image.shape, image.dtype.name, names=image.names)
 
 
-def _layouts(request: Request, source: Any) -> Iterator[Layout]:
+def _layouts(request: Request, source: Source) -> Iterator[Layout]:
     """Yield for each level what is done, and the chunks that it is written in; of a pyramid first the copy."""
-    shape, lengths = tuple(source.shape), tuple(source.shards or source.chunks)
+    shape, lengths = source.shape, source.chunks
     if request.levels is not None:
         copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
-        work = Work(replace(copy, target=Sizes(shape)), shape, np.dtype(source.dtype), regular(shape, lengths))
+        work = Work(replace(copy, target=Sizes(shape)), shape, source.dtype, regular(shape, lengths))
         yield Layout(work, regular(shape, lengths))
     for _ in range(request.levels or 1):
         bound = planned(request.spec, shape, **request.target)
         _check_axes(shape, bound.out_shape)
-        work = Work(bound.spec, shape, np.dtype(source.dtype), regular(shape, lengths), request.missing)
+        work = Work(bound.spec, shape, source.dtype, regular(shape, lengths), request.missing)
         lengths = budget.lengths_of_chunks(work, lengths, request.memory)
-        if source.shards is not None:  # of which each is written at once, by one thread
-            lengths = _of_whole_chunks(lengths, source.chunks)
+        lengths = source.aligned(lengths)
         yield Layout(work, regular(bound.out_shape, lengths))
         shape = bound.out_shape
         if request.levels is not None and isinstance(work.spec.target, Sizes):
@@ -138,12 +136,7 @@ def _check_axes(before: Shape, after: Shape) -> None:
             raise ShapeError(f"axis {axis}, of length {length}, would have none; is it the axis that is to be resized?")
 
 
-def _of_whole_chunks(lengths: Shape, inner: Shape) -> Shape:
-    """Return how long shards are that hold whole chunks."""
-    return tuple(-(-each // chunk) * chunk for each, chunk in zip(lengths, inner, strict=True))
-
-
-def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str, Any]:
+def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[str, Any]:
     """Return what makes two calls the same, so that one may go on where the other ended."""
     return {
         "program": VERSION,
@@ -157,71 +150,38 @@ def _identity(request: Request, source: Any, layouts: list[Layout]) -> dict[str,
     }
 
 
-def _level(source: Any, path: Path, layout: Layout, ledger: Ledger, memory: int, progress: Told) -> Any:
-    """Return one array, all of whose chunks are written."""
-    import zarr
-    from zarr.core.buffer import default_buffer_prototype
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What the levels of a resize share; ``memory`` is the part of the request's that the program leaves."""
 
-    target, buffer = _created(source, path, layout), default_buffer_prototype().nd_buffer
-    left = {place for place in layout.places if not ledger.is_done(place)}
-    total = math.prod(map(len, layout.chunks))
-    done = itertools.count(total - len(left) + 1)
-    what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}"
-    lock = threading.Lock()
+    request: Request
+    source: Source
+    memory: int
+    progress: Told
 
-    def read(piece: Slices, values: Array) -> None:
-        try:
-            source.get_basic_selection(piece, out=buffer.from_numpy_array(values))
-        except MemoryError:
-            raise
-        except Exception as error:  # of any codec
-            problem = getattr(error, "strerror", None) or error
-            raise ReadError(
-                f"a chunk cannot be read: {problem}", str(source.store_path).removeprefix("file://")
-            ) from None
+    def level(self, image: Source, path: Path, layout: Layout, ledger: Ledger) -> ZarrArray:
+        """Return one array made from an image, in the format of the source, all of whose chunks are written."""
+        import zarr
 
-    def write(place: Place, values: Array) -> None:
-        target[layout.piece(place)] = values
-        ledger.add(place)
-        with lock:
-            progress(what, next(done), total)
+        target = self.source.created(path, layout)
+        left = {place for place in layout.places if not ledger.is_done(place)}
+        total = math.prod(map(len, layout.chunks))
+        done = itertools.count(total - len(left) + 1)
+        lock = threading.Lock()
 
-    progress(what, total - len(left), total)
-    for strip in budget.strips(layout, memory):
-        Dealer(layout, [place for place in strip if place in left], read, write).run(budget.threads(layout, memory))
-    return zarr.open_array(path, mode="r")
+        def report(count: int) -> None:
+            used, allowed = resident_bytes() >> 20, self.request.memory >> 20
+            what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}, {used} of {allowed} MiB"
+            self.progress(what, count, total)
 
+        def write(place: Place, values: Array) -> None:
+            target[layout.piece(place)] = values
+            ledger.add(place)
+            with lock:
+                report(next(done))
 
-def _created(source: Any, path: Path, layout: Layout) -> Any:
-    """Return the array that is written; what an earlier call made of it, where there was one."""
-    import zarr
-
-    with suppress(OSError, ValueError):
-        return zarr.open_array(path, mode="r+")
-    lengths: dict[str, Any] = {"chunks": layout.longest}
-    if source.shards is not None:
-        lengths = {"chunks": source.chunks, "shards": _of_whole_chunks(layout.longest, source.chunks)}
-    return zarr.create_array(
-        store=path,
-        shape=layout.work.out_shape,
-        dtype=source.dtype,
-        fill_value=source.fill_value,
-        attributes=dict(source.attrs),
-        compressors=source.compressors or None,
-        filters=source.filters or None,
-        zarr_format=source.metadata.zarr_format,
-        **lengths,
-        **_of_format(source),
-    )
-
-
-def _of_format(source: Any) -> dict[str, Any]:
-    """Return how chunks are laid out and named, which either format of Zarr says in words of its own."""
-    if source.metadata.zarr_format == 2:
-        encoding = {"name": "v2", "separator": source.metadata.dimension_separator}
-        return {"order": source.order, "chunk_key_encoding": encoding}
-    return {
-        "serializer": source.serializer,
-        "dimension_names": source.metadata.dimension_names,
-        "chunk_key_encoding": source.metadata.chunk_key_encoding,
-    }
+        report(total - len(left))
+        for strip in budget.strips(layout, self.memory):
+            places = [place for place in strip if place in left]
+            Dealer(layout, places, image.read, write).run(budget.threads(layout, self.memory))
+        return ZarrArray(array=zarr.open_array(path, mode="r"))

@@ -66,9 +66,11 @@ class AuditOptions:
     jobs: int = shared.jobs("Processes that share the files.", "--jobs")
     results: Path | None = shared.results(places=(RESULTS,))
     table: Path | None = shared.of_command_line(
-        file(FileKind.CSV, "table"), "Write the results to this .csv too: a row a resize and runtime.", "--table",
+        file("table", FileKind.CSV, FileKind.PARQUET),
+        "Also write the results as a table, .csv or .parquet, with a row for each resize and runtime.",
+        "--table",
         places=(RESULTS,),
-    )  # fmt: skip
+    )
     scheduler: str | None = shared.scheduler(places=(RESULTS,))
     time_limit: int | None = shared.time_limit(places=(RESULTS,))
     html: Path | None = shared.html(places=(REPORT,))

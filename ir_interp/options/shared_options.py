@@ -101,11 +101,11 @@ quiet = partial(
     of_command_line, SWITCH, "Print errors only; the exit code and files written tell the rest.", "--quiet", "-q"
 )
 html = partial(
-    of_command_line, file(FileKind.PAGE, "page"), "Write the report to this file too, as one page of HTML.", "--html"
+    of_command_line, file("page", FileKind.PAGE), "Write the report to this file too, as one page of HTML.", "--html"
 )
 
 report = partial(
-    of_command_line, file(FileKind.JSON, "report"), "Write the report to this file too, as JSON.", "--report"
+    of_command_line, file("report", FileKind.JSON), "Write the report to this file too, as JSON.", "--report"
 )
 image = partial(of_command_line, PATH, "An image on which the page of --html shows what changes.", "--image")
 
@@ -125,7 +125,7 @@ backend = partial(
 jobs = partial(option, POSITIVE, decides=False, default=1)
 results = partial(
     of_command_line,
-    file(FileKind.LINES, "file of results"),
+    file("file of results", FileKind.LINES),
     "Of many models: add the result of each to this file as it comes, one line of JSON; skip what it holds.",
     "--results",
 )

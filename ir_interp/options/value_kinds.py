@@ -155,10 +155,11 @@ def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
     return lengths[0], lengths[1]
 
 
-def _of_kind(path: Path, flag: str, *, kind: FileKind, thing: str) -> Path:
+def _of_kinds(path: Path, flag: str, *, kinds: tuple[FileKind, ...], thing: str) -> Path:
     """Return a path to write. Raises OutputError for the name of another kind of file, such as a model."""
-    if FileKind.of(path) is not kind:
-        raise OutputError(f"{flag} {str(path)!r} is no name of a {thing}; expected {kind.value}")
+    if FileKind.of(path) not in kinds:
+        expected = " or ".join(kind.value for kind in kinds)
+        raise OutputError(f"{flag} {str(path)!r} is no name of a {thing}; expected {expected}")
     return path
 
 
@@ -177,9 +178,9 @@ def member(enum: type[Enum], takes: str, metavar: str) -> Kind:
     return Kind(takes=takes, check=partial(arguments.member, enum), text=enum, metavar=metavar)
 
 
-def file(kind: FileKind, thing: str) -> Kind:
-    """Return the kind of a path that must have the extension of one kind of file."""
-    return Kind(takes=_PATH, check=arguments.path, text=Path, read=partial(_of_kind, kind=kind, thing=thing))
+def file(thing: str, *kinds: FileKind) -> Kind:
+    """Return the kind of a path that must have the extension of some kinds of files."""
+    return Kind(takes=_PATH, check=arguments.path, text=Path, read=partial(_of_kinds, kinds=kinds, thing=thing))
 
 
 _PATH = "str | os.PathLike[str]"

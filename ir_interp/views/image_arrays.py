@@ -57,6 +57,7 @@ def opened(path: Path) -> Iterator[Any]:
     try:
         check_regular(path)
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of damaged EXIF, which does not touch the pixels
             warnings.simplefilter("error", image.DecompressionBombWarning)
             with image.open(path, formats=FORMATS) as found:
                 yield found

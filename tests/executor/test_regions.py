@@ -262,3 +262,9 @@ def test_a_piece_has_the_neighbours_along_an_axis_that_keeps_its_length() -> Non
     needed = region(spec, x.shape, piece)
     assert needed[0] == slice(2, 6)
     np.testing.assert_array_equal(resize(x[needed], spec, region=piece, whole=x.shape), resize(x, spec)[piece])
+
+
+def test_an_axis_whose_taps_fit_no_memory_is_refused_before_they_are_computed() -> None:
+    spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.5,)))
+    with pytest.raises(ShapeError, match=r"^resizing \[1000000000\] to \[500000000\] needs 89\.4 GiB; the limit"):
+        region(spec, (10**9,), (slice(0, 256),))

@@ -191,6 +191,20 @@ def test_a_table_has_a_row_for_each_resize_and_runtime(capsys: pytest.CaptureFix
     assert Path("t.csv").read_text(encoding="utf-8").splitlines()[1].startswith("'=1+1,x,")
 
 
+def test_a_table_may_be_parquet(capsys: pytest.CaptureFixture[str]) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'ir-interp[parquet]'")
+    _zoo(2)
+    tables = {}
+    for name in ("t.csv", "t.parquet"):
+        ask = ("audit", "zoo", "--results", "r.jsonl", "--table", name, "--quiet", "--runtime", "openvino")
+        assert command(capsys, *ask)[0] == 1
+    with Path("t.csv").open(encoding="utf-8", newline="") as file:
+        tables["t.csv"] = list(csv.DictReader(file))
+    tables["t.parquet"] = parquet.read_table("t.parquet").to_pylist()
+    texts = [{key: "" if value is None else str(value) for key, value in row.items()} for row in tables["t.parquet"]]
+    assert texts == tables["t.csv"]
+
+
 def test_a_folder_is_converted(capsys: pytest.CaptureFixture[str]) -> None:
     _zoo(2)
     code, printed, errors = command(

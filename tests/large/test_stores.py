@@ -26,6 +26,7 @@ from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.large import budget, stores
 from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
+from ir_interp.large.zarr_arrays import ZarrArray
 from tests.support.graphs import save_model
 
 Array = NDArray[Any]
@@ -269,7 +270,7 @@ class _Counted:
 def test_each_chunk_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
     x = _store(tmp_path / "big.zarr", (320, 330), (64, 64))
     source = _Counted(zarr.open_array(tmp_path / "big.zarr", mode="r"))
-    monkeypatch.setattr(stores, "_opened", lambda _: source)
+    monkeypatch.setattr(stores, "opened", lambda *_: ZarrArray(array=source))
     request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=SOFT)
     resize_store(replace(request, target={"scales": (scale, scale)}), _nothing)
     assert len(source.read) == 30
@@ -305,9 +306,9 @@ def test_strips_are_as_wide_as_memory_lets_them(memory: int, widths: list[int]) 
 def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     zarr.create_group(tmp_path / "g.zarr").create_array("0", shape=(8, 8), chunks=(4, 4), dtype="u1")
     out = tmp_path / "o.zarr"
-    with pytest.raises(ReadError, match=r"a group of Zarr; expected an array in it, as in g.zarr/0; it has 0$"):
+    with pytest.raises(ReadError, match=r"a Zarr group; expected an array in it, as in g.zarr/0; it has 0$"):
         resize_store(Request(source=tmp_path / "g.zarr", destination=out, spec=SOFT), _nothing)
-    with pytest.raises(ReadError, match="no array of Zarr"):
+    with pytest.raises(ReadError, match="no Zarr array"):
         resize_store(Request(source=tmp_path / "n.zarr", destination=out, spec=SOFT), _nothing)
     sized = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((4, 4)))
     with pytest.raises(SpecError, match=r"^levels need scales, each level of the one before; this resize has sizes$"):

@@ -72,12 +72,12 @@ UNPICKLES = "a.zarr: its codecs unpickle, which would run code from the file; ex
 STORES: dict[str, tuple[Callable[[], object], str]] = {
     "pickle behind texts": (lambda: store(ATTACK, **TEXTS | {"filters": [{"id": "vlen-utf8"}, PICKLE]}), UNPICKLES),
     "pickle as compression": (lambda: store(ATTACK, **TEXTS, compressor=PICKLE), UNPICKLES),
-    "pickle alone": (lambda: store(ATTACK, dtype="|O", filters=[PICKLE]), "a.zarr: no array of Zarr: "),
+    "pickle alone": (lambda: store(ATTACK, dtype="|O", filters=[PICKLE]), "a.zarr: no Zarr array: "),
     "no length of a chunk": (
         lambda: store(chunks=[0, 4]),
         "a.zarr: chunks of shape [0, 4]; expected at least 1 along ",
     ),
-    "a negative length": (lambda: store(shape=[-4, 4]), "a.zarr: no array of Zarr: "),
+    "a negative length": (lambda: store(shape=[-4, 4]), "a.zarr: no Zarr array: "),
     "a huge shape": (lambda: store(shape=[10**9, 10**9], chunks=[10**9, 10**9]), "more memory would be needed ("),
     "a chunk cut off": (
         lambda: store(b"\0", compressor={"id": "zlib", "level": 1}),
@@ -85,21 +85,21 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a chunk too short": (lambda: store(b"\0"), "a.zarr: a chunk cannot be read: "),
     "a pipe as chunk": (lambda: pipe("0.0"), "a.zarr: a chunk cannot be read: Not a regular file"),
-    "pipes as metadata": (lambda: pipe("zarr.json"), "a.zarr: no array of Zarr: Not a regular file"),
-    "a pipe as old metadata": (lambda: pipe(".zarray"), "a.zarr: no array of Zarr: Not a regular file"),
+    "pipes as metadata": (lambda: pipe("zarr.json"), "a.zarr: no Zarr array: Not a regular file"),
+    "a pipe as old metadata": (lambda: pipe(".zarray"), "a.zarr: no Zarr array: Not a regular file"),
     "a device as chunk": (lambda: link("/dev/zero"), "a.zarr: a chunk cannot be read: Not a regular file"),
     "a link out of the store": (
         lambda: link("../secret"),
         "a.zarr: a chunk cannot be read: 0.0 leads out of the store",
     ),
-    "a list": (lambda: metadata("[]"), "a.zarr: no array of Zarr: "),
-    "deep": (lambda: metadata("[" * 10**5), "a.zarr: no array of Zarr: "),
+    "a list": (lambda: metadata("[]"), "a.zarr: no Zarr array: "),
+    "deep": (lambda: metadata("[" * 10**5), "a.zarr: no Zarr array: "),
     "two versions": (twice, TWO_VERSIONS),
-    "a group with something else in it": (group, "a.zarr: a group of Zarr; expected an array in it"),
-    "half of it": (lambda: metadata('{"zarr_format": 3, "node_type": "array"}'), "a.zarr: no array of Zarr: "),
+    "a group with something else in it": (group, "a.zarr: a Zarr group; expected an array in it"),
+    "half of it": (lambda: metadata('{"zarr_format": 3, "node_type": "array"}'), "a.zarr: no Zarr array: "),
     "a codec that nobody knows": (
         lambda: metadata(json.dumps({"zarr_format": 3, "node_type": "array", "codecs": [{"name": "gone"}]})),
-        "a.zarr: no array of Zarr: ",
+        "a.zarr: no Zarr array: ",
     ),
 }
 

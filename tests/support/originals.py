@@ -81,6 +81,7 @@ def write(folder: Path) -> None:
     (folder / "irs").rmdir()
     np.save(folder / "x.npy", np.zeros((1, 1, 4, 4), np.float32))
     _write_images(folder)
+    _rasters(folder)
 
 
 def _write_images(folder: Path) -> None:
@@ -99,3 +100,18 @@ _CONFIG = {
     "do_resize": True, "size": {"height": 8, "width": 9}, "resample": 3, "do_rescale": True, "rescale_factor": 0.1,
     "do_normalize": True, "image_mean": [0.5, 0.4, 0.3], "image_std": [1, 2, 3],
 }  # fmt: skip
+
+
+def _rasters(folder: Path) -> None:
+    """Write a map and a microscope's image as TIFF, where their libraries are installed."""
+    pixels = np.arange(2 * 40 * 50, dtype=np.uint16).reshape(2, 40, 50)
+    if find_spec("rasterio") and find_spec("tifffile"):
+        import rasterio
+        import tifffile
+
+        place = rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6)
+        shape = {"count": 2, "height": 40, "width": 50, "dtype": "uint16"}
+        with rasterio.open(folder / "map.tif", "w", driver="GTiff", crs="EPSG:32633", transform=place, **shape) as file:
+            file.write(pixels)
+        axes = {"axes": "CYX", "PhysicalSizeX": 0.25}
+        tifffile.imwrite(folder / "cells.tif", pixels, ome=True, photometric="minisblack", metadata=axes)

@@ -153,6 +153,8 @@ def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) ->
         return _call_of_libraries(originals, number, rng)
     if chosen < 0.3:
         return _call_of_folders(originals, number, rng, runs)
+    if chosen < 0.33 and originals.keys() >= set(_RASTERS):
+        return _call_of_rasters(originals, number, rng)
     source = rng.choice([name for name in originals if Path(name).suffix in _ENDS])
     files = {name: content for name, content in originals.items() if Path(name).stem == Path(source).stem}
     broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
@@ -188,6 +190,31 @@ def _call_of_libraries(originals: dict[str, bytes], number: int, rng: Random) ->
     words = [shown.get(word, word) for word in words]
     pipes = (rng.choice([*files]),) if rng.random() < 0.05 else ()
     return Call(number=number, arguments=tuple(words), files=files, pipes=pipes)
+
+
+_RASTERS = ("map.tif", "cells.tif")
+
+
+def _call_of_rasters(originals: dict[str, bytes], number: int, rng: Random) -> Call:
+    """Return a call on a TIFF file of a map or a microscope, its header broken more often than its pixels."""
+    name = rng.choice(_RASTERS)
+    content = bytearray(originals[name])
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        start = rng.randrange(min(len(content), rng.choice((300, len(content)))))
+        content[start : start + 4] = rng.choice((rng.randbytes(1), rng.randbytes(4), b"\0\0\0\0", b"\xff\xff", b""))
+    end = rng.choice((("y.tif",), ("y.tif", "--levels", "2"), ("y.zarr", "--dims", "y,x"), ("y.npy",)))
+    words = (
+        "run",
+        name,
+        "--like",
+        rng.choice(("opencv:area", *_LIKE)),
+        "--scales",
+        rng.choice(("0.5", "0.5", "2", "0.001")),
+        "--output",
+        *end,
+    )
+    pipes = (name,) if rng.random() < 0.05 else ()
+    return Call(number=number, arguments=words, files={name: bytes(content)}, pipes=pipes)
 
 
 _SPECIAL = ("/dev/zero", "/dev/stdin", "/proc/kmsg", "/proc/self/mem", "..", ".", "gone", "bad0.onnx", "bad1.xml")

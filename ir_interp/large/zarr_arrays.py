@@ -1,0 +1,140 @@
+"""Zarr arrays as chunked images: in folders, ZIP files and at URLs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.large.layout import Layout, Slices
+from ir_interp.large.pyramid import Image, group_image
+from ir_interp.shapes import Shape
+
+_ADVICE = "pip install 'ir-interp[dask]'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZarrArray:
+    """A Zarr array that is read piece by piece, from any number of threads, and the pattern of arrays made from it.
+
+    ``names`` are those of its dimensions, empty if it has none; ``image`` is what OME-Zarr describes of it.
+    """
+
+    array: Any
+    names: Sequence[Any] = ()
+    image: Image | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each axis."""
+        return tuple(self.array.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type."""
+        dtype: np.dtype[Any] = np.dtype(self.array.dtype)
+        return dtype
+
+    @property
+    def chunks(self) -> Shape:
+        """The shape of what is read at once: a shard, or a chunk without shards."""
+        return tuple(self.array.shards or self.array.chunks)
+
+    @property
+    def zarr_format(self) -> Literal[2, 3]:
+        """The format of what is made from it."""
+        return 2 if self.array.metadata.zarr_format == 2 else 3
+
+    def read(self, piece: Slices, values: NDArray[Any]) -> None:
+        """Fill an array with a piece. Raises ReadError for a chunk that cannot be decoded."""
+        from zarr.core.buffer import default_buffer_prototype
+
+        buffer = default_buffer_prototype().nd_buffer.from_numpy_array(values)
+        try:
+            self.array.get_basic_selection(piece, out=buffer)
+        except MemoryError:
+            raise
+        except Exception as error:  # of any codec
+            problem = getattr(error, "strerror", None) or error
+            where = str(self.array.store_path).removeprefix("file://")
+            raise ReadError(f"a chunk cannot be read: {problem}", where) from None
+
+    def close(self) -> None:
+        """Close the file, if it is one."""
+        self.array.store.close()
+
+    def aligned(self, chunks: Shape) -> Shape:
+        """Return the chunks to write: shards hold whole chunks, since one thread writes each of them at once."""
+        if self.array.shards is None:
+            return chunks
+        return tuple(-(-size // chunk) * chunk for size, chunk in zip(chunks, self.array.chunks, strict=True))
+
+    def created(self, path: Path, layout: Layout) -> Any:
+        """Return an array of the same format for the output of a layout; the one of an earlier call, if it exists."""
+        import zarr
+
+        with suppress(OSError, ValueError):
+            return zarr.open_array(path, mode="r+")
+        chunks: dict[str, Any] = {"chunks": layout.longest}
+        if self.array.shards is not None:
+            chunks = {"chunks": self.array.chunks, "shards": self.aligned(layout.longest)}
+        return zarr.create_array(
+            store=path,
+            shape=layout.work.out_shape,
+            dtype=self.array.dtype,
+            fill_value=self.array.fill_value,
+            attributes=dict(self.array.attrs),
+            compressors=self.array.compressors or None,
+            filters=self.array.filters or None,
+            zarr_format=self.zarr_format,
+            **chunks,
+            **self._format(),
+        )
+
+    def _format(self) -> dict[str, Any]:
+        """Return how chunks are laid out and named, which each format of Zarr describes in its own terms."""
+        metadata = self.array.metadata
+        if self.zarr_format == 2:
+            encoding = {"name": "v2", "separator": metadata.dimension_separator}
+            return {"order": self.array.order, "chunk_key_encoding": encoding}
+        return {
+            "serializer": self.array.serializer,
+            "dimension_names": metadata.dimension_names,
+            "chunk_key_encoding": metadata.chunk_key_encoding,
+        }
+
+
+def opened(path: Path) -> ZarrArray:
+    """Return the Zarr array at a path: of a folder, in ``big.zarr.zip``, or at a URL such as s3://bucket/big.zarr.
+
+    Raises ReadError for anything else, and IrInterpError without zarr.
+    """
+    try:
+        import zarr
+
+        from ir_interp.large.store_files import check_array, check_metadata, store_of
+    except ImportError:
+        raise IrInterpError(f"Zarr is not installed: {_ADVICE}") from None
+    try:
+        check_metadata(path)
+        store, inner = store_of(path)
+        node = zarr.open(store, path=inner, mode="r")
+    except (MemoryError, ReadError, ImportError):
+        raise
+    except Exception as error:  # of any kind: metadata are what the file makes them
+        raise ReadError(f"no Zarr array: {getattr(error, 'strerror', None) or error}", str(path)) from None
+    if isinstance(node, zarr.Group):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of files that are neither arrays nor groups
+            names = ", ".join(sorted(node.array_keys())) or "none"
+        raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
+    check_array(node, path)
+    dimensions: Any = getattr(node.metadata, "dimension_names", None) or node.attrs.get("_ARRAY_DIMENSIONS", ())
+    return ZarrArray(array=node, names=dimensions, image=group_image(path, len(node.shape)))
