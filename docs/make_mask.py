@@ -38,7 +38,7 @@ def as_trained() -> np.ndarray[Any, Any]:
 
 
 def as_converted_by_ovc() -> np.ndarray[Any, Any]:
-    """Return the mask as 60x80, by what OpenVINO's frontend makes of the exported model: a plain bicubic."""
+    """Return the mask as 60x80, as OpenVINO's frontend converts the exported model: by a plain bicubic."""
     return _shrunk(Cubic(a=-0.75))
 
 

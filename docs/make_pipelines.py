@@ -35,7 +35,7 @@ transformers 5 resizes with torchvision |
 | `config.json` or `pretrained_cfg` of timm | `crop_pct`, `crop_mode` (center, squash, border), `interpolation`, \
 `mean`, `std` | Pillow |
 | printed torchvision transforms, as .txt | `Compose` of v1 and v2, presets of weights | `--backend`, if the text \
-does not show whether it resizes images or tensors |
+leaves open whether it resizes images or tensors |
 | an ONNX model that Ultralytics exported | its metadata: letterbox, or the crop of a classifier | none |
 | an IR that takes uint8 images | the layers of OpenVINO's PrePostProcessor: Convert, Subtract, Multiply, \
 Transpose, Gather, Interpolate | none |

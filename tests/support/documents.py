@@ -60,7 +60,7 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Return the commands of a page."""
     commands: list[tuple[str, list[str]]] = []
-    outputs: list[str] = []  # of the last block that was no output: of Python's, they are no command's
+    outputs: list[str] = []  # those of the last sh block; after a block of Python they belong to no command
     for language, text in _FENCE.findall(page.read_text(encoding="utf-8")):
         if language:
             outputs = []
