@@ -92,7 +92,7 @@ def _check_interp_or_resample(layer: Interpolate1) -> None:
         f"it resizes images and volumes, of rank {_IMAGE} or {_VOLUME}": rank not in (_IMAGE, _VOLUME),
         f"it has no mode {layer.mode}": layer.mode in ("linear_onnx", "cubic"),
         "it has align_corners for linear images only": layer.align_corners and not is_interp,
-        "it has no antialias for linear images": layer.antialias and is_interp,
+        "antialias is not supported for linear images": layer.antialias and is_interp,
         f"it does not resize the axes {', '.join(map(str, layer.axes))} at rank {rank}": not _has_axes(layer),
         "it resizes spatial dimensions only": _resizes_other_axes(layer),
     }
