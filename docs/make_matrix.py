@@ -61,14 +61,17 @@ def rows() -> Iterator[tuple[str, ResizeSpec]]:
         yield f"cubic, {coordinates.value}", _spec(Cubic(a=-0.5), coordinates)
     half = Coordinates.HALF_PIXEL
     shrinking = Antialias.SHRINKING
-    yield "cubic, no taps outside", _spec(Cubic(a=-0.5, exclude_outside=True), half)
+    yield "cubic, exclude_outside", _spec(Cubic(a=-0.5, exclude_outside=True), half)
     yield "linear, antialias", _spec(Linear(antialias=shrinking), half)
-    yield "linear, antialias, no taps outside", _spec(Linear(antialias=shrinking, exclude_outside=True), half)
+    yield (
+        "linear, antialias, exclude_outside",
+        _spec(Linear(antialias=shrinking, exclude_outside=True), half),
+    )
     yield "cubic a=-0.5, antialias", _spec(Cubic(a=-0.5, antialias=shrinking), half)
     excluding = Cubic(a=-0.5, antialias=shrinking, exclude_outside=True)
-    yield "cubic a=-0.5, antialias, no taps outside", _spec(excluding, half)
+    yield "cubic a=-0.5, antialias, exclude_outside", _spec(excluding, half)
     other = Cubic(a=-0.75, antialias=shrinking, exclude_outside=True)
-    yield "cubic a=-0.75, antialias, no taps outside", _spec(other, half)
+    yield "cubic a=-0.75, antialias, exclude_outside", _spec(other, half)
     any_axis = Linear(antialias=Antialias.ANY_SHRINKING, exclude_outside=True)
     yield "linear, antialias on all axes if any shrinks", _spec(any_axis, half)
     yield "area", _spec(Area(), Coordinates.ASYMMETRIC)
@@ -78,7 +81,7 @@ def rows() -> Iterator[tuple[str, ResizeSpec]]:
     for scales in ((2.0, 2.0), (0.7, 0.7), (1.2, 1.2)):
         yield f"linear, half_pixel, scales {scales[0]:g}", _spec(Linear(), half, target=Scales(scales))
     by_ratio = _spec(Linear(), half, target=Scales((0.7, 0.7)), step=Step.RATIO)
-    yield "linear, half_pixel, scales 0.7 for the lengths alone", by_ratio
+    yield "linear, half_pixel, scales 0.7 for the sizes alone", by_ratio
 
 
 def _spec(kernel: object, coordinates: object, **more: object) -> ResizeSpec:

@@ -60,7 +60,7 @@ def of_other(other: OtherRuntime, node: FoundNode) -> Outcome:
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
         return other.outcome(node.op, may_change(node), node.stated)
     present = sum(map(bool, node.node.input))
-    reason = "it finds roi and scales by their place among the inputs that are not left out"
+    reason = "it locates roi and scales by their position among the inputs that are present"
     return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)
 
 

@@ -23,7 +23,7 @@ def int64(graph: Graph, op: Op, index: int, *, vector: bool = True) -> str:
 def reshaped(graph: Graph, op: Op, x: str, lengths: Sequence[int | None]) -> str:
     """Reshape to sizes of which one may be dynamic; a constant is reshaped at once."""
     if sum(length is None for length in lengths) > 1:
-        raise op.refusal("more than one length of its input is known only at run time")
+        raise op.refusal("more than one dimension of its input is dynamic")
     wanted = [-1 if length is None else length for length in lengths]
     if x in graph.initialisers:
         return graph.constant(graph.initialisers[x].reshape(wanted), name=x)

@@ -72,7 +72,7 @@ def _padded(op: Op, windows: Windows, same: str) -> Windows:
     lengths = (op.shape() or ())[2:]
     if None in lengths or not lengths:
         if any(step != 1 for step in windows.dilations):
-            raise op.refusal("automatic padding of dilated windows needs the lengths of its input")
+            raise op.refusal("automatic padding of dilated windows needs static sizes")
         return replace(windows, same=same)
     totals = [
         max(-(-length // stride) * stride - stride + extent - length, 0)

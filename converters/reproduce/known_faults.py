@@ -228,7 +228,7 @@ def reason(row: Audited, runtime: str) -> str:
         return cause or prediction.reason
     apart = differences(row.op.spec, prediction.spec, row.op.shape)
     parts = "; ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
-    return parts or "float32 decides ties otherwise"
+    return parts or "float32 decides ties differently"
 
 
 def save(name: str, folder: Path) -> tuple[Path, Fault]:

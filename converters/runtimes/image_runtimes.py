@@ -42,9 +42,9 @@ FLOATS_ONLY = "a Resize of {}"
 _RANK = 4  # [batch, channels, height, width]
 _RESIZED = frozenset({2, 3})
 _HALF = 0.5
-_TIES = "float32 decides ties otherwise"
-_MOVED = "its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel"
-NO_TIE = "float32 decides no tie otherwise"
+_TIES = "float32 decides ties differently"
+_MOVED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
+NO_TIE = "float32 decides no tie differently"
 _LONG = 1024  # longer than images are when they are resized by integers
 _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
@@ -82,7 +82,7 @@ def image_outcome(
     if changing_axes(op, may_change) - axes:
         spec, told = of_last_two(spec), ["it resizes the last two axes only"]
     elif not may_change <= axes:
-        provided.append(f"axes {sorted(may_change - axes)} keep their lengths")
+        provided.append(f"axes {sorted(may_change - axes)} keep their sizes")
     spec, readings_told = _read(spec, readings)
     if _places_matter(spec):
         kept = _keeping(op, spec)
@@ -292,9 +292,9 @@ def own_cubic(a: float) -> Reading:
     return Reading(f"its cubic has the coefficient {a}, and no exclude_outside", taken)
 
 
-BY_RATIO = Reading("it takes the ratio of the lengths for the scale", _ratio)
-NO_ANTIALIAS = Reading("it leaves out antialias", _without_antialias)
-NO_SYMMETRIC = Reading("it takes half_pixel_symmetric for asymmetric", _asymmetric)
+BY_RATIO = Reading("it uses the ratio of sizes instead of the scale", _ratio)
+NO_ANTIALIAS = Reading("it ignores antialias", _without_antialias)
+NO_SYMMETRIC = Reading("it computes half_pixel_symmetric as asymmetric", _asymmetric)
 
 
 def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
@@ -313,6 +313,6 @@ def _floor(spec: ResizeSpec) -> ResizeSpec:
 
 RESIZE_10, UPSAMPLE = 10, range(7, 10)
 """Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks."""
-HALF_PIXEL_OF_10 = Reading("it takes half_pixel, the default since operator set 11, for Resize-10", _half_pixel)
-HALF_PIXEL_LINEAR = Reading("it takes half_pixel for a linear Upsample", _linear_half_pixel)
-FLOOR = Reading("its Upsample takes the floor", _floor)  # as others do: an Upsample never shrinks
+HALF_PIXEL_OF_10 = Reading("it computes Resize-10 with half_pixel, the default since opset 11", _half_pixel)
+HALF_PIXEL_LINEAR = Reading("it computes a linear Upsample with half_pixel", _linear_half_pixel)
+FLOOR = Reading("its Upsample rounds down", _floor)  # as others do: an Upsample never shrinks

@@ -51,30 +51,30 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
         assumed = sorted(sure - sure_axes(taken))
         return refused(reason, f"axes {assumed} change" if assumed and not refusal(taken, sure_axes(taken)) else "")
     if _has_a_kernel(taken, sure) is None:
-        return unknown("a cubic Resize of images whose channels come last that may shrink")
+        return unknown("a cubic Resize of channels-last images that may shrink")
     other = deviation(taken, sure)
     if other is not None:
         return other
-    kept = "" if taken is op else "it keeps the length of a negative axis under an aspect policy"
+    kept = "" if taken is op else "it keeps the size of a negative axis under an aspect policy"
     return computes(taken.spec, kept, _condition(taken, sure, may_change))
 
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is computed as it is meant."""
     if _has_a_kernel(op, sure | may_change) is False:
-        return "height and width alone are resized"
+        return "only height and width are resized"
     if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
-        return "no length changes"
+        return "no size changes"
     if geometry(op) is not None:
         return ""
     if isinstance(op.spec.coordinates, Crop):
         return "no scale of a crop is 1"
     if not isinstance(op.spec.target, Scales):
-        return "some length changes" if op.spec.target is AtRunTime.SCALES else ""
+        return "a size changes" if op.spec.target is AtRunTime.SCALES else ""
     scales = [scale for scale in op.spec.target.values if scale != 1]
     keeping = [scale for scale in scales if 1 < scale < _LEAST_OF_TWO]
     shows = op.spec.kernel.is_antialiased or isinstance(op.spec.kernel, Cubic) or len(keeping) == len(scales)
-    return "no axis keeps its length" if keeping and shows else ""
+    return "no axis keeps its size" if keeping and shows else ""
 
 
 def _without_negative_axes(op: ResizeOp) -> ResizeOp:
@@ -172,9 +172,9 @@ def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
     if op.dtype != "int8":
         return None
     if op.spec.kernel.is_antialiased:
-        return differs("it makes negative int8 zero under antialias")
+        return differs("it turns negative int8 into zero under antialias")
     is_last = isinstance(op.spec.kernel, Cubic) and _grows_channels_last(op, scaled)
-    return differs("its cubic makes negative int8 zero where channels come last") if is_last else None
+    return differs("its cubic turns negative int8 into zero if channels are last") if is_last else None
 
 
 def _rounds_twice(op: ResizeOp, at: Geometry) -> Outcome | None:
@@ -185,13 +185,13 @@ def _rounds_twice(op: ResizeOp, at: Geometry) -> Outcome | None:
     if not scales_channels_last(at):
         return None
     spec = replace(op.spec, kernel=replace(kernel, antialias=Antialias.SHRINKING))
-    return computes(spec, "its cubic rounds and clips integers after each axis where channels come last")
+    return computes(spec, "its cubic rounds and clips integers after each axis if channels are last")
 
 
 def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
     if at.changing or not at.keeping:
         return None
-    return computes(copying(op.spec), "it copies where no length changes")
+    return computes(copying(op.spec), "it copies if no size changes")
 
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
@@ -199,7 +199,7 @@ def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     cubic, keeps = isinstance(kernel, Cubic), any(at.lengths[axis] > 1 for axis in at.keeping)
     moves = cubic and keeps and op.spec.coordinates is not Coordinates.ALIGN_CORNERS  # under which such axes are copies
     if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or moves):
-        return differs("it mixes up the axes of crops and cubics whose channels come last")
+        return differs("it mixes up the axes of channels-last crops and cubics")
     return None
 
 
@@ -211,7 +211,7 @@ def scales_channels_last(at: Geometry) -> bool:
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     if not op.spec.kernel.is_antialiased or isinstance(op.spec.coordinates, Crop) or not at.keeping:
         return None
-    return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its length")
+    return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its size")
 
 
 def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
@@ -255,7 +255,7 @@ TRANSPOSES_PASS = frozenset(
 )
 """The operators that it moves a Transpose over, so that it meets another and both go."""
 _MOVED = "its optimiser moves a Transpose over it, and"
-NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks images whose channels come last"
+NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks channels-last images"
 
 
 _CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images it moves

@@ -34,7 +34,7 @@ _IMAGE, _MATRIX = 4, 2
 def _counts_no_axes_from_the_end(op: ResizeOp) -> Outcome | None:
     if min(op.spec.axes or (0,)) >= 0:
         return None
-    return crashes("it takes negative axes for places in memory: it dies, refuses, or makes another shape")
+    return crashes("it uses negative axes as memory offsets: it crashes, refuses, or returns another shape")
 
 
 def _knows_no_ties(op: ResizeOp) -> Outcome | None:
@@ -48,7 +48,7 @@ def _knows_no_ties(op: ResizeOp) -> Outcome | None:
         found = positions(axis)
         pixels = to_pixels(np.asarray(found.floor + found.fraction, np.float32), kernel.rounding)
         if (np.clip(pixels, 0, axis.in_size - 1) != taps.indices[:, 0]).any():
-            return differs("it takes a half that float32 falls short of for less than a half")
+            return differs("it rounds down a half that float32 just misses")
     return None
 
 
@@ -79,7 +79,7 @@ def _narrows_what_is_negative(op: ResizeOp) -> Outcome | None:
         found = positions(axis)
         reach = radius(kernel) * max(1.0, 1 / float(axis.scale))
         if np.floor(found.floor + found.fraction + 1 - reach).max(initial=0) >= axis.in_size:
-            return refused("an antialiased output reaches no pixel, only what lies behind the last")
+            return refused("an antialiased output lies wholly behind the last pixel")
     return None
 
 
@@ -93,7 +93,7 @@ def _takes_windows_of_other_axes(op: ResizeOp) -> Outcome | None:
     windows = dict(zip(axes, crop.roi, strict=True))
     taken = tuple(windows.get(axis - 1, (0.0, 1.0)) if axis in at.scaled else windows[axis] for axis in axes)
     spec = replace(op.spec, coordinates=replace(crop, roi=taken))
-    return computes(spec, "an antialiased cubic crop takes the windows of axes 1 and 2 for those of height and width")
+    return computes(spec, "an antialiased cubic crop uses the windows of axes 1 and 2 for height and width")
 
 
 _UNTIL_1_26 = (_counts_no_axes_from_the_end, _knows_no_ties)

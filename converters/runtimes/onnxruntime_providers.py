@@ -44,7 +44,7 @@ _WEBGPU_RANKS = range(2, 6)
 _CLOSE = (
     1e-5  # to where a rounding turns over: more than the 2.5 units in the last place that a GPU's division may lose
 )
-_LAST_AXES = "it resizes the last axes, whichever the scales are of"
+_LAST_AXES = "it resizes the last axes, whichever axes the scales name"
 
 
 def _left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
@@ -87,7 +87,7 @@ def _divides_exactly(step: float) -> bool:
     return math.frexp(step)[0] in (0, 0.5)
 
 
-_TURNS = "a nearest pixel that the last bit of a quotient decides"
+_TURNS = "a nearest pixel that depends on the last bit of a quotient"
 
 
 def _resizes_others(op: ResizeOp) -> bool:
@@ -109,43 +109,43 @@ def _cuda(op: ResizeOp) -> Outcome:
     if op.version in UPSAMPLE:
         return _cuda_upsample(op)
     if _resizes_others(op):
-        return refused("no antialias of channels that come last") if kernel.is_antialiased else differs(_LAST_AXES)
+        return refused("no antialias of channels-last images") if kernel.is_antialiased else differs(_LAST_AXES)
     if kernel.is_antialiased and isinstance(kernel, Cubic):
-        return differs("its antialiased cubic has one coefficient, and leaves out a part of a smaller image")
+        return differs("its antialiased cubic has one coefficient, and omits a part of a smaller image")
     if kernel.is_antialiased:  # its kernels take the CPU's steps, and copy an axis that keeps its length
         return onnxruntime.outcome(op)
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
-        return unknown("half_pixel_symmetric, which is younger than the source")
+        return unknown("half_pixel_symmetric, which is newer than the source")
     return read_outcome(op, (), _as_on_cpu)
 
 
 def _cuda_upsample(op: ResizeOp) -> Outcome:
     is_linear, target = not isinstance(op.spec.kernel, Nearest), op.spec.target
     if is_linear and len(op.shape or ()) not in (2, _IMAGE):
-        return differs("it has no linear Upsample of this rank, and leaves the output as it was")
+        return differs("a linear Upsample of this rank is not supported, and the output stays unwritten")
     if is_linear and _resizes_others(op):
         return differs(_LAST_AXES)
     if not isinstance(target, Scales):
-        return unknown("an Upsample with scales of run time")
+        return unknown("an Upsample with scales at run time")
     is_whole = all(scale.is_integer() for scale in target.values)
-    return read_outcome(op, (), _as_on_cpu) if is_whole else differs("its Upsample divides by the next whole scale")
+    return read_outcome(op, (), _as_on_cpu) if is_whole else differs("its Upsample divides by the scale rounded up")
 
 
 def _directml(op: ResizeOp) -> Outcome:
     kernel, shape, uncovered = op.spec.kernel, op.shape or (), _uncovered(op)
     if isinstance(kernel, Cubic):
-        return _left_to_cpu(op, "it has no cubic")
+        return _left_to_cpu(op, "cubic is not supported")
     if op.attributes.get("exclude_outside"):
-        return _left_to_cpu(op, "it has no exclude_outside")
+        return _left_to_cpu(op, "exclude_outside is not supported")
     if uncovered or op.attributes.get("axes") is not None:
         return unknown(uncovered or "a Resize with axes")
     if sum(length != 1 for length in shape) > _IMAGE:  # axes of length 1 are left out
         return unknown("a Resize of more than 4 axes")
     at = geometry(op)
     if kernel.is_antialiased and (at is None or at.shrinks):
-        return differs("its antialias halves an image until less than half is left to shrink")
+        return differs("its antialias halves an image until less than a factor of two remains")
     if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and _shifts_what_stays(op):
-        return differs("its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel")
+        return differs("its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel")
     reading = OF_10 if op.version <= RESIZE_10 else _SINGLE_OUTPUT
     if _turns_by_rounding(replace(op, spec=reading.of(op.spec))):
         return unknown(_TURNS)
@@ -164,7 +164,7 @@ def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, coordinates=Coordinates.HALF_PIXEL) if is_pytorch else spec
 
 
-_SINGLE_OUTPUT = Reading("it looks for a single input where pytorch_half_pixel has a single output", _half_pixel)
+_SINGLE_OUTPUT = Reading("its pytorch_half_pixel tests for a single input, not a single output", _half_pixel)
 _OF_QNN = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
 _QNN_RANKS = range(3, 6)
 
@@ -176,7 +176,7 @@ def _qnn(op: ResizeOp) -> Outcome:
     if refusal:
         return _left_to_cpu(op, refusal)
     if isinstance(op.spec.kernel, Nearest):
-        return unknown("a nearest Resize, whose rounding QNN's operator for images does not take")
+        return unknown("a nearest Resize, whose rounding QNN's image operator does not support")
     return read_outcome(op, (OF_10, BY_RATIO) if op.version == RESIZE_10 else (BY_RATIO,))
 
 
@@ -184,17 +184,17 @@ def _refusal_of_qnn(op: ResizeOp) -> str:
     """Return why a node of a model in floats is not taken."""
     kernel, coordinates, at = op.spec.kernel, op.spec.coordinates, geometry(op)
     if at is None or op.dtype != "float32" or len(at.lengths) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
-        return "it resizes the last axes of float32 of rank 3 to 5, of known lengths"
+        return "it resizes the last axes of static float32 tensors of rank 3 to 5 only"
     if kernel.is_antialiased:
-        return "it has no antialias"
+        return "antialias is not supported"
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
         is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.lengths) == _IMAGE
-        return "" if is_floor else "its tf_half_pixel_for_nn takes nearest images with floor only"
+        return "" if is_floor else "its tf_half_pixel_for_nn supports nearest images with floor only"
     if op.version > RESIZE_10 and (coordinates not in _OF_QNN or op.spec.aspect is not Aspect.STRETCH):
-        return "it has no crop, no half_pixel_symmetric and no policy"
+        return "crops, half_pixel_symmetric and policies are not supported"
     ratios = (abs(at.scales[axis] - at.outputs[axis] / at.lengths[axis]) for axis in at.scaled)
     if isinstance(kernel, Cubic) and max(ratios, default=0) > _CLOSE:  # its own bound, too
-        return "its cubic takes scales that are the ratio of lengths only"
+        return "its cubic supports only scales that are the ratio of sizes"
     return ""
 
 
@@ -203,9 +203,9 @@ def _webgpu(op: ResizeOp) -> Outcome:
     if uncovered or op.version in UPSAMPLE:
         return unknown(uncovered or "an Upsample")
     if kernel.is_antialiased:
-        return refused("it takes antialias, and fails when it runs")
+        return refused("antialias fails at run time")
     if not refusal and len(op.shape or ()) not in _WEBGPU_RANKS:
-        refusal = "it takes ranks 2 to 5 only"
+        refusal = "it supports ranks 2 to 5 only"
     if refusal:
         return refused(refusal)
     if _resizes_others(op):

@@ -63,7 +63,7 @@ def _of_another_type(node: Interpolate) -> Outcome | None:
 
 def _padded_elsewhere(node: Interpolate) -> Outcome | None:
     if node.listed is not None and pads_go_astray(node.listed, node.padded, node.rank):
-        return differs("the plugin lays pads around other axes, where those that are listed are not the last")
+        return differs("the plugin pads other axes if the listed ones are not the last")
     return None
 
 
@@ -149,7 +149,7 @@ def narrow_triangles(op: ResizeOp) -> Outcome | None:
         return unknown("an antialiased linear resize that may grow on every axis")
     axes = [axis for axis in plan(op.spec, shape).axes if axis.in_size > 1]  # of one pixel any triangle gives copies
     if any(axis.scale > 1 for axis in axes) and all(axis.scale >= 1 for axis in axes):
-        return differs("the plugin narrows the triangle of antialias where axes grow and none shrinks")
+        return differs("the plugin narrows antialias' triangle if axes grow and none shrinks")
     return None
 
 
@@ -226,10 +226,10 @@ def _frontend_refusal(op: ResizeOp) -> str:
     """Return why the frontend refuses a node, whatever its lengths."""
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
     if op.version > 10 and coordinates in _UNKNOWN_COORDINATES:
-        return f"the frontend knows no {coordinates}"
+        return f"the frontend does not support {coordinates}"
     if (op.dtype or "float32") not in TYPES:
         return f"Interpolate does not take {op.dtype}"
-    return "the frontend takes no negative axes" if min(op.spec.axes or (0,)) < 0 else ""
+    return "the frontend does not support negative axes" if min(op.spec.axes or (0,)) < 0 else ""
 
 
 def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
@@ -237,14 +237,12 @@ def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
     sure = frozenset(changing_axes(op, may_change))
     is_batch = op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE
     if is_batch and not _frontend_refusal(op):
-        return differs(
-            "the plugin makes another length, or garbage, of a batch that is resized where a dimension is dynamic"
-        )
+        return differs("the plugin returns another size, or garbage, for a resized batch if a dimension is dynamic")
     found = frontend(op, sure)
     open_axes = sorted(axis for axis in may_change - sure if frontend(op, sure | {axis}).spec is None)
     if found.spec is None or not open_axes:
         return found
-    return replace(found, provided=f"axes {open_axes} keep their lengths")
+    return replace(found, provided=f"axes {open_axes} keep their sizes")
 
 
 def frontend_mode(op: ResizeOp) -> str:

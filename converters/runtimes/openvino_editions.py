@@ -31,7 +31,7 @@ def _reads_no_axes(op: ResizeOp) -> Outcome | None:
     if axes is None or not rank:
         return None
     if len(axes) != rank:
-        return refused("the frontend reads no axes, and wants sizes and scales for every axis")
+        return refused("the frontend ignores axes, and needs sizes and scales for every axis")
     rest = {name: each for name, each in op.attributes.items() if name != "axes"}
     plain = replace(op, spec=replace(op.spec, axes=None), attributes=rest)
     made = _resizes_spatial_axes(plain) or openvino.frontend(plain)

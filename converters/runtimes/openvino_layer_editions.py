@@ -73,7 +73,7 @@ def _counts_axes(op: ResizeOp) -> Outcome | None:
 
 def _pads_of_pairs(op: ResizeOp) -> Outcome | None:
     if _rank(op) == 3 and len(op.spec.axes or ()) == 2 and _pads(op):
-        return differs("the plugin lays pads of rank 3 around other axes")
+        return differs("the plugin pads other axes at rank 3")
     return None
 
 
@@ -86,7 +86,7 @@ def _pillow_of_images(op: ResizeOp) -> Outcome | None:
 def _makes_nothing(op: ResizeOp) -> Outcome | None:
     shape = static_shape(op.shape)
     if shape is not None and not op.spec.waits and 0 in plan(op.spec, shape).out_shape:
-        return refused("an output of length 0 is not allowed")
+        return refused("an output of size 0 is not allowed")
     return None
 
 
@@ -94,7 +94,7 @@ def _makes_nothing(op: ResizeOp) -> Outcome | None:
 
 
 def _has_no_11(op: ResizeOp) -> Outcome | None:
-    return refused("Interpolate-11 is of OpenVINO 2023.0 and later") if op.version > _BEFORE_11 else None
+    return refused("Interpolate-11 needs OpenVINO 2023.0 or later") if op.version > _BEFORE_11 else None
 
 
 def _has_spatial_axes(op: ResizeOp) -> Outcome | None:
@@ -106,7 +106,7 @@ def _has_spatial_axes(op: ResizeOp) -> Outcome | None:
 def _pads_listed_axes(op: ResizeOp) -> Outcome | None:
     """Refuse pads that make an axis longer which Interpolate-1 does not list, and whose length it declares to stay."""
     if op.version == 1 and {pad.axis for pad in op.spec.pads} - {*resolve_axes(op.spec.axes, _rank(op))}:
-        return refused("an Interpolate-1 pads the axes that it lists, and no others")
+        return refused("an Interpolate-1 pads only the axes that it lists")
     return None
 
 
@@ -141,7 +141,7 @@ def _reads_as(semantics: Semantics) -> Rule:
 
 def _lists_channels_alone(op: ResizeOp) -> Outcome | None:
     if op.version == 1 and resolve_axes(op.spec.axes, _rank(op)) == (1,) and not openvino.resized_axes(op):
-        return crashes("an Interpolate-1 of axis 1 that keeps its length ends the process")
+        return crashes("an Interpolate-1 of axis 1 that keeps its size ends the process")
     return None
 
 

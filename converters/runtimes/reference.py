@@ -25,14 +25,14 @@ VERSION = "1.23"
 def outcome(op: ResizeOp) -> Outcome:
     """Return what comes of a node. ``op.attributes`` are those of the node."""
     if op.version in (7, 10):
-        return refused(f"it has no {'Upsample-7' if op.version == 7 else 'Resize-10'}")
+        return refused(f"{'Upsample-7' if op.version == 7 else 'Resize-10'} is not supported")
     if op.version == 9:
         return _upsample(op)
     at = geometry(op)
     if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and (at is None or at.scaled):
-        return refused("it knows no tf_half_pixel_for_nn")
+        return refused("tf_half_pixel_for_nn is not supported")
     if min(op.spec.axes or (0,)) < 0:
-        return refused("it takes no negative axes")
+        return refused("negative axes are not supported")
     if op.dtype in ("bool", "str"):
         return refused(f"it does not resize {op.dtype}")
     spec = replace(op.spec, length=Length.FRACTIONAL, arithmetic=Arithmetic.EXACT)
@@ -45,7 +45,7 @@ def _upsample(op: ResizeOp) -> Outcome:
     target = op.spec.target
     whole = isinstance(target, Scales) and all(float(scale).is_integer() for scale in target.values)
     if not isinstance(op.spec.kernel, Nearest) or not whole:
-        return refused("its Upsample takes nearest and whole scales only")
+        return refused("its Upsample supports nearest and integral scales only")
     return computes(replace(op.spec, arithmetic=Arithmetic.EXACT))
 
 
@@ -55,5 +55,5 @@ def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
     single = [axis for axis in at.scaled if at.outputs[axis] == 1]
     stretched = spec.gives_sizes and spec.aspect is Aspect.STRETCH
     if single and not stretched and all(at.scales[axis] * at.lengths[axis] != 1 for axis in single):
-        return computes(replace(spec, coordinates=Coordinates.HALF_PIXEL), "it does not notice 1 output")
+        return computes(replace(spec, coordinates=Coordinates.HALF_PIXEL), "it misses a single output")
     return differs("it puts a single output at -1/2") if single and filtered else computes(spec)

@@ -115,14 +115,14 @@ def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
     if newer:
         return newer
     if op.attributes.get("mode") == "cubic" and not edition.has_cubic:
-        return "the importer takes no cubic"
+        return "the importer does not support cubic"
     if op.version > 10 and coordinates not in _COORDINATES:
-        return f"the importer knows no {coordinates}"
+        return f"the importer does not support {coordinates}"
     if coordinates == _TF:
         if op.attributes.get("nearest_mode", "round_prefer_floor") != "round_prefer_floor":
-            return "the importer takes tf_half_pixel_for_nn with round_prefer_floor only"
+            return "the importer supports tf_half_pixel_for_nn with round_prefer_floor only"
         if "sizes" in op.attributes and not edition.reads_sizes:
-            return "the importer reads no sizes under tf_half_pixel_for_nn"
+            return "the importer does not support sizes under tf_half_pixel_for_nn"
     if op.version in _WITH_EMPTY_SCALES and op.spec.gives_sizes and not edition.takes_empty_scales:
         return "it fails on the empty scales that operator sets 11 and 12 need beside sizes"
     if op.dtype in edition.untaken:
@@ -132,11 +132,11 @@ def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
 
 def _refusal_of_opset_18(op: ResizeOp) -> str:
     if op.attributes.get("antialias"):
-        return "the importer takes no antialias"
+        return "the importer does not support antialias"
     if op.spec.aspect is not Aspect.STRETCH:
-        return "the importer takes no aspect policy"
+        return "the importer does not support aspect policies"
     if op.spec.target is AtRunTime.SCALES and op.spec.axes is not None:
-        return "the importer takes no scales of run time for some axes"
+        return "the importer does not support scales at run time for some axes"
     return ""
 
 
@@ -145,7 +145,7 @@ def _refusal_of_axes(op: ResizeOp) -> str:
     axes, rank = op.spec.axes, len(op.shape or ())
     if axes is None or (rank and tuple(axes) == tuple(range(rank))):
         return ""
-    return "the importer reads no axes, and wants sizes and scales for every axis"
+    return "the importer ignores axes, and needs sizes and scales for every axis"
 
 
 def left_out(op: ResizeOp, edition: Edition) -> str:
@@ -158,7 +158,7 @@ def left_out(op: ResizeOp, edition: Edition) -> str:
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
     """Return what no page says of a resize of integers: how their sums are rounded; nothing where none are summed."""
     summed = dtype is not None and "int" in dtype and not isinstance(spec.kernel, Nearest)
-    return f"nothing is known of how TensorRT rounds sums of {dtype}" if summed else ""
+    return f"TensorRT's rounding is unknown for sums of {dtype}" if summed else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

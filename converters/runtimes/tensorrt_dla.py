@@ -46,7 +46,7 @@ def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
         yield f"{mode} with {', '.join(chosen)}"
     target = attributes.get("scales") or attributes.get("shape")
     if target is None:
-        yield "its output lengths are an input at run time"
+        yield "its output sizes are an input at run time"
     elif len(target) != 4:
         yield f"rank {len(target)}; it takes 4"
     else:

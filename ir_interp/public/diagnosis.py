@@ -63,7 +63,7 @@ def audit(
         >>> for name, verdict in row.verdicts.items():
         ...     print(f"{name}: {verdict}")
         openvino: differs by 0.165: antialias dropped
-        tensorrt: refused: the importer takes no antialias
+        tensorrt: refused: the importer does not support antialias
 
     """
     options = settled(AuditOptions, locals())

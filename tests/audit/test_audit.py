@@ -325,7 +325,10 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, printed, _ = command(capsys, "audit", "b.onnx")
     assert code == 1
     assert re.search(r"up ✓ same ! differs 0.\d+ ✓ same ✗ refused ✓ same", words(printed))
-    assert 'b.onnx:node[0 "up"]: IRI022 TensorRT\'s importer: refused: the importer takes no antialias\n' in printed
+    assert (
+        'b.onnx:node[0 "up"]: IRI022 TensorRT\'s importer: refused: the importer does not support antialias\n'
+        in printed
+    )
 
 
 def test_selection_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -346,7 +349,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     (resize,) = record["resizes"]
     assert resize["verdicts"]["tensorrt"] == {
         "verdict": "refused",
-        "reason": "the importer takes no antialias",
+        "reason": "the importer does not support antialias",
         "difference": None,
         "forecast": "refused",
         "run": False,
@@ -359,7 +362,7 @@ def test_github(capsys: pytest.CaptureFixture[str]) -> None:
     _, printed, _ = command(capsys, "audit", "a,b.onnx", "--format", "github", "--select", "IRI022")
     assert printed == (
         '::warning file=a%2Cb.onnx,title=IRI022::a,b.onnx:node[0 "up"]: '
-        "TensorRT's importer: refused: the importer takes no antialias\n"
+        "TensorRT's importer: refused: the importer does not support antialias\n"
     )
 
 

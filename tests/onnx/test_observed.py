@@ -23,12 +23,12 @@ ROI = (0, 0, 0.1, 0.2, 1, 1, 0.6, 0.9)
 KEPT = (1, 1, 1.1, 1.1)  # of 5 and 6
 ROWS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
     # element type, attributes, target, and what is in doubt
-    ("float32", LINEAR, {"scales": KEPT}, "copies where no length changes"),
-    ("float32", {**CUBIC, "coordinate_transformation_mode": "asymmetric"}, {"scales": KEPT}, "copies where no length"),
-    ("uint8", {**NEAREST, "nearest_mode": "ceil"}, {"scales": KEPT}, "copies where no length"),
-    ("float32", {**LINEAR, "antialias": 1}, {"scales": (1, 1, 1.1, 0.5)}, "copies an axis that keeps its length"),
-    ("float32", {**CUBIC, "antialias": 1}, {"scales": (1, 1, 0.5, 1.1)}, "copies an axis that keeps its length"),
-    ("uint8", {**LINEAR, "antialias": 1}, {"scales": (1, 1, 1.1, 0.5)}, "copies an axis that keeps its length"),
+    ("float32", LINEAR, {"scales": KEPT}, "copies if no size changes"),
+    ("float32", {**CUBIC, "coordinate_transformation_mode": "asymmetric"}, {"scales": KEPT}, "copies if no size"),
+    ("uint8", {**NEAREST, "nearest_mode": "ceil"}, {"scales": KEPT}, "copies if no size"),
+    ("float32", {**LINEAR, "antialias": 1}, {"scales": (1, 1, 1.1, 0.5)}, "copies an axis that keeps its size"),
+    ("float32", {**CUBIC, "antialias": 1}, {"scales": (1, 1, 0.5, 1.1)}, "copies an axis that keeps its size"),
+    ("uint8", {**LINEAR, "antialias": 1}, {"scales": (1, 1, 1.1, 0.5)}, "copies an axis that keeps its size"),
     ("float32", {**LINEAR, **CROP}, {"scales": (1, 1, 1, 2), "roi": ROI}, "ignores the crop"),
     ("float32", {**NEAREST, **CROP}, {"scales": (1, 1, 2, 1), "roi": ROI}, "ignores the crop"),
     ("float32", {**LINEAR, "keep_aspect_ratio_policy": "not_larger", "axes": [-2, 3]}, {"sizes": (9, 20)}, "negative"),
@@ -94,7 +94,7 @@ def test_cubic_integers_whose_channels_come_last(tmp_path: Path) -> None:
     np.testing.assert_array_equal(observed.run(x), wanted)
 
 
-SIGNS = "it makes negative int8 zero under antialias"
+SIGNS = "it turns negative int8 into zero under antialias"
 NO_FORM = "semantics observed: no resize describes what onnxruntime computes: "
 REFUSED = (
     (("int8", {**LINEAR, "antialias": 1}, {"scales": (1, 1, 0.5, 0.5)}), NO_FORM + SIGNS),
@@ -125,7 +125,7 @@ TURNED = """g (float[1,5,6,3] x) => (float[1,10,12,3] y) <int64[2] s = {10, 12}>
 
 def test_what_depends_on_other_things_than_the_node_is_refused(tmp_path: Path) -> None:
     path = save_model(tmp_path / "a.onnx", DYNAMIC)
-    with pytest.raises(ReadError, match="what is meant only provided that no axis keeps its length"):
+    with pytest.raises(ReadError, match="what is meant only provided that no axis keeps its size"):
         ir_interp.load(path, semantics="observed")
     path = save_model(tmp_path / "b.onnx", TURNED)
     for call in (

@@ -106,7 +106,7 @@ FORMS = {
         "tensorrt",
         "Resize-18 -> weighted sums along axes 2, 3",
         "exact for this shape",
-        f"the importer takes no antialias; {TENSORRT}",
+        f"the importer does not support antialias; {TENSORRT}",
     ),
     "antialias of dynamic dimensions": (
         graph(SIZES, 'Resize <mode = "cubic", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
@@ -130,7 +130,7 @@ FORMS = {
         "openvino",
         "Resize-13 -> weighted sums along axes 2, 3",
         "exact for this shape",
-        "the frontend knows no tf_crop_and_resize",
+        "the frontend does not support tf_crop_and_resize",
     ),
     "a crop of dynamic dimensions": (
         graph(f"{SIZES}, {ROI}", f"Resize <{CROP}> (t, r, , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
@@ -138,7 +138,7 @@ FORMS = {
         "openvino",
         "Resize-13 -> copies along axes 2, 3, indices at run time",
         "exact, in several operations",
-        "the frontend knows no tf_crop_and_resize",
+        "the frontend does not support tf_crop_and_resize",
     ),
     "ties of dynamic dimensions": (
         graph(
@@ -156,7 +156,7 @@ FORMS = {
         "openvino",
         "Resize-19 -> Resize-19: axes=[-1, -2] -> [3, 2], coordinate_transformation_mode=half_pixel",
         "exact",
-        "the frontend takes no negative axes",
+        "the frontend does not support negative axes",
     ),
     "a fractional Upsample": (
         graph("float[4] s = {1, 1, 1.3, 1}", 'Upsample <mode = "nearest"> (t, s)'),
@@ -173,7 +173,7 @@ FORMS = {
         "tensorrt",
         "Resize-18 -> Identity-18: a copy",
         "exact",
-        f"the importer takes no antialias; {TENSORRT}",
+        f"the importer does not support antialias; {TENSORRT}",
     ),
 }
 
@@ -197,7 +197,7 @@ REFUSALS = {
         graph(SIZES, 'Resize <mode = "linear", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         18,
         "tensorrt",
-        "up: no exact form in tensorrt; the importer takes no antialias; and in primitive operations, how TensorRT "
+        "up: no exact form in tensorrt; the importer does not support antialias; and in primitive operations, how TensorRT "
         "rounds indices that are found at run time is unknown; use --shape and --freeze to make the shape static",
     ),
     "ties of dynamic dimensions": (
@@ -239,7 +239,7 @@ REFUSALS = {
         graph("float[4] s = {1, 1, 1.1, 1}", 'Resize <mode = "linear"> (t, , s)'),
         13,
         "tensorrt",
-        "up: no exact form in tensorrt; onnxruntime does not compute what it means: it copies where no length changes",
+        "up: no exact form in tensorrt; onnxruntime does not compute what it means: it copies if no size changes",
     ),
     "integers": (
         graph(DOUBLE, 'Resize <mode = "linear"> (t, , s)', "(int32[1,2,7,8] x) => (int32[1,2,p,q] y)").replace(
@@ -248,7 +248,7 @@ REFUSALS = {
         13,
         "tensorrt",
         "up: no exact form in tensorrt; IResizeLayer takes float16, float32, int8, not int32; and in "
-        "primitive operations, nothing is known of how TensorRT rounds sums of int32",
+        "primitive operations, TensorRT's rounding is unknown for sums of int32",
     ),
 }
 
@@ -275,7 +275,7 @@ def test_only_and_strict(tmp_path: Path) -> None:
             ir_interp.convert(source, tmp_path / "p.onnx", target="tensorrt", **options)
         (refusal,) = refusals.value.exceptions
         assert isinstance(refusal, InexactError)
-        assert refusal.reason == f"the importer takes no antialias; and {message}"
+        assert refusal.reason == f"the importer does not support antialias; and {message}"
 
 
 # What is no resize

@@ -33,20 +33,29 @@ ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], di
         {**LINEAR, **SYMMETRIC},
         {"scales": (0.5, 1, 2, 2)},
         Kind.REFUSED,
-        "knows no",
+        "does not support",
     ),
     ("opencv-dnn", 11, (1, 1, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1.5, 1, 1, 1)}, Kind.SAME, ""),
     ("opencv-dnn", 11, (2, 5, 6, 4), (0,), {**CUBIC, **MOVED}, {"sizes": (2, 5, 6, 4)}, Kind.SAME, ""),
-    ("opencv-dnn", 11, (2, 5, 6, 4), (), {**CUBIC, **MOVED}, {"scales": (1, 1, 2, 1)}, Kind.DIFFERS, "moves an axis"),
-    ("opencv-dnn", 9, (1, 1, 20, 5), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 2)}, Kind.DIFFERS, "ties otherwise"),
+    ("opencv-dnn", 11, (2, 5, 6, 4), (), {**CUBIC, **MOVED}, {"scales": (1, 1, 2, 1)}, Kind.DIFFERS, "shifts an axis"),
+    ("opencv-dnn", 9, (1, 1, 20, 5), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 2)}, Kind.DIFFERS, "ties differently"),
     ("opencv-dnn", 9, (1, 1, 10, 5), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 2)}, Kind.SAME, ""),
     ("mnn", 13, (1, 4, 7, 3), (0,), {**LINEAR, **MOVED}, {"scales": (1, 1, 1.1, 1.3)}, Kind.SAME, ""),
-    ("mnn", 19, (1, 3, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1, 1, 1, 1)}, Kind.DIFFERS, "moves an axis"),
+    ("mnn", 19, (1, 3, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1, 1, 1, 1)}, Kind.DIFFERS, "shifts an axis"),
     ("mnn", 11, (1, 3, 9, 14), ALL, {**NEAREST, **CORNERS}, {"scales": (1, 1, 1, 3)}, Kind.SAME, ""),
-    ("ncnn", 9, (1, 3, 6, 5), (), NEAREST, {"scales": (1, 1, 1.1, 1)}, Kind.DIFFERS, "copies what keeps both lengths"),
+    (
+        "ncnn",
+        9,
+        (1, 3, 6, 5),
+        (),
+        NEAREST,
+        {"scales": (1, 1, 1.1, 1)},
+        Kind.DIFFERS,
+        "keeps both sizes",
+    ),
     ("ncnn", 11, (1, 3, 21, 3), (), {**NEAREST, **ASYMMETRIC}, {"sizes": (1, 3, 6, 1)}, Kind.SAME, ""),
     ("tvm", 11, (1, 6, 9, 1), (0,), {**LINEAR, **CORNERS}, {"scales": (1, 1, 1, 1)}, Kind.REFUSED, "divides by 0"),
-    ("tvm", 13, (1, 3, 1, 26), IMAGE, {**LINEAR, **CORNERS}, {"scales": (1, 1, 1.5, 0.7)}, Kind.DIFFERS, "makes NaN"),
+    ("tvm", 13, (1, 3, 1, 26), IMAGE, {**LINEAR, **CORNERS}, {"scales": (1, 1, 1.5, 0.7)}, Kind.DIFFERS, "returns NaN"),
     ("tvm", 13, (2, 1, 2, 30), (), {**CEIL, **TORCH}, {"sizes": (2, 1, 7, 46)}, Kind.SAME, ""),
     ("iree", 19, (1, 4, 15, 8), IMAGE, NEAREST, {"scales": (1, 1, 2.6, 0.5)}, Kind.SAME, ""),
     ("iree", 19, (1, 4, 15, 8), (), NEAREST, {"scales": (1, 1, 2.6, 0.5)}, Kind.DIFFERS, "scales exactly"),
@@ -114,4 +123,7 @@ def test_the_target_any_notes_the_conditions_of_all(tmp_path: Path) -> None:
     loosen(model, IMAGE)
     onnx.save(model, tmp_path / "a.onnx")
     (row,) = ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="any", verify=False).rows
-    assert (row.form, row.note) == ("Resize-13, kept", "but for images of height 1, beyond which its linear reads")
+    assert (row.form, row.note) == (
+        "Resize-13, kept",
+        "but for images of height 1, where its linear reads out of bounds",
+    )

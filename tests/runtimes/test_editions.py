@@ -28,10 +28,12 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         LINEAR | {"axes": [-2, -1]},
         {"sizes": (5, 6)},
         {
-            **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20", "onnxruntime:1.26"), "crashes: it takes negative"),
-            **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "refused: the importer reads no axes"),
-            "openvino:2024.6": "refused: the frontend reads no axes",
-            **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "refused: the frontend takes no negative axes"),
+            **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20", "onnxruntime:1.26"), "crashes: it uses negative"),
+            **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "refused: the importer ignores axes"),
+            "openvino:2024.6": "refused: the frontend ignores axes",
+            **dict.fromkeys(
+                ("openvino:2025.4", "openvino:2026.4"), "refused: the frontend does not support negative axes"
+            ),
         },
     ),
     (
@@ -39,7 +41,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         {"scales": (1, 2, 2, 1)},
         {
             **dict.fromkeys(("onnxruntime:1.16", "onnxruntime:1.20"), "refused: no cubic Resize of axes [1, 2]"),
-            "tensorrt:8.2": "refused: the importer takes no cubic",
+            "tensorrt:8.2": "refused: the importer does not support cubic",
             "openvino:2024.6": "refused: the plugin resizes spatial dimensions only",
             **dict.fromkeys(("openvino:2025.4", "openvino:2026.4"), "crashes: a cubic Interpolate of axes [1, 2]"),
             **dict.fromkeys(
@@ -54,7 +56,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         {
             **dict.fromkeys(("tensorrt:8.2", "tensorrt:8.6", "tensorrt:9.2"), "differs: antialias dropped"),
             **dict.fromkeys(("openvino:2024.6", "openvino:2025.4", "openvino:2026.4"), "differs: antialias dropped"),
-            **dict.fromkeys(TENSORRT_10, "refused: the importer takes no"),
+            **dict.fromkeys(TENSORRT_10, "refused: the importer does not support"),
         },
     ),
 ]
@@ -110,7 +112,7 @@ def test_windows_of_other_axes() -> None:
     model = onnx_model("Resize", 18, SHAPE, "float32", CROP | {"mode": "cubic"}, sizes=(1, 2, 5, 6), roi=roi)
     (row,) = ir_interp.audit(model, runtimes=["onnxruntime:1.16", "onnxruntime:1.20"]).rows
     assert row.forecast["onnxruntime:1.20"].kind.value == "same"
-    assert "takes the windows of axes 1 and 2 for those of height and width" in row.forecast["onnxruntime:1.16"].reason
+    assert "uses the windows of axes 1 and 2 for height and width" in row.forecast["onnxruntime:1.16"].reason
 
 
 def test_a_release_as_a_target(tmp_path: Path) -> None:

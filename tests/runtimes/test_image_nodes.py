@@ -20,29 +20,38 @@ from tests.sweeps.runtimes import Drawn, Seen, native, saved
 
 CUBIC, LINEAR, NEAREST = {"mode": "cubic"}, {"mode": "linear"}, {"mode": "nearest"}
 FIRST, LAST = (2, 3, 5, 6), (2, 5, 6, 3)
-KEEPS = "provided that axes [0] keep their lengths"
+KEEPS = "provided that axes [0] keep their sizes"
 ROWS: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...], dict[str, Any], dict[str, Any], Kind, str], ...] = (
     # runtime, element type, shape, dynamic dimensions, attributes, target, what is predicted, and why
-    ("onnxruntime", "int8", LAST, (), CUBIC, {"scales": (1, 1.5, 2, 1)}, Kind.DIFFERS, "makes negative int8 zero"),
+    ("onnxruntime", "int8", LAST, (), CUBIC, {"scales": (1, 1.5, 2, 1)}, Kind.DIFFERS, "turns negative int8 into zero"),
     ("onnxruntime", "uint8", LAST, (), CUBIC, {"scales": (1, 1.5, 2, 1)}, Kind.DIFFERS, "clips integers after each"),
     ("onnxruntime", "uint8", LAST, (), CUBIC, {"scales": (1, 0.6, 2, 1)}, Kind.REFUSED, "no cubic Resize of uint8"),
     ("onnxruntime", "uint8", FIRST, (), CUBIC, {"scales": (1, 1, 2, 2)}, Kind.REFUSED, "no cubic Resize of uint8"),
     ("onnxruntime", "float32", FIRST, (2, 3), LINEAR, {"scales": (1, 2, 2, 2)}, Kind.REFUSED, "axes [1, 2, 3]"),
     ("onnxruntime", "float32", FIRST, (0,), CUBIC, {"scales": (2, 1, 2, 2)}, Kind.REFUSED, "axes [0, 2, 3]"),
-    ("onnxruntime", "float32", FIRST, (0,), LINEAR, {"sizes": (2, 3, 8, 9)}, Kind.SAME, "height and width alone"),
+    ("onnxruntime", "float32", FIRST, (0,), LINEAR, {"sizes": (2, 3, 8, 9)}, Kind.SAME, "only height and width"),
     ("openvino", "float32", FIRST, (0,), LINEAR, {"sizes": (2, 3, 8, 9)}, Kind.SAME, KEEPS),
     ("openvino", "float32", FIRST, (0, 2, 3), CUBIC, {"sizes": (2, 3, 8, 9)}, Kind.SAME, KEEPS),
-    ("openvino", "float32", FIRST, (0,), LINEAR, {"scales": (2, 1, 2, 2)}, Kind.DIFFERS, "garbage, of a batch"),
+    (
+        "openvino",
+        "float32",
+        FIRST,
+        (0,),
+        LINEAR,
+        {"scales": (2, 1, 2, 2)},
+        Kind.DIFFERS,
+        "garbage, for a resized batch",
+    ),
     ("openvino", "float32", FIRST, (0,), CUBIC, {"sizes": (2, 4, 8, 9)}, Kind.CRASHES, "corrupts memory"),
     ("openvino", "float32", FIRST, (), LINEAR, {"scales": (2, 1, 2, 2)}, Kind.REFUSED, "spatial dimensions only"),
     ("opencv-dnn", "uint8", LAST, (), LINEAR, {"scales": (1, 2, 2, 1)}, Kind.DIFFERS, "the last two axes only"),
     ("opencv-dnn", "float16", FIRST, (0,), LINEAR, {"scales": (1, 1, 2, 2)}, Kind.SAME, ""),
-    ("opencv-dnn", "float32", FIRST, (), {**LINEAR, "axes": [2, 3]}, {"sizes": (8, 9)}, Kind.REFUSED, "takes no axes"),
-    ("mnn", "int8", FIRST, (), LINEAR, {"scales": (1, 1, 2, 1.5)}, Kind.DIFFERS, "int8 for uint8"),
+    ("opencv-dnn", "float32", FIRST, (), {**LINEAR, "axes": [2, 3]}, {"sizes": (8, 9)}, Kind.REFUSED, "axes are not"),
+    ("mnn", "int8", FIRST, (), LINEAR, {"scales": (1, 1, 2, 1.5)}, Kind.DIFFERS, "int8 as uint8"),
     ("mnn", "uint8", FIRST, (), LINEAR, {"scales": (1, 1, 2.6, 1.3)}, Kind.DIFFERS, "to 7 bits"),
-    ("mnn", "float32", LAST, (), LINEAR, {"scales": (1, 2, 2, 1)}, Kind.CRASHES, "beyond its memory"),
+    ("mnn", "float32", LAST, (), LINEAR, {"scales": (1, 2, 2, 1)}, Kind.CRASHES, "out of bounds"),
     ("tvm", "uint8", FIRST, (), CUBIC, {"sizes": (2, 3, 17, 13)}, Kind.DIFFERS, "wraps integers around"),
-    ("iree", "uint8", FIRST, (), LINEAR, {"scales": (1, 1, 2, 2)}, Kind.REFUSED, "does not sum uint8"),
+    ("iree", "uint8", FIRST, (), LINEAR, {"scales": (1, 1, 2, 2)}, Kind.REFUSED, "sums of uint8"),
     ("iree", "float32", LAST, (), LINEAR, {"scales": (1, 2, 2, 1)}, Kind.REFUSED, "height and width only"),
     ("ncnn", "uint8", FIRST, (), LINEAR, {"scales": (1, 1, 2, 2)}, Kind.DIFFERS, "returns float32"),
 )

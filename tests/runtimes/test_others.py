@@ -37,7 +37,7 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
     (
         {"mode": "linear", "coordinate_transformation_mode": "asymmetric"},
         {"sizes": (1, 2, 8, 9)},
-        {"ncnn": "for half_pixel"},
+        {"ncnn": "as half_pixel"},
     ),
     (
         {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": CORNERS},
@@ -49,14 +49,14 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
         {"sizes": (1, 2, 2, 3)},
         dict.fromkeys(OF_IMAGES, "antialias"),
     ),
-    ({"mode": "cubic"}, {"sizes": (1, 2, 9, 9)}, {"mnn": "before the first pixel's middle"}),
+    ({"mode": "cubic"}, {"sizes": (1, 2, 9, 9)}, {"mnn": "the centre of the first pixel"}),
     ({"mode": "cubic"}, {"sizes": (1, 2, 3, 4)}, {}),
     (
         {"mode": "cubic", "cubic_coeff_a": -0.5, "coordinate_transformation_mode": CORNERS},
         {"sizes": (1, 2, 9, 9)},
         {"mnn": "coefficient", "ncnn": "coefficient", "iree": "coefficient"},
     ),
-    (HALF_UP, {"scales": (1, 1, 2, 2)}, {"mnn": "round_prefer_floor", "ncnn": "floor only"}),
+    (HALF_UP, {"scales": (1, 1, 2, 2)}, {"mnn": "round_prefer_floor", "ncnn": "floor or none only"}),
     (
         {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"},
         {"sizes": (1, 2, 8, 9)},
@@ -67,15 +67,15 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
         {"mode": "linear", "coordinate_transformation_mode": CORNERS},
         {"scales": (1, 1, 1.3, 1.5)},
         {
-            "tract": "spans scale * length",
+            "tract": "uses scale * size",
         },
     ),
     (
         {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"},
         {"sizes": (1, 2, 1, 9)},
         {
-            "mnn": "before the first pixel's middle",
-            "ncnn": "for half_pixel",
+            "mnn": "the centre of the first pixel",
+            "ncnn": "as half_pixel",
             "tract": "at -1/2",
         },
     ),
@@ -83,8 +83,8 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
         {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel", "exclude_outside": 1},
         {"sizes": (1, 2, 1, 9)},
         {
-            "iree": "no exclude_outside",
-            "mnn": "before the first pixel's middle",
+            "iree": "exclude_outside is not",
+            "mnn": "the centre of the first pixel",
             "ncnn": "no exclude_outside",
             "tract": "at -1/2",
         },
@@ -92,14 +92,14 @@ ROWS: tuple[tuple[dict[str, Any], dict[str, Any], dict[str, str]], ...] = (
     (
         {"mode": "linear", "axes": [2, 3]},
         {"sizes": (8, 9)},
-        dict.fromkeys([name for name in OF_IMAGES if name != "mnn"], "no axes"),
+        dict.fromkeys([name for name in OF_IMAGES if name != "mnn"], "axes"),
     ),
     (
         {"mode": "linear"},
         {"sizes": (1, 3, 8, 9)},
         {
             "iree": "height and width only",
-            "mnn": "beyond its memory",
+            "mnn": "out of bounds",
             "ncnn": "height and width only",
             "opencv-dnn": "last two axes only",
             "tvm": "last two axes only",
@@ -116,33 +116,33 @@ def saved(place: Path, attributes: dict[str, Any], target: dict[str, Any]) -> Pa
 OLD_SHAPE = (1, 2, 6, 7)
 OLD = (  # operator, operator set, mode, scales, and what each runtime makes of it: all others compute it
     ("Resize", 10, "linear", (2, 2), {
-        "opencv-dnn": "for Resize-10", "mnn": "for Resize-10", "tvm": "no Upsample-9", "ncnn": "no Resize-10",
-        "iree": "no Resize-10",
+        "opencv-dnn": "computes Resize-10", "mnn": "computes Resize-10", "tvm": "Upsample-9", "ncnn": "Resize-10",
+        "iree": "Resize-10",
     }),
     ("Resize", 10, "nearest", (0.3, 2), {
-        "opencv-dnn": "for Resize-10", "mnn": "for Resize-10", "tvm": "no Upsample-9", "ncnn": "no Resize-10",
-        "iree": "no Resize-10",
+        "opencv-dnn": "computes Resize-10", "mnn": "computes Resize-10", "tvm": "Upsample-9", "ncnn": "Resize-10",
+        "iree": "Resize-10",
     }),
     ("Resize", 10, "nearest", (0.7, 1.5), {
-        "opencv-dnn": "for Resize-10", "mnn": "for Resize-10", "tvm": "no Upsample-9", "ncnn": "no Resize-10",
-        "iree": "no Resize-10", "tract": "for Resize-10",
+        "opencv-dnn": "computes Resize-10", "mnn": "computes Resize-10", "tvm": "Upsample-9", "ncnn": "Resize-10",
+        "iree": "Resize-10", "tract": "computes Resize-10",
     }),
     ("Upsample", 7, "linear", (2, 3), {
-        "opencv-dnn": "refuses a linear Upsample", "ncnn": "for a linear Upsample", "iree": "no Upsample-7",
-        "tract": "no Upsample",
+        "opencv-dnn": "a linear Upsample is not supported", "ncnn": "computes a linear Upsample", "iree": "Upsample-7",
+        "tract": "Upsample is not supported",
     }),
     ("Upsample", 8, "nearest", (2, 2), {
-        "tvm": "rounds the places", "iree": "no Upsample-7", "tract": "no Upsample",
+        "tvm": "rounds nearest positions", "iree": "Upsample-7", "tract": "Upsample is not supported",
     }),
     ("Upsample", 7, "nearest", (1.3, 2), {
-        "opencv-dnn": "whole scales only", "mnn": "ratio", "tvm": "rounds the places", "iree": "no Upsample-7",
-        "tract": "no Upsample",
+        "opencv-dnn": "integral scales only", "mnn": "ratio", "tvm": "rounds nearest positions", "iree": "Upsample-7",
+        "tract": "Upsample is not supported",
     }),
     ("Upsample", 9, "linear", (2, 2), {
-        "opencv-dnn": "refuses a linear Upsample", "tvm": "no Upsample-9", "ncnn": "for a linear Upsample",
-        "iree": "for a linear Upsample", "tract": "no Upsample",
+        "opencv-dnn": "a linear Upsample is not supported", "tvm": "Upsample-9", "ncnn": "computes a linear Upsample",
+        "iree": "computes a linear Upsample", "tract": "Upsample is not supported",
     }),
-    ("Upsample", 9, "nearest", (2, 2), {"tvm": "no Upsample-9", "tract": "no Upsample"}),
+    ("Upsample", 9, "nearest", (2, 2), {"tvm": "Upsample-9", "tract": "Upsample is not supported"}),
 )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def test_linear_of_a_single_row_is_no_resize_in_opencv(tmp_path: Path) -> None:
 def test_ncnn_takes_the_floor_where_nearest_mode_is_left_out(coordinates: str, tmp_path: Path) -> None:
     path, attributes = tmp_path / "a.onnx", {"mode": "nearest", "coordinate_transformation_mode": coordinates}
     onnx.save(onnx_model("Resize", 11, (1, 2, 7, 6), "float32", attributes, scales=(1, 1, 1.5, 2.6)), path)
-    assert agrees(path, (1, 2, 7, 6), "ncnn", "takes the floor") is Kind.DIFFERS
+    assert agrees(path, (1, 2, 7, 6), "ncnn", "rounds down") is Kind.DIFFERS
 
 
 OF_TRACT = (  # operator set, inputs after the data, constants, and what becomes of them
@@ -206,7 +206,7 @@ def test_inputs_left_out_in_tract(opset: int, inputs: tuple[str, ...], becomes: 
     names = ", ".join(name or '""' for name in inputs)
     graph = f'g (float[1,1,4,3] x) => (float[a,b,c,d] y) <{constants}> {{ y = Resize <mode = "linear"> (x, {names}) }}'
     path = save_model(tmp_path / "a.onnx", graph, opset)
-    assert agrees(path, (1, 1, 4, 3), "tract", "" if becomes == "same" else "by their place").value == becomes
+    assert agrees(path, (1, 1, 4, 3), "tract", "" if becomes == "same" else "by their position").value == becomes
 
 
 OF_ANY_RANK = (
@@ -282,7 +282,7 @@ def test_a_policy_and_align_corners_in_tract(tmp_path: Path) -> None:
     path, words = tmp_path / "a.onnx", {"mode": "linear", "coordinate_transformation_mode": CORNERS}
     policy = {"keep_aspect_ratio_policy": "not_larger", "axes": [2, 3]}
     onnx.save(onnx_model("Resize", 18, (1, 1, 8, 7), "float32", words | policy, sizes=(5, 6)), path)
-    assert agrees(path, (1, 1, 8, 7), "tract", "spans scale * length") is Kind.DIFFERS
+    assert agrees(path, (1, 1, 8, 7), "tract", "uses scale * size") is Kind.DIFFERS
 
 
 def test_dynamic_lengths_in_tract(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_nearest_of_tract_excludes_pixels(tmp_path: Path) -> None:
     """A pixel outside the image has no weight, and no other takes its place: 0 comes."""
     path, attributes = tmp_path / "a.onnx", {"mode": "nearest", "nearest_mode": "floor", "exclude_outside": 1}
     onnx.save(onnx_model("Resize", 13, SHAPE, "float32", attributes, scales=(1, 1, 2, 2)), path)
-    assert agrees(path, SHAPE, "tract", "makes 0") is Kind.DIFFERS
+    assert agrees(path, SHAPE, "tract", "returns 0") is Kind.DIFFERS
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -398,7 +398,7 @@ def test_sizes_that_leave_batch_and_channels(target: str, tmp_path: Path) -> Non
     if target in ("tvm", "any"):
         with pytest.raises(ExceptionGroup) as refusals:
             ir_interp.convert(source, made, target=target, shapes=shapes)
-        assert "it takes no sizes of run time" in str(refusals.value.exceptions[0])
+        assert "sizes at run time are not supported" in str(refusals.value.exceptions[0])
         return
     (row,) = ir_interp.convert(source, made, target=target, shapes=shapes).rows
     assert row.form == "Resize-19, kept"

@@ -48,7 +48,7 @@ class ImageNode:
 
     @property
     def is_image(self) -> bool:
-        """Whether height and width alone are resized."""
+        """Whether only height and width are resized."""
         return not self.resizes_others
 
     def meaning(self, op: ResizeOp) -> Array:

@@ -169,7 +169,7 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
         ),
         ({"scales": (1, 2, 2, 2)}, None, "batch or channels are resized"),
         ({"scales": (1, 2, 2)}, None, "rank 3; it takes 4"),
-        ({"shape": None}, None, "its output lengths are an input at run time"),
+        ({"shape": None}, None, "its output sizes are an input at run time"),
         (
             {"resize_mode": "LINEAR", "coordinate_transformation": "HALF_PIXEL", "shape": (1, 3, 16, 32)},
             (1, 3, 8, 8),

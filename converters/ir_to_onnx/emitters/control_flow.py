@@ -128,7 +128,7 @@ class _Loop:
         if end.slices is None:
             return self.graph.node("Gather", tensor, self.graph.constant(-1, np.int64), axis=0)
         if not end.slices.is_whole:
-            raise self.op.refusal("its parts fill less than an axis of the output")
+            raise self.op.refusal("its parts do not fill an axis of the output")
         if end.slices.stride < 0:
             tensor = operators.cut(self.graph, tensor, [operators.END], [-operators.END], [0], [-1])
         shape = self.body.source(end.layer).shape or ()

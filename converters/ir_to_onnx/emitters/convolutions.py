@@ -145,7 +145,7 @@ def _deformable(graph: Graph, op: Op) -> str:
     op.needs(19, graph.opset)
     over = sliding_windows.read(op, op.lengths(2)[2:])
     if not op.flag("bilinear_interpolation_pad"):
-        raise op.refusal("samples beyond the border count as 0 there, and are interpolated with 0 in DeformConv")
+        raise op.refusal("out-of-bounds samples count as 0, but DeformConv interpolates them with 0")
     return graph.node(
         "DeformConv",
         op.inputs[0],
@@ -166,7 +166,7 @@ def _binary(graph: Graph, op: Op) -> str:
     if pad not in (-1, 0, 1):
         raise op.refusal(f"its pad_value {pad:g} is none of -1, 0, 1")
     if weights.shape[1] % 8:
-        raise op.refusal("its channels fill no whole bytes, and OpenVINO reads those of others too")
+        raise op.refusal("its channels do not fill whole bytes, and OpenVINO reads neighbouring ones too")
     bits = weights.reshape(-1, 8)[:, ::-1].reshape(weights.shape)
     one, less = (operators.scalar(graph, each, "float32") for each in (1, -1))
     positive = graph.node("Greater", op.inputs[0], operators.scalar(graph, 0, "float32"))

@@ -20,7 +20,7 @@ def _prior_grid(graph: Graph, op: Op) -> str:
     shapes = op.lengths(1, [2, 3]), op.lengths(2, [2, 3])
     rows, columns = shapes[0]
     if (op.integer("h", 0) or rows, op.integer("w", 0) or columns) != shapes[0]:
-        raise op.refusal("its grid is not as long as its feature map, beyond which OpenVINO writes")
+        raise op.refusal("its grid differs in size from its feature map, and OpenVINO writes out of bounds")
     steps = (op.real(f"stride_{axis}", 0) for axis in "yx")
     down, across = (step or image / cell for step, image, cell in zip(steps, shapes[1], shapes[0], strict=True))
     y, x = (np.mgrid[:rows, :columns] + 0.5) * np.reshape([down, across], [2, 1, 1])

@@ -128,7 +128,7 @@ def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     moves, scores = (tensor(graph, name) for name in op.inputs[2:4])
     boxes, scores, kept = _proposals(op, anchors, moves, scores, image)
     if op.real("nms_eta", 1) != 1:
-        raise op.refusal("its threshold adapts")
+        raise op.refusal("its threshold is adaptive")
     rows, values = _flat(boxes, scores, kept)
     count = reduction("ReduceSum", kept.cast(op.result_dtype(2)), 1, keep=False)
     return (rows, values, count)[: len(op.layer.outputs)]
@@ -153,9 +153,9 @@ def _detections(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     """Refine regions by class, suppress them in each, and list the best, with zeros behind the actual ones."""
     least, most = op.real("score_threshold"), op.integer("max_detections_per_image")
     if op.flag("class_agnostic_box_regression"):
-        raise op.refusal("every class has the same boxes, which OpenVINO reads beyond their end")
+        raise op.refusal("all classes share boxes, which OpenVINO reads out of bounds")
     if least < 0:
-        raise op.refusal("it lists regions without area, for its score_threshold is negative")
+        raise op.refusal("its negative score_threshold lists regions without area")
     boxes, scores, candidates = _by_class(graph, op, least)
     limit = boxes.of(op.real("nms_threshold"))
     kept = overlaps.greedily(boxes, candidates, partial(_overlap, edge=1.0), limit)

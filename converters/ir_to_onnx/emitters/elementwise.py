@@ -170,7 +170,7 @@ def _prelu(graph: Graph, op: Op) -> str:
     if known is not None and known.size and known.dtype.kind == "f" and (known == known.flat[0]).all():
         return graph.node("LeakyRelu", op.inputs[0], alpha=float(known.flat[0]))
     if shape is None or other is None:
-        raise op.refusal("the ranks of its inputs are not known")
+        raise op.refusal("the ranks of its inputs are unknown")
     if len(other) == 1 and len(shape) > 2 and other[0] != 1:
         slope = layer_inputs.reshaped(graph, op, slope, [other[0], *[1] * (len(shape) - 2)])
     return graph.node("PRelu", op.inputs[0], slope)

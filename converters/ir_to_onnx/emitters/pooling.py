@@ -35,7 +35,7 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
     rounded = _rounded(graph, op, sliding_windows.read(op, op.integers("kernel")))
     wants_places = len(op.layer.outputs) > 1 and op.is_used(1)
     if rounded.pads and wants_places:
-        raise op.refusal("the places of the largest, counted without pads that ONNX's MaxPool does not take")
+        raise op.refusal("indices of the largest values, counted without pads that ONNX's MaxPool does not support")
     attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
     found = None if wants_places or rounded.pads else integer_layers.rounded_floats(graph, op.inputs[0])
     if found is not None:
@@ -153,7 +153,7 @@ def _avg_pool(graph: Graph, op: Op) -> str:
     counts = not op.flag("exclude-pad") and (over.same is not None or any(over.begin + over.end))
     rounded = _rounded(graph, op, over, counts=counts)
     if rounded.pads and not counts:
-        raise op.refusal("a window may lie in the pads altogether, of which OpenVINO makes a mean of no elements")
+        raise op.refusal("a window may lie wholly in the pads, where OpenVINO averages no elements")
     x, include = _padded(graph, op.inputs[0], rounded, 0, op.dtype()), 1 if counts and not rounded.pads else None
     return graph.node("AveragePool", x, ceil_mode=rounded.ceil, count_include_pad=include, **rounded.over.attributes)
 

@@ -39,7 +39,7 @@ def _rounded(length: np.float32) -> np.float32:
 
 def _proposal(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     if op.word("framework", ("", "tensorflow"), ""):
-        raise op.refusal("its coordinates come in TensorFlow's order")
+        raise op.refusal("its coordinates are in TensorFlow's order")
     images, _, rows, columns = op.lengths()
     if images != 1:
         raise op.refusal(f"it lists boxes of {images} images; only one image is written")

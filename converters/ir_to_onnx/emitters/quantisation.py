@@ -23,7 +23,7 @@ _ONE = Side(scale=np.ones((), np.float32), zero=np.zeros(()))
 
 def _fake_quantize(graph: Graph, op: Op) -> str:
     if op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
-        raise op.refusal("it aligns axes as pdpd does")
+        raise op.refusal("it aligns axes like pdpd")
     levels = ranges.read(op)
     if levels is None:
         raise op.refusal("its ranges are known only at run time")

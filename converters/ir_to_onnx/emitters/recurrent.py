@@ -66,7 +66,7 @@ class _Recurrence:
         if self.op.flag("input_forget"):
             raise self.op.refusal("its input and forget gates are coupled")
         if self.kind.node == "LSTM" and self.op.has(peepholes) and np.any(self.op.known(peepholes, "peepholes are")):
-            raise self.op.refusal("it has peepholes, which OpenVINO's CPU plugin does not regard")
+            raise self.op.refusal("it has peepholes, which OpenVINO's CPU plugin ignores")
 
     def _activations(self) -> list[str] | None:
         text = self.op.text("activations")

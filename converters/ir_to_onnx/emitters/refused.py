@@ -9,10 +9,10 @@ from ...onnx.graph import Graph
 from ..layer import Op
 
 _STATE = (
-    "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"
+    "it keeps a state between inferences; --state inputs converts states to inputs and outputs, except those in bodies"
 )
-_RANDOM = "it draws random numbers, and onnxruntime draws others"
-_STRINGS = "it cuts bytes into strings, or strings into bytes, and no layer of ONNX does either"
+_RANDOM = "it draws random numbers, and onnxruntime draws different ones"
+_STRINGS = "it packs or unpacks strings, which no operator of ONNX does"
 
 REASONS = {
     "ReadValue": _STATE,
@@ -21,7 +21,7 @@ REASONS = {
     "Multinomial": _RANDOM,
     "StringTensorPack": _STRINGS,
     "StringTensorUnpack": _STRINGS,
-    "CTCLoss": "it is a loss, for training",
+    "CTCLoss": "it is a training loss",
 }
 
 

@@ -64,7 +64,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
     largest = op.word("mode", ("avg", "max")) == "max"
     finer = samples if largest else 1
     if finer == 0:
-        raise op.refusal("it takes the largest of as many samples as a region is long")
+        raise op.refusal("it takes the largest of samples whose number depends on the region")
     form = "output_half_pixel" if aligned == "asymmetric" else None
     made = graph.node(
         "RoiAlign",

@@ -12,7 +12,7 @@ from ..layer import Op
 
 def _select(graph: Graph, op: Op) -> str:
     if op.word("auto_broadcast", ("none", "numpy", "pdpd"), "numpy") == "pdpd":
-        raise op.refusal("it aligns axes as pdpd does")
+        raise op.refusal("it aligns axes like pdpd")
     return graph.node("Where", *op.inputs)
 
 

@@ -63,7 +63,7 @@ def _squeeze(graph: Graph, op: Op) -> str:
     if op.has(1):
         shape, axes = op.shape() or (None,) * op.rank(), op.axes(1, op.rank())
         if may_stay and any(shape[axis] is None for axis in axes):
-            raise op.refusal("whether an axis is removed is decided by its length at run time (allow_axis_skip)")
+            raise op.refusal("whether an axis is removed depends on its size at run time (allow_axis_skip)")
         axes = tuple(axis for axis in axes if shape[axis] in (1, None))
         return operators.squeeze(graph, op.inputs[0], sorted(set(axes)))
     return graph.node("Squeeze", op.inputs[0])
@@ -147,7 +147,7 @@ def _broadcast(graph: Graph, op: Op) -> str:
     """Expand; "explicit" ("none" in Broadcast-1) maps the input's axes to axes of the target."""
     mode = op.word("mode", ("numpy", "none", "explicit", "bidirectional", "pdpd"), "numpy")
     if mode == "pdpd":
-        raise op.refusal("it aligns axes as pdpd does")
+        raise op.refusal("it aligns axes like pdpd")
     x = op.inputs[0]
     if mode in ("explicit", "none"):
         mapping = op.known_integers(2, "the mapping of axes is")
@@ -162,7 +162,7 @@ def _broadcast(graph: Graph, op: Op) -> str:
 def _range(graph: Graph, op: Op) -> str:
     dtype = op.result_dtype()
     if dtype in WHOLE and not all(_is_whole(op, index) for index in range(3)):
-        raise op.refusal("a range of integers from numbers that are none")
+        raise op.refusal("an integer range from non-integers")
     return graph.node("Range", *(_scalar(graph, op, index, dtype) for index in range(3)))
 
 

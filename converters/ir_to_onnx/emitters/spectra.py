@@ -160,7 +160,7 @@ def _to_real(graph: Graph, op: Op) -> str:
     rank = op.rank() - 1
     *others, (axis, wanted) = _axes(graph, op, rank)
     if isinstance(wanted, str):
-        raise op.refusal("as many real numbers as run time says")
+        raise op.refusal("the number of real values is known only at run time")
     held = op.lengths(axes=[axis])[0]
     size = 2 * (held - 1) if wanted == -1 else wanted
     half = size // 2 + 1

@@ -41,7 +41,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     if is_longer_in_singles(stated):
-        return differs("it multiplies lengths and scales exactly")
+        return differs("it multiplies sizes and scales exactly")
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
     found = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
     return found if found.spec is None or not _is_centred_by_scales(op) else _centred(op, found)
@@ -56,9 +56,9 @@ def _centred(op: ResizeOp, found: Outcome) -> Outcome:
     """Return what comes of half_pixel_symmetric: where a length is rounded, a pixel may be weighed twice."""
     at = geometry(settled(op))
     if at is None:
-        return replace(found, provided="no length is rounded")
+        return replace(found, provided="no size is rounded")
     if any(np.float32(at.lengths[axis] * at.scales[axis]) % 1 for axis in at.changing):
-        return unknown("half_pixel_symmetric by scales that round a length, where it weighs some pixel twice")
+        return unknown("half_pixel_symmetric with scales that round a size, where it counts a pixel twice")
     return found
 
 
@@ -72,28 +72,28 @@ def _is_stated(op: ResizeOp, axis: int) -> bool:
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
     kernel, coordinates = op.spec.kernel, op.spec.coordinates
     if op.version in (_OF_SCALES, RESIZE_10):
-        return "it has no Upsample-7, and no Resize-10"
+        return "Upsample-7 and Resize-10 are not supported"
     if op.attributes.get("axes") is not None:
-        return "it takes no axes"
+        return "axes are not supported"
     others = changing_axes(op, may_change) - _IMAGE
     if op.version in UPSAMPLE:
         others = {axis for axis in others if _is_stated(op, axis)}
     if others:
         return _IMAGES_ONLY
     if op.dtype != "float32" and not isinstance(kernel, Nearest):
-        return f"it does not sum {op.dtype}"
+        return f"sums of {op.dtype} are not supported"
     return "" if op.version in UPSAMPLE else _attribute_refusal(op, kernel, coordinates)
 
 
 def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | Crop) -> str:
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
-        return "it has no tf_half_pixel_for_nn"
+        return "tf_half_pixel_for_nn is not supported"
     if isinstance(kernel, Nearest):
         return "" if coordinates in _OF_NEAREST else "its nearest has half_pixel and asymmetric only"
     if kernel.is_antialiased:
-        return "it has no antialias"
+        return "antialias is not supported"
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
-        return "it has no exclude_outside"
+        return "exclude_outside is not supported"
     if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:
         return f"its cubic has the coefficient {_COEFFICIENT} only"
     return ""

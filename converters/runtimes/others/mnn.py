@@ -50,7 +50,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if axes is not None:
         is_stretched = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
         if op.spec.gives_scales:
-            return crashes("it reads beyond scales that are given for some axes only")
+            return crashes("it reads out of bounds if scales are given for some axes only")
         if len(axes) != len(_IMAGE) or not is_stretched:
             return unknown("sizes of other than two axes, a crop, or a keep_aspect_ratio_policy")
         op, may_change = _of_height_and_width(op), _IMAGE
@@ -58,7 +58,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
     is_crop = isinstance(op.spec.coordinates, Crop)
     if others and not is_crop and not (is_nearest and (of_channels or op.version in UPSAMPLE)):
-        return crashes("it writes beyond its memory where other axes than height and width are resized")
+        return crashes("it writes out of bounds if axes other than height and width are resized")
     if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
         return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
     resized = _ALL_BUT_BATCH if of_channels else _IMAGE
@@ -70,12 +70,12 @@ def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
     """Return what comes of a node whose kernel sums, if its attributes are read as a resize."""
     is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
-        return differs("its sums take int8 for uint8", "some output is no copy" if is_open else "")
+        return differs("its sums read int8 as uint8", "not every output is a copy" if is_open else "")
     if op.dtype == "uint8" and not is_cubic and not has_weights_of(op, spec, _BITS):
         reason = f"it rounds the weights of integers to {_BITS} bits"
         return differs(reason, f"some weight has more than {_BITS} bits" if is_open else "")
     if is_cubic and _starts_outside(op, spec):
-        reason = "its cubic takes the first pixel's middle for all places before the first pixel's middle"
+        reason = "its cubic clamps positions to the centre of the first pixel"
         return differs(reason, "" if geometry(op) else "height or width grows")
     return found
 
@@ -114,7 +114,7 @@ def _nearest(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, kernel=Nearest(rounding=Rounding.ROUND_PREFER_FLOOR))
 
 
-_OWN_NEAREST = Reading("it takes ceil and round_prefer_ceil for round_prefer_floor", _nearest)
+_OWN_NEAREST = Reading("it computes ceil and round_prefer_ceil as round_prefer_floor", _nearest)
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

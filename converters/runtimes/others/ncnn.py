@@ -46,20 +46,20 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 
 def _of_integers(op: ResizeOp, may_change: Set[int]) -> Outcome:
     if isinstance(op.spec.kernel, Cubic):
-        return crashes("its converter dies of a cubic of integers")
+        return crashes("its converter crashes on a cubic of integers")
     others = sorted(may_change - {_HEIGHT, _WIDTH})
-    return differs("it returns float32", f"axes {others} keep their lengths" if others else "")
+    return differs("it returns float32", f"axes {others} keep their sizes" if others else "")
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
     if op.version == RESIZE_10:
-        return "its converter takes no Resize-10"
+        return "its converter does not support Resize-10"
     if op.attributes.get("axes") is not None:
-        return "its converter takes no axes"
+        return "its converter does not support axes"
     if changing_axes(op, may_change) - {_HEIGHT, _WIDTH}:
-        return "its converter takes a Resize of height and width only"
+        return "its converter resizes height and width only"
     if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
-        return "its converter takes nearest_mode floor only, or none"
+        return "its converter supports nearest_mode floor or none only"
     return ""
 
 
@@ -87,12 +87,13 @@ def _copying(op: ResizeOp) -> Reading:
         return replace(spec, step=step) if keeps and spec.gives_scales else spec
 
     return Reading(
-        "its linear copies an axis that keeps its length" if is_linear else "it copies what keeps both lengths", taken
+        "its linear copies an axis that keeps its size" if is_linear else "it copies an image that keeps both sizes",
+        taken,
     )
 
 
-_OWN_NEAREST = Reading("its nearest is asymmetric, and takes the floor", _nearest)
-_OWN_PLACES = Reading("it takes all but align_corners for half_pixel", _places)
+_OWN_NEAREST = Reading("its nearest is asymmetric and rounds down", _nearest)
+_OWN_PLACES = Reading("it computes every mode but align_corners as half_pixel", _places)
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

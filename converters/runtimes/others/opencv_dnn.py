@@ -40,28 +40,28 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     if _copies_unmoved(op):
-        return computes(copying(op.spec), "it copies where neither height nor width changes")
+        return computes(copying(op.spec), "it copies if neither height nor width changes")
     own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
     place = in_doubles if op.version in UPSAMPLE else None
     found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), place, dtypes=ALL_TYPES)
     if found.spec is None or not isinstance(found.spec.kernel, Linear):
         return found
     if _is_a_row(op):
-        return differs("its linear reads beyond an image of height 1, and what lies there varies from run to run")
+        return differs("its linear reads beyond an image of height 1, and the result varies from run to run")
     is_open = op.shape is not None and op.shape[_HEIGHT] is None
-    return replace(found, but_for="images of height 1, beyond which its linear reads") if is_open else found
+    return replace(found, but_for="images of height 1, where its linear reads out of bounds") if is_open else found
 
 
 def _refusal(op: ResizeOp) -> str:
     if op.attributes.get("axes") is not None:
-        return "it takes no axes"
+        return "axes are not supported"
     if op.version not in UPSAMPLE:
         return ""
     if isinstance(op.spec.kernel, Linear):
-        return "it refuses a linear Upsample"
+        return "a linear Upsample is not supported"
     scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
     is_fractional = any(not scale.is_integer() for scale in scales[_HEIGHT:])
-    return "its Upsample-7 takes whole scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
+    return "its Upsample-7 supports integral scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
 
 
 def _copies_unmoved(op: ResizeOp) -> bool:

@@ -48,14 +48,14 @@ _HELD = ("float32", "float16", "uint8", "int8")  # whose numbers its sums in flo
 _HALF = np.float32(0.5)
 _COEFFICIENT = -0.75
 _OWN_ROUNDINGS = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)
-_IN_ORDER = "its optimiser takes the entries of all axes for those in order"
+_IN_ORDER = "its optimiser reads the entries as if axes were in order"
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return what comes of a node."""
     op = settled(op)
     if op.version in UPSAMPLE:
-        return refused("it has no Upsample")
+        return refused("Upsample is not supported")
     if op.dtype not in _HELD:
         return unknown(FLOATS_ONLY.format(op.dtype or "an unknown element type"))
     if isinstance(op.spec.coordinates, Crop):
@@ -63,7 +63,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if isinstance(op.spec.kernel, Cubic) and op.spec.kernel.is_antialiased and "int" in op.dtype:
         return unknown("an antialiased cubic of integers, which onnxruntime clips after each axis")
     if isinstance(op.spec.kernel, Nearest) and op.attributes.get("exclude_outside"):
-        return differs("its nearest makes 0 of a pixel outside the image under exclude_outside")
+        return differs("its nearest returns 0 for an out-of-bounds pixel under exclude_outside")
     if _filters_single_output(op):
         return differs("it puts a single output at -1/2")
     if _orders_axes(op):
@@ -94,7 +94,7 @@ def _in_order(op: ResizeOp) -> Outcome:
         return unknown("a nearest Resize of all axes in another order")  # its optimiser takes some of them only
     ends = [at.outputs if at else None for at in map(geometry, (op, read))]
     if None in ends:
-        return unknown("a Resize of all axes in another order, of lengths that are not known")
+        return unknown("a dynamic Resize of all axes in another order")
     if ends[0] != ends[1]:
         return refused(_IN_ORDER)
     prediction = read_outcome(read, _readings(op), _placed)
@@ -145,9 +145,9 @@ def _cut_off(spec: ResizeSpec) -> ResizeSpec:
     return spec if isinstance(spec.kernel, Nearest) else replace(spec, integers=IntegerRounding.CUT_OFF)
 
 
-_OF_INTEGERS = Reading("it cuts off sums of integers", _cut_off)
-_ROUNDING_OF_10 = Reading("it takes round_prefer_floor, the default since operator set 11, for Resize-10", _rounding)
-_BY_SCALES = Reading("its align_corners spans scale * length, which is no whole number", _length)
+_OF_INTEGERS = Reading("it truncates sums of integers", _cut_off)
+_ROUNDING_OF_10 = Reading("it computes Resize-10 with round_prefer_floor, the default since opset 11", _rounding)
+_BY_SCALES = Reading("its align_corners uses scale * size without rounding it", _length)
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

@@ -27,7 +27,7 @@ from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
-_NO_NUMBER = "it makes NaN where align_corners makes a dynamic dimension 1"
+_NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
 _IMAGE = {2, 3}
 _ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
@@ -42,15 +42,15 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return refused(reason)
     at = geometry(settled(op))
     if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and (at is None or at.changing):
-        return differs("its Upsample-7 rounds the places of nearest, where others take the floor")
+        return differs("its Upsample-7 rounds nearest positions, where others round down")
     if op.version == _OF_SCALES and is_longer_in_singles(op):
-        return differs("it multiplies lengths and scales exactly")
+        return differs("it multiplies sizes and scales exactly")
     if _divides_by_0(op):
         return differs(_NO_NUMBER)
     readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
     found = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
     if found.spec is not None and _divides_by_0(op) is None:
-        found = replace(found, but_for="images of length 1, of which its align_corners makes NaN")
+        found = replace(found, but_for="images of size 1, for which its align_corners returns NaN")
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
     if wraps and found.spec is not None and not has_weights_of(op, found.spec, 0):
         return differs("its cubic wraps integers around", found.provided)
@@ -59,18 +59,20 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 
 def _refusal(op: ResizeOp) -> str:
     if op.version < _RESIZE_WITH_SIZES and op.version != _OF_SCALES:
-        return "its importer takes no Upsample-9, and no Resize-10"
+        return "its importer does not support Upsample-9 and Resize-10"
     if op.version == _OF_SCALES:
         is_dynamic, others = None in (op.shape or ()), resized(op) - _IMAGE
         return (
-            "its Upsample-7 takes no dynamic dimensions, and no other axes than 2 and 3" if is_dynamic or others else ""
+            "its Upsample-7 supports neither dynamic dimensions nor axes other than 2 and 3"
+            if is_dynamic or others
+            else ""
         )
     if op.spec.target is AtRunTime.SIZES:
-        return "it takes no sizes of run time"
+        return "sizes at run time are not supported"
     if op.attributes.get("axes") is not None:
-        return "it takes no axes"
+        return "axes are not supported"
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
-        return "it has no half_pixel_symmetric"
+        return "half_pixel_symmetric is not supported"
     if isinstance(op.spec.target, Sizes) and op.version < _LEAVES_OUT:
         return "it refuses empty scales beside sizes"
     return _shortened(op)
@@ -94,14 +96,16 @@ def _shortened(op: ResizeOp) -> str:
     at, target, corners = geometry(settled(op)), op.spec.target, op.spec.coordinates is Coordinates.ALIGN_CORNERS
     sizes = target.values[-2:] if isinstance(target, Sizes) else at.outputs[-2:] if at else ()
     if corners and 1 in sizes:
-        return "it divides by 0 where align_corners makes a length of 1"
+        return "align_corners to a size of 1 divides by 0"
     if None not in (op.shape or ())[-2:] or isinstance(op.spec.kernel, Nearest):
         return ""
     scales = target.values[-2:] if isinstance(target, Scales) else ()
     if 1 in scales and (corners or op.spec.coordinates is Coordinates.ASYMMETRIC):
-        return "it takes no scale of 1 under asymmetric or align_corners where height or width is dynamic"
+        return "a scale of 1 is not supported under asymmetric or align_corners if height or width is dynamic"
     return (
-        "it takes no size of 2 under align_corners where height or width is dynamic" if corners and 2 in sizes else ""
+        "a size of 2 is not supported under align_corners if height or width is dynamic"
+        if corners and 2 in sizes
+        else ""
     )
 
 
