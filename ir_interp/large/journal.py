@@ -51,7 +51,7 @@ class Journal:
         """Record that a chunk has been written."""
         with self._lock:
             self._file.write(line.encode() + b"\n")
-            self._file.flush()
+            self._file.flush()  # at once, so that a process that is killed has recorded its finished chunks
 
     def finish(self, destination: Path) -> None:
         """Rename the result to its final name."""
