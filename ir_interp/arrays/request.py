@@ -70,7 +70,7 @@ class Request:
         return bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
 
     def _spec(self, dtype: str, mode: str | None) -> tuple[ResizeSpec, Any]:
-        """Return the spec without its target, and the sizes."""
+        """Return the spec of the call, and its sizes, which may be the second argument."""
         if isinstance(self.spec, ResizeSpec):
             if self.like is not None:
                 raise SpecError("spec and like exclude each other; pass one of them")

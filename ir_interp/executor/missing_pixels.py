@@ -97,7 +97,7 @@ def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid:
     """Return a piece of the output from the input that it needs, and which pixels are missing; they are 0."""
     _check(bound)
     there = ~missing
-    filled = np.where(there, x, np.zeros((), x.dtype))
+    filled = np.where(there, x, np.zeros((), x.dtype))  # a missing pixel may be NaN, and 0 * NaN is NaN
     y = prepared(bound, piece, x.dtype).run(filled, None)
     lacking = definition.marked(missing, bound, piece)
     if not lacking.any() or isinstance(bound.spec.kernel, Nearest):

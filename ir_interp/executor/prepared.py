@@ -152,7 +152,7 @@ class Prepared:
 
     @cached_property
     def _jobs(self) -> tuple[jobs.Job, ...]:
-        """The resize as jobs of compiled loops; None if there are no such loops."""
+        """The resize as jobs of compiled loops; empty if there are no such loops."""
         return jobs_of(self._case)
 
 

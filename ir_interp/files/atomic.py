@@ -65,6 +65,7 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
             yield temporary
             # Without the lock, the .xml of one program could end up beside the .bin of another.
             with nullcontext() if is_scratch(folder.absolute()) else locked(folder):
+                # The destinations come last: whoever sees one finds the files that it refers to.
                 for made in sorted(inside.iterdir(), key=temporary.__contains__):
                     made.replace(folder / made.name)
     except OSError as error:

@@ -39,4 +39,4 @@ def _is_taken(descriptor: int) -> bool:
         return True
     except OSError:  # such a file system has no locks
         return False
-    return os.fstat(descriptor).st_nlink == 0
+    return os.fstat(descriptor).st_nlink == 0  # locked, but already removed: another process will create it anew

@@ -41,7 +41,7 @@ def _folded(net: Net, producer: Layer, port: Port) -> Array | None:
         try:
             net.folded[key] = _value(net, producer, port)
         except ReadError:
-            del net.folded[key]
+            del net.folded[key]  # else another use would take the value for one at run time
             raise
     return net.folded[key]
 
@@ -130,7 +130,7 @@ def _divide(layer: Layer, left: Array, right: Array) -> Array:
         return np.divide(left, right)
     floors = xml.flag(layer.attributes.get("m_pythondiv", "true"))  # the CPU plugin ignores it, folding does not
     quotient = np.floor_divide(left, right)
-    return quotient if floors else quotient + ((quotient < 0) & (quotient * right != left))
+    return quotient if floors else quotient + ((quotient < 0) & (quotient * right != left))  # else towards 0
 
 
 def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = None) -> Array | None:

@@ -51,7 +51,7 @@ def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[N
             if layer.type.lower() == _TYPE:
                 found.append((net, layer, read_layer(net, layer, semantics)))
             elif net.is_snippet:
-                problem = f"layer type {layer.type!r} is not interpreted; {closest(layer.type, ['Interpolate'])}"
+                problem = f"layer type {layer.type!r} is not supported; {closest(layer.type, ['Interpolate'])}"
                 raise UnsupportedLayerError(problem, f"{layer.where}@type")
     return found
 

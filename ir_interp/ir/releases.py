@@ -75,7 +75,7 @@ class Release:
 
 
 def _of_today(layer: Interpolate1) -> Coordinates:
-    """Return the coordinates of the kernel that ran the layer before Interpolate-4."""
+    """Return the coordinates since 2021.4, those of the kernels that ran such layers before Interpolate-4."""
     if layer.mode in _LINEAR and not layer.is_padded and not layer.is_of_images:
         return Coordinates.HALF_PIXEL
     return Coordinates.ASYMMETRIC

@@ -87,7 +87,7 @@ def _bytes_of_block(work: Work, lengths: Shape) -> int:
 
 
 def _middle(work: Work, lengths: Shape) -> Slices:
-    """Return the input shape that a block in the middle of an output needs."""
+    """Return the piece of the input that a block in the middle of an output needs."""
     starts = (max(0, (size - each) // 2) for size, each in zip(work.out_shape, lengths, strict=True))
     piece = tuple(slice(at, at + each) for at, each in zip(starts, lengths, strict=True))
     return region(work.spec, work.shape, piece)

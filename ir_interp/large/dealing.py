@@ -76,7 +76,7 @@ class Dealer:
         values = self._place_of(own) if own else np.empty(lengths_of(piece), self._layout.work.dtype)
         self._read(piece, values)
         for part in parts:
-            if part is not own:
+            if part is not own:  # copied, so that the part does not keep the chunk in memory
                 with self._lock:
                     self._waiting_of(part.block).parts.append((part.target, np.array(values[part.cut])))
         for part in parts:

@@ -51,7 +51,7 @@ class Journal:
         """Record that a chunk has been written."""
         with self._lock:
             self._file.write(line.encode() + b"\n")
-            self._file.flush()
+            self._file.flush()  # at once, so that a process that is killed has recorded its finished chunks
 
     def finish(self, result: Path, destination: Path) -> None:
         """Rename the result, which is the folder or a file in it, to its final name."""

@@ -163,7 +163,7 @@ class Identified:
             lossless = "" if self.telling is not None else ", saved as PNG"
             yield f"to tell them apart, test an image of {height}x{width} resized to {rows}x{columns}{lossless}"
         elif len(self.fitting) > 1 and not self._is_twice:
-            yield "none of the tried sizes tells them apart"
+            yield "none of the tried sizes separates them"
 
     def record(self) -> dict[str, Any]:
         """Return the result as data for JSON."""

@@ -94,8 +94,8 @@ def _crop_of_result(
 
 _BOXES: dict[str, Callable[[Array, Array, int], tuple[int, int]]] = {
     "a square of {}": lambda before, after, side: (side, side),
-    "its aspect kept, of shorter side {}": lambda before, after, side: _shorter_cut(before.shape, side),
-    "the aspect of the result, of shorter side {}": lambda before, after, side: _shorter_rounded(after.shape, side),
+    "aspect ratio kept, shorter side {}": lambda before, after, side: _shorter_cut(before.shape, side),
+    "aspect ratio of the result, shorter side {}": lambda before, after, side: _shorter_rounded(after.shape, side),
 }
 
 

@@ -19,7 +19,7 @@ from ir_interp.views.image_arrays import opened
 _BLOCK = 8
 _NOISES = (0.1, 0.4, 1.0, 2.5, 6.0, 15.0)  # of coefficients; the first is that of integer transforms, and means none
 _ROUNDING = 0.3  # of decoded pixels, 1/sqrt(12): it hides which multiple of 1 or 2 the file stores
-_FINE = 2
+_FINE = 2  # largest step of a table to which that applies
 _STRAY = 1e-4  # the probability of a coefficient that nothing here explains
 _RANGE = 2048.0  # of coefficients
 
@@ -79,7 +79,7 @@ def read_jpeg(path: Path) -> Jpeg | None:
         if image.mode not in ("L", "RGB") or image.info.get("adobe_transform") == 0:
             raise ReadError(f"its colours are {image.mode} without luminance; expected YCbCr or grey", path.name)
         table = np.array(image.quantization[image.layer[0][3]], np.float64).reshape(_BLOCK, _BLOCK)
-        image.draft("L", image.size)
+        image.draft("L", image.size)  # decodes the luminance as stored, without a way through RGB
         return Jpeg(luma=np.asarray(image), table=table)
 
 

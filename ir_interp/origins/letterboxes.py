@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_interp.origins.layouts import Array, Layout, Piece, Steps, whole
 
-_ROUNDINGS: dict[str, Callable[[float], int]] = {"": round, ", lengths cut off": int}
+_ROUNDINGS: dict[str, Callable[[float], int]] = {"": round, ", sizes rounded down": int}
 _PLACES: dict[str, Callable[[int], int]] = {
     "centred": lambda rest: rest // 2,
     "centred, the odd pixel before it": lambda rest: rest - rest // 2,

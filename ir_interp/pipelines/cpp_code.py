@@ -192,7 +192,7 @@ def lines(step: Any) -> Iterator[str]:
 def _(step: Resize) -> Iterator[str]:
     library, _, word = step.like.partition(":")
     if library.partition("@")[0] != "opencv" or word not in OPENCV:
-        raise InexactError(step.like, _TARGET, reason=f"expected opencv resizes: {', '.join(OPENCV)}")
+        raise InexactError(step.like, _TARGET, reason=f"expected resizes of opencv: {', '.join(OPENCV)}")
     yield from _sized(step.size)
     yield "cv::Mat y;"
     yield f"cv::resize(x, y, cv::Size(width, height), 0, 0, cv::{OPENCV[word]});"

@@ -28,7 +28,7 @@ from ir_interp.spec import Alpha, IntegerRounding, Nearest
 _BITS, _LEAST_BITS = 22, 16  # fractional bits of a weight
 _MOST_AT_ONCE, _MOST = 2**31, 2**53  # of a sum along one axis, and along two
 _EIGHT_BITS = {"uint8": 255, "int8": 128}
-_ULP = 2.0**-24
+_ULP = 2.0**-24  # largest relative error of a float32 rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,5 +196,5 @@ def doubt(sums: WholeSum, most: int) -> float:
     return float(most * np.ldexp(size, -sums.bits) * (terms + _SPARE) * _ULP)
 
 
-_EXACT = 2**24
+_EXACT = 2**24  # float32 represents every integer up to here
 _SPARE = 8  # roundings of the largest sum: of weights, between axes, of the final rounding, and of products of these

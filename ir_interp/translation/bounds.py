@@ -123,7 +123,7 @@ def _ended(link: Link, rounding: IntegerRounding | None) -> Link:
     return link if rounding is None else replace(link, radius=_RADII.get(rounding, 0.5), is_cut=True)
 
 
-_RADII = {IntegerRounding.CUT_OFF: 1.0}
+_RADII = {IntegerRounding.CUT_OFF: 1.0}  # other roundings move a sum by half at most
 
 
 def _of_step(step: Along) -> Link:

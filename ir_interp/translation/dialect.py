@@ -252,7 +252,7 @@ class _Watched(Mapping[str, Any]):
         return len(list(self))
 
 
-_HIGHEST_RANK = 8
+_HIGHEST_RANK = 8  # tried where the rank is unknown
 
 
 @lru_cache(maxsize=256)

@@ -67,7 +67,7 @@ class Library:
         chosen = (self.installed() or known[0]) if wanted is None else wanted
         found = next((version for version in known if version <= chosen), None)
         if found is None:
-            raise ReadError(f"{self.name} {chosen} is supported from version {known[-1]} on")
+            raise ReadError(f"{self.name} {chosen} is not supported; expected version {known[-1]} or newer")
         return found
 
     def installed(self) -> int | None:

@@ -308,7 +308,7 @@ def test_nodes_in_a_circle(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
     assert (
         fails("explain", "a.onnx")
-        == "scales are missing, which this resize takes at run time; pass them, as in --scales 2,1.5"
+        == "scales are missing: this resize takes them at run time; pass them, as in --scales 2,1.5"
     )
 
 

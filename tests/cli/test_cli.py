@@ -323,7 +323,7 @@ def test_run_a_model_whose_sizes_are_open(cli: Cli, folder: Path) -> None:
     assert cli(*command) == (
         2,
         "",
-        "error: sizes are missing, which this resize takes at run time; pass them, as in --sizes 50,60\n",
+        "error: sizes are missing: this resize takes them at run time; pass them, as in --sizes 50,60\n",
     )
     assert not (folder / "y.npy").exists()
     assert cli(*command, "--sizes", "3,3")[0] == 0

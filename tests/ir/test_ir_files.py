@@ -600,7 +600,7 @@ def test_lengths_and_sizes_that_are_open(tmp_path: Path) -> None:
     assert op.run(image((1, 3, 4, 6)), sizes=(8, 3)).shape == (1, 3, 8, 3)
     with pytest.raises(
         ir_interp.SpecError,
-        match=r"^sizes are missing, which this resize takes at run time; pass them, as in --sizes 50,60$",
+        match=r"^sizes are missing: this resize takes them at run time; pass them, as in --sizes 50,60$",
     ):
         op.run(image((1, 3, 4, 6)))
 
@@ -745,7 +745,7 @@ def test_a_layer_of_another_type(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedLayerError) as caught:
         paste(tmp_path, layer('mode="nearest"').replace("Interpolate", "Interpolation"))
     assert str(caught.value) == (
-        "pasted.xml:layer[7 \"up\"]@type: layer type 'Interpolation' is not interpreted; "
+        "pasted.xml:layer[7 \"up\"]@type: layer type 'Interpolation' is not supported; "
         "expected one of Interpolate; did you mean 'Interpolate'?"
     )
 

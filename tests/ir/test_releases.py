@@ -35,7 +35,7 @@ ROWS: list[tuple[Any, ...]] = [
         "asymmetric padded",
     ),
     ('axes="2,3" mode="linear" align_corners="1"', IMAGE, *["align_corners"] * 3),
-    ('axes="2,3" mode="nearest" align_corners="1"', IMAGE, "for linear images only", "round_prefer_floor", "simple"),
+    ('axes="2,3" mode="nearest" align_corners="1"', IMAGE, "linear images only", "round_prefer_floor", "simple"),
     ('axes="2,3,4" mode="linear"', VOLUME, *["half_pixel"] * 3),
     ('axes="2,3,4" mode="linear" antialias="1"', VOLUME, *["half_pixel antialiased"] * 3),
     ('axes="2,3,4" mode="nearest"', VOLUME, "asymmetric floor", "half_pixel round_prefer_floor", "asymmetric simple"),

@@ -113,7 +113,7 @@ def test_what_is_open(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, *asked) == (
         2,
         "",
-        "error: sizes are missing, which this resize takes at run time; pass them, as in --sizes 50,60\n",
+        "error: sizes are missing: this resize takes them at run time; pass them, as in --sizes 50,60\n",
     )
     code, _, errors = command(capsys, *asked, "--sizes", "4,4")
     said = "the length of axis 2 is dynamic, and the taps depend on it; give the shape of the input, as in --shape "

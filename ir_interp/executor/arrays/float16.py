@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 _BLOCK = 2**17  # elements; smaller blocks have closer scratch memory, but two threads then wait for each other
 _REBIAS = np.array(2.0**112, np.float32)
+# Without the copies of the sign that a conversion of int16 to int32 leaves between it and the value.
 _SIGN_AND_VALUE = np.array(0x8FFFE000, np.uint32).view(np.int32)
-_INFINITY = 0x7C00
+_INFINITY = 0x7C00  # all bits of the exponent, which finite numbers never have
 
 # Of a float32's bits; arrays without axes, since Python numbers make every call slower.
 _VALUE, _EXPONENT, _SIGN_OF_HALF, _THIRTEEN, _SIXTEEN = (
@@ -66,7 +67,7 @@ def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
         arrays = np.empty((2, _BLOCK), np.uint32)
     value, power = (each[: bits.size] for each in arrays)
     np.bitwise_and(bits, _VALUE, out=value)
-    if value.max() > _INFINITE:
+    if value.max() > _INFINITE:  # 2^16 rounds to the bits of an infinity; larger exponents would overflow
         np.minimum(value, _INFINITE, out=value)
     np.bitwise_and(value, _EXPONENT, out=power)
     np.maximum(power, _LEAST[: bits.size], out=power)

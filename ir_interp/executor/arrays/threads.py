@@ -39,7 +39,7 @@ def in_threads(job: Callable[[], None], count: int, *, products: bool = True) ->
                         done.append(_pool(count - 1).submit(_help, job))
                 job()
             finally:
-                for each in done:
+                for each in done:  # even after an error: the threads still write into the caller's arrays
                     each.result()
 
 
@@ -117,8 +117,8 @@ def wake_seconds() -> float:
     return min(times)
 
 
-_TRIES = 8
-_SHARED = 4
+_TRIES = 8  # of which the fastest counts: the others were delayed by other work of the machine
+_SHARED = 4  # times the elements of a single thread's tile
 
 
 def tile_elements(alone: int) -> int:

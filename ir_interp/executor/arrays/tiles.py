@@ -74,7 +74,7 @@ def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) ->
     """
     outer = math.prod(x.shape[: made.axis])
     source, target = (array.reshape(outer, array.shape[made.axis], -1) for array in (x, y))
-    waiting = iter(made.each)
+    waiting = iter(made.each)  # one for all threads, so that a slow one takes fewer tiles
 
     def take_tiles() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # infinities; the caller checks for them
@@ -89,6 +89,7 @@ def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish:
     for index, step in enumerate(tile.steps):
         operation, given = step.operation, values.reshape(step.shape_in)[:, step.rows]
         dtype = values.dtype if isinstance(operation, Pick) else work
+        # Two buffers in turn: a step reads the one that the step before it filled.
         last = step is tile.steps[-1] and dtype == place.dtype
         values = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, dtype)
         if isinstance(operation, Pick):
@@ -179,9 +180,10 @@ def _copied_first(taps: Taps, rows: Range, after: tuple[int, ...]) -> NDArray[np
 
 
 def _tile_size(items: int, rows: int, item: int, most: int, least: int) -> tuple[int, int]:
-    """Return the number of items of a tile, and of ``rows`` of an item, at ``least``, if a tile is less than one.
+    """Return the number of items of a tile, out of ``items``, and the number of their ``rows`` in it.
 
-    ``elements`` is the size of an item, and ``most`` the largest size of a tile.
+    ``item`` is the number of elements of an item, ``most`` that of a tile. A tile of a part of an item has at least
+    ``least`` rows.
     """
     height = rows if item <= most else max(least, most * rows // item // 16 * 16)
     return max(1, min(most // item, items)), height

@@ -14,9 +14,9 @@ _EIGHT_BITS = ("uint8", "int8")
 
 
 def jobs_of(case: Case) -> tuple[Job, ...]:
-    """Return a case as a sequence of loop jobs; None if there are no such loops."""
+    """Return a case as a sequence of loop jobs; empty if there are no such loops."""
     bound, piece, dtype = case.bound, case.piece, case.dtype
-    if case.is_premultiplied:  # a piece of such an image keeps all channels, which are in front
+    if case.is_premultiplied:  # a piece reads all channels, but its output may have fewer
         return ()
     if case.copies:
         return float_jobs.copies(bound, piece, dtype)

@@ -35,7 +35,7 @@ _FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output;
 
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return the sums of arrays of a shape as jobs; None if one of them has no loop."""
+    """Return the sums of arrays of a shape as jobs; empty if one of them has no loop."""
     made: list[Job] = []
     for each in map(in_lowest_terms, sums):
         lengths = extents({window.axis: len(window.first) for window in each.windows}, shape)

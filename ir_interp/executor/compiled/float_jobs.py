@@ -38,7 +38,7 @@ _MOST_BETWEEN = 2  # inputs without weight within a window: Lanczos' kernel has 
 
 
 def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
-    """Return the copies of a nearest resize of two neighbouring axes; None for any other."""
+    """Return the copies of a nearest resize of two neighbouring axes; empty for any other."""
     if len(bound.axes) != 2 or dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
         return ()
     taken = zip(bound.axes, axis_taps(bound), strict=True)
@@ -57,7 +57,7 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
 
 
 def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRounding) -> tuple[Job, ...]:
-    """Return sums of floats along one axis or two neighbouring ones each; None if there are no loops.
+    """Return sums of floats along one axis or two neighbouring ones each; empty if there are no loops.
 
     16-bit numbers are summed as float32; integers among them are rounded.
     """

@@ -41,7 +41,7 @@ _UPPER_HALF = 16  # bits of a product that are not in its upper half
 
 
 def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]:
-    """Return two passes over bytes that a loop computes in their own order; None if there is no such loop.
+    """Return two passes over bytes that a loop computes in their own order; empty if there is no such loop.
 
     The passes of the ``whole``, to an output of shape ``out``, determine the order of a piece.
     """

@@ -52,7 +52,7 @@ class Case:
 
     @cached_property
     def exact_sums(self) -> tuple[WholeSum, ...]:
-        """The resize of bytes as integer sums; None if it is of another kind."""
+        """The resize of bytes as integer sums; empty if it is of another kind."""
         once = at_once(self.bound, self.piece, self.dtype.name)
         return (once,) if once else in_passes(self.bound, self.piece, self.dtype.name) or ()
 
@@ -63,14 +63,14 @@ class Case:
 
     @cached_property
     def byte_passes(self) -> tuple[passes.Pass, ...]:
-        """The passes of a library over bytes that are not exact sums; None if there are none."""
+        """The passes of a library over bytes that are not exact sums; empty if there are none."""
         if not self.is_in_passes or self.exact_sums or self.dtype != np.uint8 or self.is_premultiplied:
             return ()
         return tuple(map(self.piece.of_pass, passes.passes(self.bound, "uint8")))
 
     @cached_property
     def runtime_steps(self) -> tuple[Step, ...]:
-        """The steps of a runtime for these integers; None if they are unknown."""
+        """The steps of a runtime for these integers; empty if they are unknown."""
         if not self.averages_integers or self.is_in_passes:
             return ()
         return runtime_integer_sums.planned(self.bound, self.dtype.name, self.piece.outputs) or ()

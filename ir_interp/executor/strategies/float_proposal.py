@@ -29,7 +29,7 @@ Places = NDArray[np.intp]
 _MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache
 _MANY_TAPS = 2**14  # of a tile, whose inputs are read while in the cache; fewer wait, since a call costs as much
 _SHARED_FROM = 2**22  # elements of input and output; with fewer, threads wait for each other as long as they work
-MOST_OF_BYTES = 255
+MOST_OF_BYTES = 255  # signed ones are at most 128 in size, so this bounds both
 _SINGLE = np.dtype(np.float32)
 
 
@@ -157,9 +157,11 @@ class Rounding:
             store(values, target, self._exact.rounding)
 
     def _propose(self, values: Array, target: Array, doubt: float, tile: tiles.Tile) -> None:
+        # The least and the largest byte that the exact sum may be: if they differ, the sum is recomputed. Signed
+        # bytes are shifted to unsigned ones, whose casts truncate downwards, and shifted back at the end.
         lowest, bits = self._lowest, target.view(np.uint8)
         np.add(values, np.float32(0.5 - doubt - lowest), out=values)
-        if not self._proposed.is_mean:
+        if not self._proposed.is_mean:  # a cast of a float outside the range of a byte is undefined
             np.clip(values, 0.0, 255.5, out=values)
         least = scratch(3, values.shape, bits.dtype)
         np.copyto(least, values, casting="unsafe")

@@ -22,7 +22,7 @@ Array = NDArray[Any]
 Add = Callable[[Places, Array, Array, Array], Array]
 """Takes places along the first axis, values [first, second, places], weights of either axis [taps, places]; adds up."""
 _SPARE = 8  # roundings of the largest sum: of products, and of the final rounding
-_ULP = 2.0**-24
+_ULP = 2.0**-24  # largest relative error of a float32 rounding
 
 
 def chains(made: tuple[Pass, ...], shape: Shape) -> Proposed | None:

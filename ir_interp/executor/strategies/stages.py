@@ -23,8 +23,8 @@ Number = TypeVar("Number", int, float)
 Build = Callable[[Indices, Weights, int, int, np.dtype[Any]], Band | TapSum]
 """Takes indices and weights [outputs, taps], the first output, the cells of each input, and the dtype of the sums."""
 
-_WIDENING = {2048: 1.1, 0: 1.35}  # extra width of a window that lets more blocks share one product, in addition to
-# the minimum number of cells; with fewer, a product costs what its call does
+_WIDENING = {2048: 1.1, 0: 1.35}  # factor by which a window may widen so that more blocks share one product, by the
+# least number of cells; with few cells a product costs what its call does
 _SPARSE = {False: 0.75, True: 0.6}  # of a segment of inputs; if fewer have a weight, these are copied first; True:
 # if neighbours along the axis are nearly contiguous, and a copy takes as long as a product
 _MIN_INNER = 16  # a shorter inner axis is folded into the resized one

@@ -105,7 +105,7 @@ def _fill(x: Array, y: Array, start: int, stop: int, made: Factors) -> None:
         for cell in range(y.shape[2]):
             _add([(values[:, :, cell], weight) for values, weight in taken], total[:, :, cell])
     if made.bits:
-        if made.to_even:
+        if made.to_even:  # adds one less than a half, and 1 if the quotient is odd
             odd = scratch(2, y.shape, _SHORT)
             np.bitwise_and(np.right_shift(total, made.bits, out=odd), 1, out=odd)
             np.add(total, odd, out=total)

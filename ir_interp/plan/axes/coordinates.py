@@ -140,6 +140,7 @@ def _in_library(axis: AxisPlan) -> Any:
     index, start = np.arange(axis.out_size), float(axis.start)
     nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library uses it
     if nearest and axis.arithmetic in _RUNNING_TOTALS:
+        # The rounding errors of the total decide pixels, so i * step would be wrong.
         step = float(1 / axis.scale)
         return np.add.accumulate(np.where(index == 0, start + step * 0.5, step))
     if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
@@ -201,6 +202,7 @@ def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
     """Return step * i + offset for i < count in integer arithmetic: rationals over one denominator."""
     denominator = math.lcm(step.denominator, offset.denominator)
     slope, start = int(step * denominator), int(offset * denominator)
+    # Python's integers are exact at any size, but slow; int64 must also hold 2 * rest below.
     fits = max(abs(slope) * count + abs(start), 2 * denominator) < 2**62
     total = np.arange(count).astype(np.int64 if fits else object) * slope + start
     floor, rest = total // denominator, total % denominator

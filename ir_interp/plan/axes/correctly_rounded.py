@@ -40,14 +40,14 @@ class Pair(NamedTuple):
 
 
 def _sum(a: Any, b: Any) -> Pair:
-    high = a + b
+    high = a + b  # D. E. Knuth's TwoSum: high + low is exact, whichever of a and b is larger
     other = high - a
     return Pair(high, (a - (high - other)) + (b - other))
 
 
 def _product(a: Any, b: Any) -> Pair:
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
-    high = a * b
+    high = a * b  # T. J. Dekker's product: high + low is exact
     return Pair(high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 

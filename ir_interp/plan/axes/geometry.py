@@ -52,7 +52,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     if not isinstance(spec.target, Sizes | Scales):
         wanted = spec.target.value if spec.target else "sizes or scales"
         example = "--scales 2,1.5" if spec.gives_scales else "--sizes 50,60"
-        raise SpecError(f"{wanted} are missing, which this resize takes at run time; pass them, as in {example}")
+        raise SpecError(f"{wanted} are missing: this resize takes them at run time; pass them, as in {example}")
     axes = check_rank(spec, len(shape))
     _check_lengths(shape)
     windows = _windows(spec.coordinates, len(axes))

@@ -98,6 +98,7 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     at = positions(axis)
     beyond = outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
     if isinstance(kernel, Nearest):
+        # Half pixels reach beyond both ends of an axis, and so do coordinates that float32 rounds up.
         chosen = np.clip(chosen_pixel(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
         return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
     widening = _widening(kernel.antialias, axis.scale, any_shrinking)
@@ -143,6 +144,7 @@ def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach
     if kernel.exclude_outside:
         weights = xp.where((indices >= 0) & (indices <= size - 1), weights, 0.0)
     if kernels.sums_to_one(kernel):
+        # An output without any pixel in its window is 0, not 0 / 0.
         total = xp.sum(weights, axis=1, keepdims=True)
         nothing = xp.abs(total) <= _NOTHING
         weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))

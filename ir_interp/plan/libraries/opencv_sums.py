@@ -27,7 +27,7 @@ from ir_interp.spec import (
 )
 
 FEW_CHANNELS = (1, 3, 4)
-"""Element types of images whose blocks of four pixels are rounded half up."""
+"""Numbers of channels of images whose blocks of four pixels are rounded half up."""
 _WEIGHT_BITS = 11
 _LANES = 8
 OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
@@ -71,7 +71,7 @@ def adds_fours(bound: Plan, dtype: str) -> bool:
     return counts and math.prod(1 / axis.scale for axis in bound.axes) * _SIXTEEN_BITS[dtype] > _HELD
 
 
-_HELD = 2**24
+_HELD = 2**24  # float32 represents every integer up to here
 _SIXTEEN_BITS = {"uint16": 2**16 - 1, "int16": 2**15}
 
 
@@ -101,7 +101,7 @@ def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
 
 
 def has_blocks(bound: Plan) -> bool:
-    """Return whether every output of an area is a block of full pixels; not for 49 to 1, whose step is fractional."""
+    """Return whether every output of an area is a block of full pixels; not for 49 to 1, fractional in float64."""
     steps = [1 / np.float64(axis.scale) for axis in bound.axes]
     return all(abs(step - round(step)) < np.finfo(np.float64).eps for step in steps)
 

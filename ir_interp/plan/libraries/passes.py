@@ -165,7 +165,7 @@ def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
     for place, (axis, taps) in enumerate(axes):
         is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
         if opencv_sums.copies_ends(bound) and not _is_first(axis, bound):
-            taps = _merged(taps)
+            taps = _merged(taps)  # both weights of an edge pixel add up to 1: a copy
         yield Pass(
             axis=axis,
             indices=taps.indices,
@@ -234,7 +234,7 @@ def _last_goes_first(order: Passes, bound: Plan) -> bool:
     return not (lost > 0 and lost > 2 * lost_last)
 
 
-_TALL = 100
+_TALL = 100  # Pillow 12's ratio of height to width
 
 
 def _copies(length: int) -> Taps:
