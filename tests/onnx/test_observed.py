@@ -125,7 +125,7 @@ TURNED = """g (float[1,5,6,3] x) => (float[1,10,12,3] y) <int64[2] s = {10, 12}>
 
 def test_what_depends_on_other_things_than_the_node_is_refused(tmp_path: Path) -> None:
     path = save_model(tmp_path / "a.onnx", DYNAMIC)
-    with pytest.raises(ReadError, match="what is meant only provided that no axis keeps its length"):
+    with pytest.raises(ReadError, match="what is meant only provided that no axis keeps its size"):
         ir_interp.load(path, semantics="observed")
     path = save_model(tmp_path / "b.onnx", TURNED)
     for call in (

@@ -20,7 +20,7 @@ from tests.sweeps.runtimes import Drawn, Seen, native, saved
 
 CUBIC, LINEAR, NEAREST = {"mode": "cubic"}, {"mode": "linear"}, {"mode": "nearest"}
 FIRST, LAST = (2, 3, 5, 6), (2, 5, 6, 3)
-KEEPS = "provided that axes [0] keep their lengths"
+KEEPS = "provided that axes [0] keep their sizes"
 ROWS: tuple[tuple[str, str, tuple[int, ...], tuple[int, ...], dict[str, Any], dict[str, Any], Kind, str], ...] = (
     # runtime, element type, shape, dynamic dimensions, attributes, target, what is predicted, and why
     ("onnxruntime", "int8", LAST, (), CUBIC, {"scales": (1, 1.5, 2, 1)}, Kind.DIFFERS, "makes negative int8 zero"),

@@ -63,7 +63,7 @@ ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
         SAME, SAME, ("unknown", "rounding"), SAME,
     )),
     (resize("linear", "half_pixel_symmetric", scales=(1, 1, 1.7, 1.7)), (
-        ("unknown", "younger"), SAME, ("same", CPU), SAME,
+        ("unknown", "newer"), SAME, ("same", CPU), SAME,
     )),
     (resize("nearest", "asymmetric", nearest_mode="round_prefer_ceil", scales=(1, 1, 2, 2)), (
         SAME, SAME, ("unknown", "rounding"), ("differs", "to the even pixel"),
