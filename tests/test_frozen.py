@@ -72,7 +72,7 @@ def test_weights_in_other_files_are_found(tmp_path: Path) -> None:
         (
             {"freeze": True, "shapes": {"x": (1, 4, 8, 8)}},
             IrInterpError,
-            "no float32 of shape [1, 4, 8, 8]; input 'x' is float32 of shape [?, 3, ?, ?]",
+            "shape [1, 4, 8, 8] does not fit; input 'x' is float32 of shape [?, 3, ?, ?]",
         ),
         (
             {"shapes": {"x": (1, 3, 8, 8)}, "verify": False},

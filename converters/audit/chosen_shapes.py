@@ -34,7 +34,7 @@ def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
 def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
     if fits(shape, each.lengths):
         return shape
-    raise ReadError(f"no {each.dtype} of shape {list(shape)}; {each.text}", path.name)
+    raise ReadError(f"shape {list(shape)} does not fit; {each.text}", path.name)
 
 
 def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
@@ -47,7 +47,7 @@ def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
             dim.dim_value = length
     if not shapes:
         return nodes_in(model, path)
-    del model.graph.value_info[:]  # what an exporter noted of the dynamic model
+    del model.graph.value_info[:]  # shapes that an exporter recorded for the dynamic model
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
     pairs = zip(nodes_in(model, path), nodes_in(stated, path), strict=True)

@@ -80,7 +80,7 @@ class Audited:
     def _wrong_forecasts(self) -> Iterator[Finding]:
         for name, each in self.seen.items():
             if self.forecast[name].kind not in (Kind.UNKNOWN, each.kind):
-                text = f"{self.titles.get(name, name)}: forecast {self.forecast[name]}; seen {each}"
+                text = f"{self.titles.get(name, name)}: predicted {self.forecast[name]}; observed {each}"
                 yield self._finding("IRI024", text, name)
 
     @property

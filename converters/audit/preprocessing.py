@@ -50,7 +50,7 @@ _CACHED = 16  # sizes of inputs: the models of a folder often share one
 class Preprocessing:
     """Two calls of image libraries, or two pipelines (deployed and trained), and an image to compare on.
 
-    Raises SpecError for calls that repeat what the model determines, ReadError for an invalid image or pipeline.
+    Raises SpecError for calls with properties that the model determines, ReadError for an invalid image or pipeline.
     """
 
     deployed: str

@@ -84,7 +84,7 @@ def _of_floats(op: ResizeOp, forecast: Outcome) -> Verdict:
         return _by_meaning(op, forecast)
     try:
         measured = _measured(op.spec, forecast, op.shape)
-        if measured.kind is Kind.SAME and _sums_integers(op):  # steps of integers may part what means the same
+        if measured.kind is Kind.SAME and _sums_integers(op):  # equal meanings may round in other steps
             return _measured(op.spec, forecast, op.shape, op.dtype)
         return measured
     except SpecError as error:

@@ -23,7 +23,7 @@ from .apply_taps import AxisTaps
 from .integer_steps_as_nodes import Resize
 from .tensor import Ops, Tensor, Value
 
-LARGEST = 2**30
+LARGEST = 2**30  # of sums in int32: half its range is left to make the division round down
 _MOST_TAPS = 4  # each is a copy and a product, which cost more than a matrix if there are many
 _ROUNDINGS = (IntegerRounding.HALF_UP, IntegerRounding.HALF_AWAY)
 

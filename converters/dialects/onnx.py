@@ -1,7 +1,7 @@
 """ONNX ``Upsample`` (opsets 7, 9) and ``Resize`` (10, 11, 13, 18, 19).
 
 Source: the operator pages "Resize" (19, 18, 13, 11, 10) and "Upsample" (9, 7) of onnx.ai; for opsets up to 10, whose
-pages give no formula, what onnxruntime computes. docs/semantics.md says where the pages and the runtimes part.
+pages give no formula, onnxruntime's results. docs/semantics.md lists where pages and runtimes differ.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantic
 from ..runtimes import onnxruntime
 
 _CROP = "tf_crop_and_resize"
-_FIRST_WITH_FORMULAS = 11
+_FIRST_WITH_FORMULAS = 11  # earlier pages give none, so onnxruntime decides
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:

@@ -11,7 +11,7 @@ from ir_interp.files.sources import opened
 UNKNOWN = "unknown"
 """The name for an exporter that a file does not record."""
 
-_HEAD = 2**12
+_HEAD = 2**12  # bytes that are read: the producer stands in front of the graph
 _PRODUCER, _VERSION, _GRAPH = 2, 3, 7  # fields of ONNX's ModelProto
 _TEXT = 2  # the wire type of strings and messages
 

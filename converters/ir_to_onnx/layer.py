@@ -218,7 +218,7 @@ class Op:
         return axis % max(rank, 1)
 
     def refusal(self, reason: str) -> UnsupportedLayerError:
-        """Return the error that says why this layer cannot become ONNX."""
+        """Return the error for a layer that cannot become ONNX, with the reason."""
         return UnsupportedLayerError(f"{self.layer.type} cannot become ONNX: {reason}", self.layer.where)
 
     def needs(self, opset: int, graph_opset: int, what: str = "") -> None:

@@ -13,7 +13,7 @@ from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
 from .resize_nodes import FoundNode
 
-_MOST = 1000  # nodes of the search
+_MOST = 1000  # nodes in one search
 
 
 def in_onnxruntime(found: FoundNode) -> Outcome | None:

@@ -69,7 +69,7 @@ def _described(name: str, value: NDArray[Any]) -> onnx.TensorProto:
 
 
 def _start(message: Any, name: str, size: int) -> bytes:
-    """Return what stands before a field of ``size`` bytes."""
+    """Return the tag and length in front of a field of ``size`` bytes."""
     return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size)
 
 

@@ -39,7 +39,7 @@ class Plain:
     dropped: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
-_IMAGES = MappingProxyType({"channels_last": 0})
+_IMAGES = MappingProxyType({"channels_last": 0})  # Conv and the pools of ONNX have channels first only
 _PLAIN = {
     "QLinearConv": Plain(op="Conv", tensors=(0, 3), result=6, dropped=_IMAGES),
     "QLinearMatMul": Plain(op="MatMul", tensors=(0, 3), result=6),

@@ -13,7 +13,7 @@ from .native import ends, native
 from .onnx_save import Unsaved, save
 from .resize_subgraph import resized
 
-_OLDEST_PRIMITIVES = 11
+_OLDEST_PRIMITIVES = 11  # Range, Round and GatherElements came with it
 _PRIMITIVES = 13
 """The default operator set of primitive operations: old enough for every runtime."""
 

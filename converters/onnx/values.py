@@ -17,7 +17,7 @@ from ir_interp.shapes import PartialShape, static_shape
 from .tensor_values import values_of
 
 Array = NDArray[Any]
-_MAX_ELEMENTS = 4096
+_MAX_ELEMENTS = 4096  # sizes, scales and axes are shorter; larger constants are weights
 _MAX_DEPTH = 64
 _FOLDED = {
     "Add",

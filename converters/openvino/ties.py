@@ -12,7 +12,7 @@ import openvino.opset13 as ops
 from .loop_bodies import nodes_of
 
 _OVERLAP = 3  # the input of NonMaxSuppression that is its threshold
-_TO_NEXT = np.float32(2**-24 * (1 + 2**-23))
+_TO_NEXT = np.float32(2**-24 * (1 + 2**-23))  # of 1, half a last place and a bit: the sum rounds up, never to even
 _LEAST = np.finfo(np.float32).smallest_normal  # the plugin takes values between 0 and this for 0
 
 

@@ -1,1 +1,1 @@
-"""The resize of the training in front of a model, as nodes that take the raw image."""
+"""The preprocessing of the training in front of a model, as nodes that take the raw image."""

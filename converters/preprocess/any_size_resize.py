@@ -1,4 +1,4 @@
-"""The resize of an image library as ONNX nodes, for images whose lengths run time knows: of the library's bytes.
+"""The resize of an image library as ONNX nodes, for images of dynamic size: byte for byte as the library.
 
 The formulas are those of ``library_weights`` and ``passes`` of ``plan.libraries``, in float64 nodes, the products in
 any order: integers below 2**53 are summed exactly.
@@ -34,12 +34,14 @@ from .any_size_weights import Size, axis_weights, inverse, neighbours, whole, wi
 def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
     """Return ``x``, uint8 [height, width, channels], resized as a call does: integers as float64 or int64.
 
-    A call that makes floats of integers, so that its ``dtype`` is float32, has its values but for the last bits, as
-    float64. Raises InexactError for a call that has no such form.
+    A call that converts integers to floats, so that its ``dtype`` is float32, gives its values except for the last
+    bits, as float64. Raises InexactError for a call without such a form.
     """
     spec, lengths = op.spec, lengths_of(x)
     if spec.box is not None or spec.before is not None:
-        raise InexactError(op.name, "an ONNX subgraph", reason="a box, or blocks first, need lengths that are known")
+        raise InexactError(
+            op.name, "an ONNX subgraph", reason="a box, or block averages before the resize, need a static image size"
+        )
     if isinstance(spec.kernel, Nearest):
         own = sizes_known(op, sizes)
         for axis in (0, 1):
@@ -58,7 +60,7 @@ def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor
     raise InexactError(
         op.name,
         "an ONNX subgraph",
-        reason=f"of {spec.kernel} with its sums no nodes are known for any lengths; give image_size",
+        reason=f"{spec.kernel} with its sums has no form in nodes for any image size; use image_size",
     )
 
 
@@ -93,18 +95,18 @@ def lengths_of(x: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
 
 
 def sizes_known(op: ResizeOp, sizes: tuple[Size, Size]) -> ResizeSpec:
-    """Return a spec as it is for outputs of these lengths. Raises InexactError where only run time knows it."""
+    """Return a spec as it is for outputs of these sizes. Raises InexactError if it depends on run time."""
     known = [size.known for size in sizes if size.known is not None]
     if len(known) == len(sizes):
         return of_lengths(op.spec, known)
     small, large = (of_lengths(op.spec, lengths) for lengths in ((1, 1), (_MANY, _MANY)))
     if small != large:
-        reason = "its pixels depend on lengths that only run time knows; give image_size"
+        reason = "its pixels depend on sizes known only at run time; use image_size"
         raise InexactError(op.name, "an ONNX subgraph", reason=reason)
     return small
 
 
-_MANY = 2**20
+_MANY = 2**20  # a spec that is equal for sizes of 1 and of this does not depend on the size
 _RUNNING_TOTALS = (
     (Arithmetic.PILLOW, Coordinates.TF_HALF_PIXEL_FOR_NN),
     (Arithmetic.OPENCV_ADDED, Coordinates.TF_HALF_PIXEL_FOR_NN),
@@ -112,7 +114,7 @@ _RUNNING_TOTALS = (
 
 
 def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> NodeTensor:
-    """Return which pixels a nearest resize takes of an axis."""
+    """Return which pixels a nearest resize takes along an axis."""
     n, index = length.cast("float64"), size.index
     place = (spec.arithmetic, spec.coordinates)
     if place in _RUNNING_TOTALS:  # half a step, and steps added up
@@ -131,7 +133,7 @@ def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> 
         centre = index + (0.5 if spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
         at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")
     else:
-        raise InexactError(op.name, "an ONNX subgraph", reason=f"of {op.spec.arithmetic} no nodes are known")
+        raise InexactError(op.name, "an ONNX subgraph", reason=f"{op.spec.arithmetic} has no form in nodes")
     return at.floor().maximum(0.0).minimum(n - 1.0).cast("int64")
 
 
@@ -204,7 +206,7 @@ def _rounded(sums: NodeTensor, unit: NodeTensor) -> NodeTensor:
 
 
 def _either(condition: NodeTensor, yes: Callable[[], NodeTensor], no: Callable[[], NodeTensor]) -> NodeTensor:
-    """Return what one of two functions gives, of which run time makes one only."""
+    """Return the result of one of two functions; only that one runs."""
     from onnx import helper
 
     branches = {}

@@ -1,8 +1,8 @@
 """The resize of an image library in float32 nodes, for images of any size: OpenVINO has no float64.
 
 Positions are integers: with n pixels in and m out, pixel j lies (2j + 1) m - (2i + 1) n from output i, in units of
-1 / 2m pixels. Kernels are computed of pairs of float32 (``pairs``), so that a weight is off by at most about 2**-44
-before it becomes an integer. It is the library's unless it lies that near to a half. Sums are those of
+1 / 2m pixels. Kernels are computed from pairs of float32 (``pairs``), so that a weight is off by at most about 2**-44
+before it becomes an integer. It equals the library's unless it lies that near to a half. Sums are those of
 ``fixed_size_resize``: integers below 2**24, with weights split in two.
 """
 
@@ -44,7 +44,7 @@ Neighbour = tuple[NodeTensor, NodeTensor]
 def resized_in_float32(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
     """Return ``x``, uint8 [height, width, channels], resized as a call does: integers as float32.
 
-    Raises InexactError for a call that has no such form. Run time fails where an output has more than 512 taps.
+    Raises InexactError for a call without such a form. Fails at run time if an output has more than 512 taps.
     """
     spec, lengths, rounds = op.spec, lengths_of(x), op.spec.rounds
     is_whole = spec.box is None and spec.before is None and spec.alpha is Alpha.SEPARATE
@@ -58,7 +58,7 @@ def resized_in_float32(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) ->
             return _shortened(x, lengths, sizes)
         if rounds.between is Between.ROUNDED and _is_summed(spec):
             return _in_passes(x, spec, rounds, lengths, sizes)
-    reason = f"of {spec.kernel} with its sums no nodes of float32 are known for any lengths; give image_size"
+    reason = f"{spec.kernel} with its sums has no form in float32 nodes for any image size; use image_size"
     raise InexactError(op.name, _RESULT, reason=reason)
 
 
@@ -66,11 +66,11 @@ _SHORTENED_BITS = 11
 
 
 def _nearest(length: NodeTensor, size: Size, middle: float) -> NodeTensor:
-    """Return which pixels torch takes of an axis: its places are products of float32."""
+    """Return which pixels torch takes along an axis: its coordinates are products of float32."""
     n = length.cast("float32")
     step = (
         Pair.of(n) / size.count
-    ).high  # OpenVINO multiplies by the inverse of a constant, of which this knows the error
+    ).high  # OpenVINO multiplies by the reciprocal of a constant, whose error is bounded here
     at = (size.index + middle) * step
     return at.floor().maximum(0.0).minimum(n - 1.0).cast("int64")
 
@@ -102,7 +102,7 @@ def _in_passes(
 def _table(
     kernel: Linear | Cubic, length: NodeTensor, size: Size, rounds: FixedPoint, axis: int
 ) -> tuple[list[NodeTensor], NodeTensor, NodeTensor]:
-    """Return the integral weights of an axis as ``windowed`` takes them, in parts; what divides their sum, and half."""
+    """Return the integral weights of an axis for ``windowed``, in parts; the divisor of their sum, and its half."""
     weights, first = _taps(kernel, length, size)
     unit, half = _unit(weights, rounds)
     whole = _whole(weights * (unit * 2.0**_LOW_BITS))
@@ -112,16 +112,16 @@ def _table(
 
 
 def _checked(weights: NodeTensor) -> NodeTensor:
-    """Return weights [out, taps]; run time fails where there are too many taps: they and two zeros do not broadcast."""
+    """Return weights [out, taps]; with too many taps, they and two zeros do not broadcast, so that the model fails."""
     taps = node("Shape", weights, dtype="int64").take([1], 0)
     zeros = below((taps - _MOST_TAPS).maximum(0).minimum(1) + 1, "float32").minimum(0.0)
     return weights + zeros
 
 
 def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair, NodeTensor]:
-    """Return the weights of an axis [out, taps], and which pixel the first tap of each output takes [out, 1].
+    """Return the weights of an axis [out, taps], and the pixel of the first tap of each output [out, 1].
 
-    The first and the last tap lie beyond the kernel: they weigh 0.
+    The first and the last tap lie beyond the kernel: their weight is 0.
     """
     n, count, index = length.cast("float32"), size.count, size.index
     larger, radius = n.maximum(count), float(kernels.radius(kernel))
@@ -153,9 +153,9 @@ def _whole(scaled: Pair) -> NodeTensor:
 
 
 def _unit(weights: Pair, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
-    """Return what the sum of high parts is divided by, a power of 2, and half of it.
+    """Return the divisor of the sum of high parts, a power of 2, and its half.
 
-    Where the largest weight would not fit the width of weights, they have fewer bits.
+    If the largest weight does not fit the width of weights, they have fewer bits.
     """
     powers = 2.0 ** np.arange(_LOW_BITS + 1, rounds.bits + 1)
     if rounds.width == 32:

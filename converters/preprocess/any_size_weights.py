@@ -1,4 +1,4 @@
-"""The taps and weights of an axis as ONNX nodes, for lengths that run time knows."""
+"""The taps and weights of an axis as ONNX nodes, for dynamic sizes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _WIDEST = 22  # bits of a weight at most
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Size:
-    """The length of an axis of the output, as int64 and as a float of one entry, and the numbers of its pixels.
+    """The size of an output axis, as int64 and as a float of one entry, and the numbers of its pixels.
 
-    ``known`` is the length itself, where it is known. Floats are float64, and float32 for OpenVINO.
+    ``known`` is the size itself, if static. Floats are float64, and float32 for OpenVINO.
     """
 
     length: NodeTensor
@@ -38,12 +38,12 @@ class Size:
 
     @staticmethod
     def of(x: NodeTensor, length: int, dtype: str) -> Size:
-        """Return a length that is known, in the graph of ``x``."""
+        """Return a static size, in the graph of ``x``."""
         return Size(x.of([length], "int64"), x.of([length], dtype), x.of(np.arange(length), dtype), length)
 
     @staticmethod
     def at_run_time(length: NodeTensor, dtype: str) -> Size:
-        """Return a length that run time knows, an int64 of one entry."""
+        """Return a dynamic size, an int64 of one entry."""
         return Size(length, length.cast(dtype), below(length, dtype))
 
 
@@ -53,7 +53,7 @@ def below(count: NodeTensor, dtype: str) -> NodeTensor:
 
 
 def inverse(x: NodeTensor) -> NodeTensor:
-    """Return 1 / x: onnxruntime makes of 1 / x * y, with a constant 1, the quotient y / x, of other bits."""
+    """Return 1 / x: onnxruntime turns 1 / x * y, with a constant 1, into the quotient y / x, which has other bits."""
     return x / x / x
 
 
@@ -72,7 +72,7 @@ def neighbours(
 
 
 def axis_weights(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[NodeTensor, NodeTensor]:
-    """Return the weight of every pixel for every output [out, in], and the most it is while taps are added up."""
+    """Return the weight of every pixel for every output [out, in], and the largest sum while taps are added up."""
     kernel, n, index = spec.kernel, length.cast("float64"), size.index
     j = below(length, "float64")
     assert isinstance(kernel, Box | Linear | Cubic)
@@ -103,7 +103,7 @@ def axis_weights(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Node
 
 
 def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
-    """Return where outputs lie on an axis of length ``n``, as ``plan.axes.coordinates`` has it."""
+    """Return the source coordinates of outputs on an axis of size ``n``, as in ``plan.axes.coordinates``."""
     if spec.coordinates is Coordinates.ALIGN_CORNERS:
         return ((n - 1.0) * size.index) / (size.count - 1.0).maximum(1.0)
     step, centre = n / size.count, size.index + 0.5
@@ -129,7 +129,7 @@ def _weigh(kernel: Kernel, offset: NodeTensor) -> NodeTensor:
 
 
 def whole(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
-    """Return weights, at most as large as ``peak``, as integers, and 2 to the number of bits behind the point."""
+    """Return weights, at most as large as ``peak``, as integers, and 2 to the number of fractional bits."""
     if rounds.width == 32:
         unit = weights.of([2.0**rounds.bits])
     else:
@@ -179,8 +179,8 @@ def _share(size: Size, group: int) -> NodeTensor:
 def windowed(x: NodeTensor, weights: NodeTensor, pieces: Sequence[Window], axis: int) -> NodeTensor:
     """Return planes [channels, height, width] times weights, in their type.
 
-    Weights are [out, in] along height (0), and [in, out] along width (1). The windows are made outside of subgraphs:
-    onnxruntime warns of nodes there that it could share, and cannot.
+    Weights are [out, in] along height (0), and [in, out] along width (1). The windows are built outside of subgraphs:
+    onnxruntime warns of nodes there that it could share, but cannot.
     """
     results = []
     for piece in pieces:

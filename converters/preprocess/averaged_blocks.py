@@ -1,4 +1,4 @@
-"""Pixels that are averaged in blocks before a resize, as nodes: Pillow's ``reducing_gap``, for known lengths."""
+"""Pixels that are averaged in blocks before a resize, as nodes: Pillow's ``reducing_gap``, for static sizes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..onnx.onnx_primitives import NodeTensor
 
 Array = NDArray[Any]
 _BRIGHTEST = 255
-_SHIFT = 9  # bits of an inverse that are split off: what is left holds a sum of 2**32 in 24 bits
-_MOST_IN_SINGLE = 2**24
+_SHIFT = 9  # bits of a reciprocal that are split off: the rest holds a sum of 2**32 in 24 bits
+_MOST_IN_SINGLE = 2**24  # float32 holds every integer up to it
 
 
 def averaged(op: ResizeOp, x: NodeTensor, found: Reduced, lengths: tuple[int, int]) -> NodeTensor:
-    """Return ``x``, integers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, cut off.
+    """Return ``x``, integers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, truncated.
 
-    Raises InexactError for blocks whose sums float32 does not hold, where ``x`` is float32.
+    Raises InexactError for blocks whose sums float32 cannot hold, if ``x`` is float32.
     """
     height, width = (np.diff(each.edges) for each in found.blocks)
     counts = height[:, None] * width
     most = (_BRIGHTEST + 1) * int(counts.max())
     if x.dtype == "float32" and most * 2**_SHIFT > _MOST_IN_SINGLE:
-        raise InexactError(op.name, "nodes of float32", reason=f"they do not hold sums of {counts.max()} pixels")
+        raise InexactError(op.name, "float32 nodes", reason=f"they cannot hold sums of {counts.max()} pixels")
     tables = [_table(each, length).astype(x.dtype) for each, length in zip(found.blocks, lengths, strict=True)]
     down, across = (x.of(table) for table in (tables[0], tables[1].T))
     sums = down @ (x @ across) + (counts // 2).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Sums of floats as nodes, tap by tap, in the order of a library: a product of matrices keeps no order."""
+"""Sums of floats as nodes, tap by tap, in the order of a library: a matrix product keeps no order."""
 
 from __future__ import annotations
 
@@ -18,28 +18,30 @@ from ir_interp.spec import IntegerRounding
 from ..onnx.onnx_primitives import NodeTensor
 
 Terms = Sequence[tuple[NodeTensor, NDArray[Any]]]
-"""What is multiplied."""
+"""The factors."""
 
 _BRIGHTEST = 255
 _CHANNELS = 3
 LARGEST = float(np.finfo(np.float32).max)
-"""Of float32: a number that is cut at it stays, and is no longer fused with what follows in OpenVINO."""
+"""In float32: clipping a number at it changes nothing, but keeps OpenVINO from fusing it with the next operation."""
 _MOST_TAPS = 256  # each is four nodes
 
 
 def chained(op: ResizeOp, x: NodeTensor, each: Pass) -> NodeTensor:
     """Return planes [channels, height, width] after a pass of floats from the first tap to the last.
 
-    Raises InexactError for float64 where ``x`` is float32, for sums that are not rounded half to even, and for more
+    Raises InexactError for float64 if ``x`` is float32, for sums that are not rounded half to even, and for more
     taps than a model should have nodes.
     """
     dtype, taps = each.weights.dtype.name, each.indices.shape[1]
     if dtype == "float64" and x.dtype != dtype:
-        raise InexactError(op.name, "nodes of float32", reason="it sums float64")
+        raise InexactError(op.name, "float32 nodes", reason="it sums float64")
     if each.rounding not in (None, IntegerRounding.HALF_EVEN):
-        raise InexactError(op.name, "nodes", reason=f"none are known that round {each.rounding}")
+        raise InexactError(op.name, "nodes", reason=f"no node rounds {each.rounding}")
     if taps > _MOST_TAPS:
-        raise InexactError(op.name, "nodes", reason=f"{taps} taps would be added one by one; at most {_MOST_TAPS} are")
+        raise InexactError(
+            op.name, "nodes", reason=f"{taps} taps would be added one by one; expected at most {_MOST_TAPS}"
+        )
     y = _added(Order((tuple(range(taps)),), fused=False), _terms(x.cast(dtype), each))
     return y.cast(x.dtype) if each.rounding is None else _whole(y).cast(x.dtype)
 
@@ -47,11 +49,11 @@ def chained(op: ResizeOp, x: NodeTensor, each: Pass) -> NodeTensor:
 def in_orders(op: ResizeOp, x: NodeTensor, made: Sequence[Pass]) -> NodeTensor:
     """Return planes after the passes of Intel's library, whose products keep all their bits in a sum: in float64.
 
-    Raises InexactError where ``x`` is float32.
+    Raises InexactError if ``x`` is float32.
     """
     if x.dtype != "float64":
-        reason = "it rounds a product and the sum that it is added to at once, which nodes of float32 do not"
-        raise InexactError(op.name, "nodes of float32", reason=reason)
+        reason = "it rounds a product and its sum once, as a fused operation, which float32 nodes cannot"
+        raise InexactError(op.name, "float32 nodes", reason=reason)
     across, down = made
     (orders,) = {each.orders for each in patches(down.indices, across.indices, _CHANNELS, "uint8")}
     assert orders is not None
@@ -61,7 +63,7 @@ def in_orders(op: ResizeOp, x: NodeTensor, made: Sequence[Pass]) -> NodeTensor:
 
 
 def in_blocks(x: NodeTensor, each: Pass, width: int) -> NodeTensor:
-    """Return where the values of rows of ``width`` pixels lie in whole blocks of them: there channels come last."""
+    """Return which values of rows of ``width`` pixels lie in complete vectors: there channels come last."""
     places = np.arange(width)[:, None] * _CHANNELS + np.arange(_CHANNELS)
     inside = places < width * _CHANNELS // each.lanes * each.lanes
     return x.of(inside.T[:, None], "bool")
@@ -86,7 +88,7 @@ def _added(order: Order, terms: Terms) -> NodeTensor:
 
 
 def _single(x: NodeTensor) -> NodeTensor:
-    """Return numbers rounded to float32, which float64 holds more of; OpenVINO fuses no product that is cut."""
+    """Return numbers rounded to float32, from float64 with more bits; OpenVINO fuses no product that is clipped."""
     return x.minimum(LARGEST) if x.dtype == "float32" else x.cast("float32").cast(x.dtype)
 
 

@@ -1,8 +1,8 @@
-"""The resize of an image library for images of known lengths: its weights as tables, in float32 nodes.
+"""The resize of an image library for images of static size: its weights as tables, in float32 nodes.
 
 Every value is an integer below 2**24, or one divided by a power of two: float32 holds it, whatever the order of the
-sums. So every runtime that computes in float32 has the library's bytes, OpenVINO too. Weights that are too large for
-that are split in two: ``high * 2**shift + low``. Sums of floats are written tap by tap (``chains``).
+sums. So every runtime that computes in float32 matches the library byte for byte, OpenVINO too. Weights that are too
+large for that are split in two: ``high * 2**shift + low``. Sums of floats are written tap by tap (``chains``).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .windowed_products import products, without_unused
 
 _HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the integers below it
 _BRIGHTEST = 255
-_RESULT = "nodes of float32"
-_BYTES_A_PIXEL = 3 * 4 * 4  # of an image that run time holds, and what becomes of it
-_BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and what they are computed from
+_RESULT = "float32 nodes"
+_BYTES_A_PIXEL = 3 * 4 * 4  # of an image in memory at run time, and of intermediate results
+_BYTES_A_WEIGHT = 8 * 8  # of a table, its halves, and the values that it is computed from
 
 
 def tabled(
@@ -47,15 +47,15 @@ def tabled(
     wide: bool = False,
     is_batch: bool = False,
 ) -> NodeTensor:
-    """Return ``x``, uint8 [height, width, channels] of these lengths, resized as a call does: in float32.
+    """Return ``x``, uint8 [height, width, channels] of these sizes, resized as a call does: in float32.
 
-    The channels of a batch are those of all its images. A call that makes floats of integers has its values but for
-    the last bits. With ``wide``, what float32 does not hold is in float64, which OpenVINO computes in float32. Raises
-    InexactError for a call whose sums these do not hold.
+    The channels of a batch are those of all its images. A call that converts integers to floats gives its values except
+    for the last bits. With ``wide``, numbers beyond float32 are in float64, which OpenVINO computes in float32. Raises
+    InexactError for a call whose sums do not fit.
     """
     if is_batch and op.dialect == "opencv" and isinstance(op.spec.kernel, Cubic | Area):
-        # Its vectors run over the channels of one image, so that a batch has other ones.
-        raise InexactError(op.name, _RESULT, reason="of a batch no nodes are known, whose vectors span one image")
+        # OpenCV's vectors run over the channels of one image, so that a batch would have other vectors.
+        raise InexactError(op.name, _RESULT, reason="OpenCV's vectors span one image, so a batch has no form in nodes")
     since = len(x.ops.graph.nodes)
     try:
         return _tabled(op, x, lengths, sizes, "float32")
@@ -73,7 +73,7 @@ def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[
     library = get(op.dialect)
     attributes = library.dialect.complete(library.checked(op.attributes, op.version), op.version)
     unsure = library.approximate(attributes, Context(version=op.version, dtype=op.dtype))
-    if unsure and op.spec.rounds is not Integers.IPP:  # which is known of one kind of processor, and exact there
+    if unsure and op.spec.rounds is not Integers.IPP:  # known for one kind of processor only, but exact there
         raise InexactError(op.name, _RESULT, reason=unsure)
     bound = plan(replace(op.spec, target=Sizes(sizes)), lengths)
     if isinstance(op.spec.kernel, Nearest):
@@ -83,7 +83,7 @@ def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[
     if op.dtype == "float32":
         return _in_floats(x, bound, dtype)
     if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
-        raise InexactError(op.name, _RESULT, reason=f"of {op.spec.kernel} with its sums no nodes are known")
+        raise InexactError(op.name, _RESULT, reason=f"{op.spec.kernel} with its sums has no form in nodes")
     if found := reduced(bound.spec, lengths):
         y, bound = averaged(op, x.cast(dtype).transposed(2, 0, 1), found, lengths), plan(found.spec, found.shape)
         x, lengths = y.transposed(1, 2, 0), (found.shape[0], found.shape[1])
@@ -103,7 +103,7 @@ def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[
 
 
 def _in_floats(x: NodeTensor, bound: Plan, dtype: str) -> NodeTensor:
-    """Return an image resized by a call that makes floats: sums of float32."""
+    """Return an image resized by a call that returns floats: sums of float32."""
     y = x.transposed(2, 0, 1)
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         weights = np.zeros((axis.out_size, axis.in_size))
@@ -123,13 +123,13 @@ def _summed(op: ResizeOp, x: NodeTensor, each: Pass, length: int, largest: int, 
         halves = _halves(weights, shift) if shift else (weights,)
         y, *rest = products(x, halves, each.axis, dtype)
         for low in rest:
-            y = y + (low.minimum(LARGEST) / 2.0**shift).floor()  # else OpenVINO divides the weights
+            y = y + (low.minimum(LARGEST) / 2.0**shift).floor()  # otherwise OpenVINO divides the weights
         bits = each.bits_after - shift
         largest *= _most(weights)
     if bits:
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
-        y = y.cast("float32").minimum(LARGEST) * each.factor  # else OpenVINO multiplies the weights
+        y = y.cast("float32").minimum(LARGEST) * each.factor  # otherwise OpenVINO multiplies the weights
     if each.rounding is IntegerRounding.HALF_EVEN:
         y = y.round().cast(dtype)
     return (y.maximum(0.0).minimum(float(_BRIGHTEST)), _BRIGHTEST) if each.rounding is not None else (y, largest)
@@ -153,22 +153,22 @@ def _halves(weights: NDArray[np.int64], shift: int) -> tuple[NDArray[np.int64], 
 
 
 def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, held: int) -> int:
-    """Return how many bits of the weights are to be split off, so that no sum is larger than what is held."""
+    """Return how many bits of the weights to split off, so that every sum fits the type."""
     shifts: Sequence[int] = (0, *range(bits - 1, 0, -1))
     for shift in shifts:
         high, low = (largest * _most(each) for each in _halves(weights, shift))
         if low < held and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < held:
             return shift
-    raise InexactError(op.name, _RESULT, reason=f"float32 does not hold its sums, of {bits} bits behind the point")
+    raise InexactError(op.name, _RESULT, reason=f"float32 cannot hold its sums, which have {bits} fractional bits")
 
 
 def _most(weights: NDArray[np.int64]) -> int:
-    """Return what a sum of these weights is at most, of values of 1."""
+    """Return the largest sum of these weights, for values of 1."""
     return int(np.abs(weights).sum(1).max())
 
 
 def _of_products(x: NodeTensor, each: Pass) -> NodeTensor:
-    """Return sums of products that lose bits, each on its own: ``value * weight`` in two parts, of 8 bits and above."""
+    """Return sums of products that lose bits, each separately: ``value * weight`` in two parts, of 8 bits and above."""
     x = (x / 2.0**each.bits_before).floor()
     upper = (x / 256.0).floor()
     lower = x - upper * 256.0

@@ -17,11 +17,11 @@ import numpy as np
 from ..decompose.exact import halves
 from ..onnx.onnx_primitives import NodeTensor
 
-_FINITE = float(np.finfo(np.float32).max)
+_FINITE = float(np.finfo(np.float32).max)  # a minimum with it changes no number, but stands behind the product
 
 
 def rounded(x: NodeTensor) -> NodeTensor:
-    """Return products as float32 rounds them: OpenVINO fuses a product into a sum unless something stands between."""
+    """Return products as float32 rounds them: OpenVINO fuses a product into a sum that directly follows."""
     return x.minimum(_FINITE)
 
 
@@ -33,7 +33,7 @@ def exact_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
 
 
 def quick_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
-    """Return a sum and its rounding error, where ``a`` is the larger one."""
+    """Return a sum and its rounding error, if ``a`` is the larger one."""
     total = a + b
     return total, b - (total - a)
 
@@ -42,6 +42,7 @@ def exact_product(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]
     """Return a product and its rounding error."""
     product = rounded(a * b)
     (c, d), (e, f) = (halves(x, _ROUNDING) for x in (a, b))
+    # Dekker's order: every difference and sum in it is exact.
     return product, ((c * e - product) + c * f + d * e) + d * f
 
 
@@ -121,7 +122,7 @@ class Pair:
         return select(self.high < 0.0, -self, self)
 
     def floor(self) -> Pair:
-        """Return the largest integers that are not larger."""
+        """Return the floor."""
         high = self.high.floor()
         low = (high == self.high).where(self.rest.floor(), 0.0)
         return Pair(*quick_sum(high, low))
@@ -136,17 +137,17 @@ class Pair:
         return (self - other).high <= 0.0
 
     def minimum(self, other: Operand) -> Pair:
-        """Return the smaller of two."""
+        """Return the minimum."""
         that = self.like(other)
         return select(self < that, self, that)
 
     def maximum(self, other: Operand) -> Pair:
-        """Return the larger of two."""
+        """Return the maximum."""
         that = self.like(other)
         return select(self < that, that, self)
 
     def unsqueeze(self, axis: int) -> Pair:
-        """Return it with an axis of length 1."""
+        """Return it with an axis of size 1."""
         return Pair(self.high.unsqueeze(axis), None if self.low is None else self.low.unsqueeze(axis))
 
     def total(self, axis: int) -> Pair:

@@ -23,9 +23,10 @@ from .single_precision import keep_single
 
 
 def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> str:
-    """Write a model that takes raw images, of one that takes resized ones, and return the name of its input.
+    """Write a model that takes raw images, from one that takes resized ones, and return the name of its input.
 
-    What is or becomes an IR is converted, and run in both runtimes. Raises what ``preprocessed_model.write`` raises.
+    A source or result that is an IR is converted, and run in both runtimes. Raises the errors of
+    ``preprocessed_model.write``.
     """
     pipeline, name = pipeline_of(options), options.name
     wanted = Preprocess(
@@ -59,18 +60,16 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
 
 
 def pipeline_of(options: PreprocessOptions) -> Pipeline:
-    """Return the pipeline that options ask for.
+    """Return the pipeline of the options.
 
-    Raises SpecError where they contradict each other, or name no resize or size; ReadError for a configuration.
+    Raises SpecError for contradictory options, or without a resize or size; ReadError for a configuration.
     """
     if options.channels == 4 and options.like is None:
-        raise SpecError(
-            "image processors blend alpha over white, for which no nodes are known; expected 1 or 3 channels"
-        )
+        raise SpecError("image processors blend alpha over white, which has no form in nodes; expected 1 or 3 channels")
     source = "config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
     stated = [each.name for each in options_set(options) if each.name in STATED]
     if source and stated:
-        raise SpecError(f"{source} says {', '.join(stated)} as well")
+        raise SpecError(f"{source} already specifies {', '.join(stated)}")
     if options.config is not None:
         if options.pipeline is not None:
             raise SpecError("config and pipeline are both given; expected one of them")

@@ -1,4 +1,4 @@
-"""A model that takes the raw image: the resize of its training, mean and scale stand in front of it."""
+"""A model that takes the raw image: resize, mean and scale of its training stand in front of it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from .single_precision import SumPrimitives, SumTensor
 from .step_nodes import ImageTensor, written
 
 LAYER = "preprocess"
-"""What the names of all new nodes start with."""
+"""The prefix of the names of all new nodes."""
 _OLDEST = 11
-_UINT8 = 2
+_UINT8 = 2  # TensorProto.UINT8
 _TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
 _CHANNELS = {1: [0, 0, 0], 3: [0, 1, 2], 4: [0, 1, 2]}
-"""Which channels of an image are red, green and blue, by the number that it has."""
+"""Which channels of an image are red, green and blue, by its number of channels."""
 _BYTES_A_PIXEL = 64.0  # of a row or a column: its place as constants of several types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocess:
-    """What is put in front of a model: a pipeline.
+    """The pipeline in front of a model.
 
-    ``image_size`` is height and width of all images, where these are known; ``layout`` is that of the model's input,
-    by default what its lengths tell. With a ``batch`` the input holds so many images of one size, or any number of
+    ``image_size`` is height and width of all images, if static; ``layout`` is that of the model's input,
+    by default inferred from its shape. With a ``batch`` the input holds so many images of one size, or any number of
     them for 0. Images have ``channels``: 3, 1 (grey, repeated) or 4 (the last one, alpha, is dropped).
     """
 
@@ -58,7 +58,7 @@ class Preprocess:
 
     @property
     def shape(self) -> list[int | str]:
-        """The shape of the image, with names for what run time knows."""
+        """The shape of the image, with names for dynamic dimensions."""
         batch = [] if self.batch is None else [self.batch or "batch"]
         return [*batch, *(self.image_size or ("height", "width")), self.channels]
 
@@ -72,16 +72,16 @@ class NewInput:
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> NewInput:
-    """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any lengths; return the new input.
+    """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any size; return the new input.
 
-    What float32 does not hold is in float64 only where the model may be ``wide``: not for OpenVINO.
+    Numbers beyond float32 are in float64 only if the model may be ``wide``: not for OpenVINO.
 
-    Raises ReadError for an input that is not there or takes no image, InexactError for a call without such a form.
+    Raises ReadError for an input that is missing or takes no image, InexactError for a call without such a form.
     """
     model = _with_weights(source)
     opset = default_opset(model, source.name)
     if opset < _OLDEST:
-        newer = f"expected {_OLDEST} or newer: `convert --target onnx:17` makes one"
+        newer = f"expected {_OLDEST} or newer; `convert --target onnx:17` upgrades the model"
         raise ReadError(f"operator set {opset}; {newer}", source.name)
     given = _input(model, name, source.name, wanted.batch)
     _check_dtype(wanted.pipeline, given)
@@ -114,11 +114,11 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
 
 
 def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
-    """Raise SpecError for an input of integers where the pipeline makes floats; and for tables beyond memory."""
+    """Raise SpecError for an input of integers if the pipeline returns floats; and for tables beyond memory."""
     dtype = _dtype(given)
     for call in pipeline.calls:
         if call.op("uint8").dtype == "float32" and "float" not in dtype:
-            raise SpecError(f"{call.like} makes floats; input {given.name!r} takes {dtype}")
+            raise SpecError(f"{call.like} returns floats; input {given.name!r} takes {dtype}")
         for length in call.size.fixed or ():
             check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
     if "float" not in dtype and any(isinstance(step, Rescale | Normalise | Scale) for step in pipeline.steps):
@@ -126,7 +126,7 @@ def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
 
 
 def _with_weights(source: Path) -> onnx.ModelProto:
-    """Return a model with its external data in it. Raises ReadError where these cannot be read, or are too many."""
+    """Return a model with its external data in it. Raises ReadError if these cannot be read, or are too large."""
     model, files = read_file(source), external_files(source)
     outside = [str(path) for path in files if not is_beside(path, source)]
     if outside:
@@ -134,9 +134,11 @@ def _with_weights(source: Path) -> onnx.ModelProto:
     load_weights(model, source)
     apart = sorted(path.name for path in external_files_of(model, source.parent))
     if apart:
-        raise ReadError(f"weights in {', '.join(apart)} that are not moved: of a function or a sparse one", source.name)
+        raise ReadError(
+            f"weights in {', '.join(apart)} cannot be moved: they belong to a function or a sparse tensor", source.name
+        )
     if model.ByteSize() > LARGEST:
-        raise ReadError("larger than 2 GiB with its external data, and one file of ONNX holds no more", source.name)
+        raise ReadError("larger than 2 GiB with its external data, the limit of one ONNX file", source.name)
     return model
 
 
@@ -160,7 +162,7 @@ def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | No
     if len(lengths) == 3 and batch is not None:
         raise ReadError("takes one image without an axis for a batch", called)
     if len(lengths) == 4 and lengths[0] not in (None, 1 if batch is None else batch):
-        expected = "expected one; batch says how many" if batch is None else f"expected {batch or 'any number'}"
+        expected = "expected one; use batch for several" if batch is None else f"expected {batch or 'any number'}"
         raise ReadError(f"takes {lengths[0]} images at once; {expected}", called)
     if _dtype(found) not in _TAKEN:
         raise ReadError(f"takes {_dtype(found) or 'no numbers'}; expected one of {', '.join(_TAKEN)}", called)
@@ -168,7 +170,7 @@ def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | No
 
 
 def _lengths(given: onnx.ValueInfoProto) -> list[int | None]:
-    """Return the lengths of an input; None for those that run time knows, which some files write as -1."""
+    """Return the shape of an input; None for dynamic dimensions, which some files write as -1."""
     return [each.dim_value if each.dim_value > 0 else None for each in given.type.tensor_type.shape.dim]
 
 
@@ -203,6 +205,6 @@ def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> 
 
 
 def _is_channel_last(lengths: Sequence[int | None], pipeline: Pipeline) -> bool:
-    """Return whether channels come last: as the lengths of the input tell, else as in the pipeline."""
+    """Return whether channels come last: as the shape of the input shows, else as in the pipeline."""
     places = [lengths[place] == 3 for place in (-3, -1)]
     return places[1] if any(places) and not all(places) else pipeline.layout == "nhwc"

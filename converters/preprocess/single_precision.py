@@ -1,8 +1,8 @@
 """Layers of an IR that OpenVINO computes in float32 on every processor.
 
-Where a processor has bfloat16, the CPU plugin computes in it by default, and loses the lower bits of integers over 256.
+On processors with bfloat16, the CPU plugin computes in it by default, and loses the lower bits of integers over 256.
 A layer with the mark ``precise`` keeps float32 unless the plugin replaces it by others, which lose the mark. So nodes
-for an IR hold no layer that is replaced: sums instead of differences, and no Transpose in front of MatMul.
+for an IR contain no layer that is replaced: sums instead of differences, and no Transpose in front of MatMul.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..onnx.onnx_primitives import Primitives, tensor
 
 @dataclass(frozen=True, slots=True)
 class SumPrimitives(Primitives):
-    """Primitive operations, and -1 that depends on the image: OpenVINO makes a difference of a sum with x * -1."""
+    """Primitive operations, and -1 that depends on the image: OpenVINO turns a sum with x * -1 into a difference."""
 
     minus: str
 
     @staticmethod
     def of(graph: Graph, image: str, rank: int) -> SumPrimitives:
-        """Return the operations of a graph; a pixel, which is not negative, cut at 0 is 0."""
+        """Return the operations of a graph; a pixel, which is not negative, clipped at 0 is 0."""
         x = tensor(graph, image, "uint8")
         for _ in range(rank):
             x = x.take(0, 0)
@@ -69,7 +69,7 @@ def keep_single(path: Path, tensor: str, prefix: str) -> None:
 
 
 def _names(layer: etree._Element) -> Iterator[str]:
-    """Yield the names of a layer's outputs, which are joined by commas; those in a name are escaped."""
+    """Yield the names of a layer's outputs, which are joined by commas; commas in a name are escaped."""
     for port in layer.iterfind("./output/port"):
         joined = str(port.get("names", "")).replace("\\,", "\0")
         yield from (name.replace("\0", ",") for name in joined.split(","))

@@ -1,4 +1,4 @@
-"""The steps of a pipeline as ONNX nodes: for images whose size is known, or known at run time only."""
+"""The steps of a pipeline as ONNX nodes: for images of static size, or of a size known at run time only."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _CHANNELS = 3
 class ImageTensor:
     """An image under construction, [height, width, channels]; a batch of images is [height, width, batch, channels].
 
-    ``size`` is its height and width, None where only run time knows them; both are at least ``least``. ``is_integral``
-    says that its values are still those of uint8. ``wide`` allows float64, which OpenVINO computes in float32.
+    ``size`` is its height and width, None if known only at run time; both are at least ``least``. ``is_integral``
+    means that its values are still those of uint8. ``wide`` allows float64, which OpenVINO computes in float32.
     """
 
     tensor: NodeTensor
@@ -81,7 +81,11 @@ def after(step: Any, image: ImageTensor) -> ImageTensor:
 @after.register
 def _(step: Resize, image: ImageTensor) -> ImageTensor:
     if not image.is_integral:
-        raise InexactError(step.like, "an ONNX subgraph", reason="it resizes floats; expected a resize before them")
+        raise InexactError(
+            step.like,
+            "an ONNX subgraph",
+            reason="it resizes floats; expected the resize before any step that returns floats",
+        )
     op, x = step.op("uint8"), image.tensor
     x = x if x.dtype == "uint8" else x.cast("uint8")
     planes = node("Reshape", x, x.of([0, 0, -1], "int64")) if image.is_batch else x
@@ -134,7 +138,7 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
 
 @after.register
 def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
-    raise InexactError(step.text, "an ONNX subgraph", reason="it stands in an IR already")
+    raise InexactError(step.text, "an ONNX subgraph", reason="it is part of an IR already")
 
 
 def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
@@ -172,7 +176,7 @@ def _(step: PadTo, image: ImageTensor) -> ImageTensor:
 def _padded(
     image: ImageTensor, x: NodeTensor, before: Sequence[Any], rest: Sequence[Any], colour: Sequence[float]
 ) -> NodeTensor:
-    """Return an image with rows and columns of a colour around it: Pad takes one number, so each colour is its own."""
+    """Return an image with a coloured border: Pad takes one number, so each channel is padded separately."""
     if isinstance(before[0], Tensor):
         none = before[0].of([0] * (image.channel_axis - 1))
         pads = node("Concat", *before, none, *rest, none, axis=0)
@@ -203,14 +207,14 @@ def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
 def _run_time_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
     """Return the height and width of a rule as nodes, int64 of one element each.
 
-    Raises InexactError where no float64 may be used, and float32 would round a size otherwise.
+    Raises InexactError if float64 is not allowed, and float32 would round a size otherwise.
     """
     lengths = lengths_of(image.tensor)
     if image.wide:
         height, width = (length.cast("float64") for length in lengths)
         return [length.cast("int64") for length in rule.of(height, width, Functions(height.ops))]
     if isinstance(rule, ByRatio):
-        reason = "its sizes are quotients of two numbers of float64, for which no nodes are known; give image_size"
+        reason = "its sizes are quotients of float64 numbers, which have no form in nodes; use image_size"
         raise InexactError(f"a resize {rule.text}", "an IR of any image size", reason=reason)
     tall, wide = map(Triple.of, lengths)
     return [tall.like(size).integer for size in rule.of(tall, wide, TRIPLES)]
@@ -227,7 +231,7 @@ def _affine_run(steps: Sequence[ImageStep], start: int) -> list[Rescale | Normal
 
 
 def affine(steps: Sequence[ImageStep]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ``mean`` and ``scale`` such that (x - mean) / scale is what scaling steps make of x, in float64."""
+    """Return ``mean`` and ``scale`` in float64 such that (x - mean) / scale is the result of the scaling steps."""
     factor, offset = np.ones(1), np.zeros(1)
     for step in steps:
         if isinstance(step, Rescale):

@@ -15,15 +15,15 @@ from ..onnx import operators
 from ..onnx.onnx_primitives import NodeTensor
 from .pairs import exact_product, exact_sum, quick_sum
 
-_BITS = 52  # behind the leading one
-_POWERS = 2.0 ** np.arange(-24, 49)  # between which sizes, their ratios and products lie
+_BITS = 52  # behind the leading bit
+_POWERS = 2.0 ** np.arange(-24, 49)  # the range of sizes, their ratios and products
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triple:
-    """``high + middle + low``, each the nearest float32 to what is left; an integer below 2**24 is all in ``high``.
+    """``high + middle + low``, each the nearest float32 to the rest; an integer below 2**24 is all in ``high``.
 
-    Operands may be numbers, too: those that are multiplied and divided by, integers.
+    Operands may be numbers, too: factors and divisors must be integers.
     """
 
     high: NodeTensor
@@ -87,13 +87,13 @@ class Triple:
         return Triple(*(-part for part in self.parts)) + other
 
     def floor(self) -> Triple:
-        """Return the largest integers that are not larger: below 2**24."""
+        """Return the floor: below 2**24."""
         a, b, c = self.parts
         down = a.floor()
         return Triple((down == a).where(a + (b + c).floor(), down))
 
     def ceil(self) -> Triple:
-        """Return the smallest integers that are not smaller."""
+        """Return the ceiling."""
         a, b, c = self.parts
         up = a.ceil()
         return Triple((up == a).where(a + (b + c).ceil(), up))
@@ -141,7 +141,7 @@ Operand: TypeAlias = "Triple | float"
 def _less(
     x: tuple[NodeTensor, NodeTensor, NodeTensor], quotient: NodeTensor, divisor: NodeTensor
 ) -> tuple[NodeTensor, NodeTensor, NodeTensor]:
-    """Return x - quotient * divisor, whose first part is exact where the quotient is off by a last place or so."""
+    """Return x - quotient * divisor, whose first part is exact if the quotient is off by about a last place."""
     product, error = exact_product(quotient, divisor)
     first, rest = exact_sum(x[0], -product)
     middle, carry = exact_sum(rest, x[1] - error)
@@ -149,7 +149,7 @@ def _less(
 
 
 def _ordered(a: NodeTensor, b: NodeTensor, c: NodeTensor) -> tuple[NodeTensor, NodeTensor, NodeTensor]:
-    """Return the same sum, each part the nearest float32 to what is left."""
+    """Return the same sum, each part the nearest float32 to the rest."""
     b, c = exact_sum(b, c)
     a, b = quick_sum(*exact_sum(a, b))
     b, c = exact_sum(b, c)
@@ -176,7 +176,7 @@ def _oddness(x: NodeTensor) -> NodeTensor:
 
 
 def _power(a: NodeTensor, b: NodeTensor) -> NodeTensor:
-    """Return the largest power of 2 that is not above the size of a + b."""
+    """Return the largest power of 2 that is not above the absolute value of a + b."""
     size, rest = abs(a), (a < 0.0).where(-b, b)
     powers = a.of(_POWERS)
     is_below = ~(size.unsqueeze(1) < powers)

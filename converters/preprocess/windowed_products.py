@@ -18,16 +18,16 @@ from ..onnx.onnx_primitives import NodeTensor, node
 _GROUP = 16
 """Outputs that share a window. Of 4, 8, 16 and 32, 16 was the fastest for 12 megapixels to 224 in onnxruntime."""
 _FEW = 2
-"""Pixels of an output that are taken one by one: a product with a table would multiply zeros for the most part."""
+"""Pixels of an output that are taken one by one: a product with a table would multiply mostly zeros."""
 Tables = Sequence[NDArray[Any]]
 
 
 def without_unused(
     x: NodeTensor, made: Sequence[Pass], lengths: tuple[int, int]
 ) -> tuple[NodeTensor, list[Pass], list[int]]:
-    """Return an image [height, width, channels] without rows and columns that no pass reads; passes for it; its size.
+    """Return an image [height, width, channels] without unused rows and columns; its passes; its size.
 
-    Rows and columns stay where most are read: taking them costs more than it saves.
+    Rows and columns stay if most are read: removing them costs more than it saves.
     """
     passes, size = list(made), list(lengths)
     for place, each in sorted(enumerate(passes), key=lambda item: item[1].axis):
@@ -42,7 +42,7 @@ def without_unused(
 def products(x: NodeTensor, tables: Tables, axis: int, dtype: str) -> list[NodeTensor]:
     """Return planes [channels, height, width] times each of some tables [out, in] along height (0) or width (1).
 
-    Values become ``dtype`` inside of each window, so that a large image of uint8 is never held in it as a whole.
+    Values become ``dtype`` inside each window, so that a large image of uint8 is never converted as a whole.
     """
     if max(int(np.count_nonzero(table, axis=1).max()) for table in tables) <= _FEW:
         return [_gathered(x, table, axis, dtype) for table in tables]

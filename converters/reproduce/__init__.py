@@ -1,1 +1,1 @@
-"""Faults of runtimes, each as a folder that shows it: the smallest model, its input, what is right, and a script."""
+"""Faults of runtimes, each as a folder that reproduces it: the smallest model, input, expected output, a script."""

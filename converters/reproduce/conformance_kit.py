@@ -1,4 +1,4 @@
-"""A conformance kit: small models with inputs and expectations, and a runner that needs NumPy and a runtime only."""
+"""A conformance kit: small models with inputs and expectations, and a runner that needs only NumPy and a runtime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PLACE = "# How runtimes are run\n"  # in the runner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """A kit that was written: its folder, and how many cases of each group it has."""
+    """A written kit: its folder, and the number of cases in each group."""
 
     folder: Path
     groups: Mapping[str, int]
@@ -68,7 +68,7 @@ def write(folder: Path) -> Kit:
 
 
 def runner() -> str:
-    """Return the runner: a file of its own, with the functions by which this program runs runtimes."""
+    """Return the runner: a separate file, with the functions by which this program runs runtimes."""
     functions = {name: f"in_{name.replace('-', '_')}" for name in RUNNERS}
     written = "\n\n\n".join(function(RUNNERS[name].run, called) for name, called in functions.items())
     table = ", ".join(f'"{name}": {called}' for name, called in functions.items())
@@ -78,7 +78,7 @@ def runner() -> str:
 
 
 def _written(folder: Path, name: str, group: str, node: Node) -> dict[str, Any]:
-    """Write a case, and return what is to know of it."""
+    """Write a case, and return its record."""
     path = folder / f"{name}.onnx"
     node.save(path)
     (op,) = load(path)
@@ -115,7 +115,7 @@ def _tolerance(op: ResizeOp) -> float:
 
 
 def cases() -> Iterator[tuple[str, str, Node]]:
-    """Yield names, groups and nodes: every mode with every coordinate transformation, and what goes with few."""
+    """Yield names, groups and nodes: every mode with every coordinate transformation, and rarer attributes."""
     yield from _nearest()
     yield from _weighted()
     yield from _antialias()
@@ -195,16 +195,16 @@ def _shapes_and_types() -> Iterator[tuple[str, str, Node]]:
 def _readme(count: int) -> str:
     return f"""# Conformance kit for resizes
 
-{count} models of one Resize or Upsample (ONNX), each with an input and what is expected, by ir_interp {VERSION}.
+{count} models of one Resize or Upsample (ONNX), each with an input and the expected output, by ir_interp {VERSION}.
 
     python run.py onnxruntime          # or {", ".join(name for name in RUNNERS if name != "onnxruntime")}
-    python run.py my_module:run        # a function of your own: run(path of a model, array) -> array
-    python run.py mnn --only nearest   # the cases of these groups, or whose names begin so
-    python run.py --outputs folder     # judges NAME.npy in a folder, which another machine made of NAME.x.npy
+    python run.py my_module:run        # your own function: run(path of a model, array) -> array
+    python run.py mnn --only nearest   # only these groups, or names with this prefix
+    python run.py --outputs folder     # judges NAME.npy in a folder, computed elsewhere from NAME.x.npy
 
-It needs Python, NumPy and the runtime. Each case runs in a process that may die of it. `results.json` has all verdicts;
-the exit code is 1 where any case differs or crashes.
+It needs Python, NumPy and the runtime. Each case runs in a child process, which it may crash. `results.json` has all
+verdicts; the exit code is 1 if any case differs or crashes.
 
-`cases.json` says of each case what it is: operator, version, attributes, inputs, the formula, and how far a value may
-be off. `cases/NAME.onnx` is the model, `cases/NAME.x.npy` its input, `cases/NAME.y.npy` what is expected.
+`cases.json` describes each case: operator, version, attributes, inputs, formula, and tolerance. `cases/NAME.onnx` is
+the model, `cases/NAME.x.npy` its input, `cases/NAME.y.npy` the expected output.
 """

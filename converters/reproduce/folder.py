@@ -1,4 +1,4 @@
-"""Write what shows a fault: a model, an input, what is expected, what the runtime makes, a script and its story."""
+"""Write the reproduction of a fault: a model, an input, expected and actual output, a script and a README."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from .scripts import script
 from .single_nodes import operator
 from .smallest import Shown
 
-_ATTEMPTS = 8  # of random inputs, before a difference is given up
-_DIGITS = 10  # the largest value of an input, and one more: small numbers that people can follow
+_ATTEMPTS = 8  # random inputs, before the search for a difference is given up
+_DIGITS = 10  # the largest value of an input, plus one: small numbers are easy to follow
 _OF_DIALECT = {
     "onnx": 'ONNX\'s operator page "{name}", version {version}: https://onnx.ai/onnx/operators/onnx__{name}.html',
     "openvino": 'OpenVINO\'s operator page "Interpolate-{version}": https://docs.openvino.ai',
@@ -44,9 +44,9 @@ _OF_DIALECT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduced:
-    """A folder that shows what a runtime does to a resize: ``op``, in the smallest shape that was found.
+    """A folder that reproduces a runtime's fault in a resize: ``op``, in the smallest shape that shows it.
 
-    ``verdict`` is what was seen on the folder's own input; ``versions`` are those of what took part.
+    ``verdict`` was observed on the folder's own input; ``versions`` are those of the packages involved.
     """
 
     folder: Path
@@ -70,13 +70,13 @@ class Reproduced:
 
 
 def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
-    """Write everything about a case into a folder that is there. Raises IrInterpError where its input shows nothing."""
+    """Write everything about a case into an existing folder. Raises IrInterpError if its input shows no difference."""
     op, runner = shown.row.op, RUNNERS[runtime]
     model = folder / f"model{shown.path.suffix}"
     for path in (shown.path, shown.path.with_suffix(".bin")):
         if path.exists():
             shutil.copyfile(path, folder / f"model{path.suffix}")
-    x, expected, ran = _telling(op, runtime, shown.path)  # beside that, where some runtimes leave files of their own
+    x, expected, ran = _telling(op, runtime, shown.path)  # beside the model, where some runtimes leave files
     np.save(folder / "input.npy", x)
     np.save(folder / "expected.npy", expected)
     if ran.output is not None:
@@ -111,18 +111,18 @@ def _digits(op: ResizeOp, seed: int) -> NDArray[Any]:
 
 
 def _differences(expected: NDArray[Any], actual: NDArray[Any]) -> NDArray[np.float64]:
-    """Return how far every pixel is off, infinite where one alone is NaN."""
+    """Return the absolute difference of every pixel, infinite where only one is NaN."""
     return np.nan_to_num(absolute_differences(expected, actual), nan=np.inf)
 
 
 def _apart(expected: NDArray[Any], actual: NDArray[Any]) -> float:
-    """Return the largest difference, 0 where float32 may be the reason of it."""
+    """Return the largest difference, 0 if float32 may be its reason."""
     largest = float(_differences(expected, actual).max(initial=0.0))
     return largest if largest > tolerances.SINGLE_RESIZE else 0.0
 
 
 def _verdict(before: Verdict, ran: probe.Ran, expected: NDArray[Any]) -> Verdict:
-    """Return what was seen, with the reason that is known."""
+    """Return the observed verdict, with the known reason."""
     if ran.output is None:
         kind = Kind.CRASHES if ran.crash else Kind.REFUSED
         return Verdict(kind=kind, reason=before.cause or ran.crash or ran.refusal)
@@ -132,7 +132,7 @@ def _verdict(before: Verdict, ran: probe.Ran, expected: NDArray[Any]) -> Verdict
 
 
 def _distribution(runner: Runner) -> str:
-    """Return under which name the package of a runtime was installed."""
+    """Return the distribution that installed the package of a runtime."""
     return next(iter(metadata.packages_distributions().get(runner.package, [])), runner.distribution)
 
 
@@ -146,7 +146,7 @@ def _versions(runner: Runner) -> dict[str, str]:
     return {**{name: metadata.version(name) for name in names}, **system}
 
 
-# The story
+# The README
 
 
 def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDArray[Any], ran: probe.Ran) -> str:
@@ -159,7 +159,7 @@ def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDAr
         "",
         f"The model is one {markdown(f'{_kind(op)}: {op.spec}')}.",
         "",
-        f"Expected is what ir_interp computes by this formula. Its source: {_source(op)}",
+        f"ir_interp computed the expected output by this formula. Its source: {_source(op)}",
         "",
         f"Input {list(x.shape)} {x.dtype}, expected {list(expected.shape)}; {_seen(ran)}",
         "",
@@ -183,31 +183,31 @@ def _source(op: ResizeOp) -> str:
 
 def _seen(ran: probe.Ran) -> str:
     if ran.output is None:
-        return f"the runtime {markdown(ran.crash or f'says: {ran.refusal}')}"
-    return f"made {list(ran.output.shape)}."
+        return f"the runtime {markdown(ran.crash or f'reports: {ran.refusal}')}"
+    return f"output {list(ran.output.shape)}."
 
 
 def _pixel(op: ResizeOp, expected: NDArray[Any], ran: probe.Ran) -> Iterator[str]:
-    """Tell of the output that is furthest off: what it is, what it should be, and of which pixels."""
+    """Describe the output that is furthest off: its value, the expected one, and its source pixels."""
     if ran.output is None or ran.output.shape != expected.shape:
         return
     off = _differences(expected, ran.output)
     place = tuple(map(int, np.unravel_index(int(off.argmax()), off.shape)))
-    values = f"expected {expected[place]:g}, made {ran.output[place]:g}"
-    yield f"Furthest off is output {list(place)}: {values}. It is made of"
+    values = f"expected {expected[place]:g}, actual {ran.output[place]:g}"
+    yield f"The largest difference is at output {list(place)}: {values}. Its source pixels and their weights:"
     yield ""
     bound = plan(op.spec, static_shape(op.shape) or ())
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         weights: dict[int, float] = {}
         for index, weight in _pairs(taps, place[axis.axis]):
             weights[index] = weights.get(index, 0.0) + weight
-        listed = ", ".join(f"{index} by {weight:.4g}" for index, weight in weights.items() if weight)
+        listed = ", ".join(f"{index} ({weight:.4g})" for index, weight in weights.items() if weight)
         if axis.in_size > 1 or axis.out_size > 1:
-            yield f"- axis {axis.axis}, {axis.in_size} pixels to {axis.out_size}: of pixel {listed}"
+            yield f"- axis {axis.axis}, {axis.in_size} pixels to {axis.out_size}: {listed}"
     yield ""
 
 
 def _pairs(taps: Taps, output: int) -> Iterator[tuple[int, float]]:
-    """Yield the source pixels of an output with their weights; one alone is a copy."""
+    """Yield the source pixels of an output with their weights; a single one is a copy."""
     indices = taps.indices[output].tolist()
     return zip(indices, [1.0] * len(indices) if taps.weights is None else taps.weights[output].tolist(), strict=True)

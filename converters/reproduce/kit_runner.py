@@ -1,6 +1,6 @@
-"""Run the cases of a conformance kit in a runtime, and say which differ: ``python run.py onnxruntime``.
+"""Run the cases of a conformance kit in a runtime, and report which differ: ``python run.py onnxruntime``.
 
-It needs Python, NumPy and the runtime; README.md says more.
+It needs Python, NumPy and the runtime; README.md has more.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ HERE = Path(__file__).resolve().parent
 SECONDS = 120  # for a case
 KINDS = ("same", "differs", "refused", "crashes")
 RUNTIMES: dict[str, Callable[..., Any]] = {}
-COPY = 0.0  # what a copy may be off by: kits hold another number
+COPY = 0.0  # the tolerance of a copy: kits contain another number
 
 # How runtimes are run
 
 
 def compared(case: dict[str, Any], output: Any) -> tuple[str, str]:
-    """Return what became of a case, and how far it is off."""
+    """Return the verdict of a case, and how far it is off."""
     expected = np.load(HERE / "cases" / f"{case['name']}.y.npy")
     actual = np.asarray(output)
     if actual.shape != expected.shape:
@@ -39,17 +39,17 @@ def compared(case: dict[str, Any], output: Any) -> tuple[str, str]:
 
 
 def run_case(case: dict[str, Any], run: Callable[..., Any]) -> tuple[str, str]:
-    """Run a case and return what became of it."""
+    """Run a case and return its verdict."""
     try:
         output = run(str(HERE / "cases" / f"{case['name']}.onnx"), np.load(HERE / "cases" / f"{case['name']}.x.npy"))
-    except Exception as error:  # whatever a runtime throws
+    except Exception as error:  # whatever a runtime raises
         return "refused", " ".join(str(error).split())[:200] or type(error).__name__
     return compared(case, output)
 
 
 def work(name: str, places: list[int]) -> None:
     """Run cases, and write a line for each to the real standard output."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime and OpenVINO report how they are used
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime and OpenVINO report usage data
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     verdicts = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # runtimes print as well
@@ -60,7 +60,7 @@ def work(name: str, places: list[int]) -> None:
 
 
 def runtime(name: str) -> Callable[..., Any]:
-    """Return the function of a known runtime, or of a module of somebody's."""
+    """Return the function of a known runtime, or of a user's module."""
     if name in RUNTIMES:
         return RUNTIMES[name]
     module, colon, called = name.partition(":")
@@ -71,7 +71,7 @@ def runtime(name: str) -> Callable[..., Any]:
 
 
 def run_all(name: str, places: list[int]) -> list[tuple[str, str]]:
-    """Run cases in a process, which is started again behind each case that it dies of."""
+    """Run cases in a process, which is started again after each case that kills it."""
     verdicts: list[tuple[str, str]] = []
     while len(verdicts) < len(places):
         left = places[len(verdicts) :]
@@ -93,13 +93,13 @@ def run_all(name: str, places: list[int]) -> list[tuple[str, str]]:
 
 
 def read(case: dict[str, Any], folder: Path) -> tuple[str, str]:
-    """Judge an output that another machine made."""
+    """Judge an output that was computed on another machine."""
     path = folder / f"{case['name']}.npy"
     return compared(case, np.load(path)) if path.exists() else ("refused", "no output")
 
 
 def show(verdicts: list[dict[str, Any]]) -> None:
-    """Print what is not the same, and how much of each group came to what."""
+    """Print the cases that are not the same, and the verdicts of each group."""
     counts = Counter((each["group"], each["kind"]) for each in verdicts)
     for each in verdicts:
         if each["kind"] != "same":
@@ -111,10 +111,10 @@ def show(verdicts: list[dict[str, Any]]) -> None:
 
 
 def main() -> int:
-    """Run what is asked for, and print how many cases of each group are the same."""
+    """Run the selected cases, and print how many of each group are the same."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runtime", nargs="?", help=f"{', '.join(RUNTIMES)}, or module:function")
-    parser.add_argument("--only", action="append", help="groups, or beginnings of names")
+    parser.add_argument("--only", action="append", help="groups, or prefixes of names")
     parser.add_argument("--outputs", type=Path, help="a folder of NAME.npy, instead of a runtime")
     parser.add_argument("--results", type=Path, default=HERE / "results.json", help="where to write all verdicts")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -123,7 +123,7 @@ def main() -> int:
         work(options.runtime, json.loads(options.worker))
         return 0
     if (options.runtime is None) == (options.outputs is None):
-        parser.error("give a runtime, or --outputs")
+        parser.error("expected a runtime, or --outputs")
     cases = json.loads((HERE / "cases.json").read_text(encoding="utf-8"))
     words = tuple(options.only or [""])
     places = [n for n, case in enumerate(cases) if case["group"] in words or case["name"][4:].startswith(words)]

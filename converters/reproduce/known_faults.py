@@ -1,4 +1,4 @@
-"""Where the faults of runtimes show: small nodes and layers. What each runtime makes of them its own file says."""
+"""Places of runtime faults: small nodes and layers. The outcome of each is in the runtime's own file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..runtimes.outcome import Kind
 from .single_nodes import Layer, Node
 
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
-_OF_LAYERS = {"openvino"}  # what runs IRs as they are
+_OF_LAYERS = {"openvino"}  # the runtimes of IRs
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
 
 
@@ -157,12 +157,12 @@ PLACES: Mapping[str, Node | Layer] = {
         shape=(1, 1, 2, 4, 4), dtype="uint8", attributes=_CUBIC, given={"axes": (3, 4), **_sizes(8, 8)}
     ),
 }
-"""By name: where a runtime may be at fault."""
+"""By name: nodes and layers where a runtime may be at fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What a runtime does wrong, and the place that shows it; ``name`` is what ``reproduce`` takes."""
+    """A fault of a runtime, and the place that shows it; ``name`` is the argument of ``reproduce``."""
 
     runtime: str
     place: str
@@ -177,18 +177,18 @@ class Fault:
 
     @property
     def causes(self) -> set[str]:
-        """The parts of the reason, without the numbers that only say of what."""
+        """The parts of the reason, without varying numbers."""
         return causes(self.reason)
 
 
 def causes(reason: str) -> set[str]:
-    """Return the parts of a reason, without the numbers that only say of what."""
+    """Return the parts of a reason, without varying numbers."""
     return set(re.sub(r"\d+", "", reason).split("; "))
 
 
 @cache
 def faults() -> Mapping[str, Fault]:
-    """Return the faults that are known, by name: of each runtime the first place for each reason."""
+    """Return the known faults, by name: for each runtime the first place for each reason."""
     by_name: dict[str, Fault] = {}
     covered: set[tuple[str, str]] = set()
     with scratch() as folder:
@@ -201,7 +201,7 @@ def faults() -> Mapping[str, Fault]:
 
 
 def _predicted(names: Iterable[str], folder: Path, runtimes: Collection[str]) -> Iterator[Fault]:
-    """Yield what runtimes do wrong at some places, which are written into a folder."""
+    """Yield the faults of runtimes at some places, which are written into a folder."""
     for kind, asked in ((Node, set(runtimes)), (Layer, _OF_LAYERS & set(runtimes))):
         paths = [_path(name, folder) for name in names if isinstance(PLACES[name], kind)]
         for path in paths:
@@ -221,7 +221,7 @@ def _path(name: str, folder: Path) -> Path:
 
 
 def reason(row: Audited, runtime: str) -> str:
-    """Return why a runtime does what is forecast; where its rules say it by another meaning, in what that differs."""
+    """Return why a runtime is predicted to differ; the difference in meaning if its rules have no reason."""
     cause = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
     prediction = runtimes_of(row.op)[runtime].forecast(row.op)
     if cause or prediction.spec is None:
@@ -232,10 +232,10 @@ def reason(row: Audited, runtime: str) -> str:
 
 
 def save(name: str, folder: Path) -> tuple[Path, Fault]:
-    """Write the place of a fault as a model. Raises ReadError for a name that none has."""
+    """Write the place of a fault as a model. Raises ReadError for an unknown name."""
     runtime, _, place = name.partition(":")
     is_known = place in PLACES and runtime in _RUNTIMES
     fault = next(_predicted([place], folder, [runtime]), None) if is_known else None
     if fault is None:
-        raise ReadError(f"no fault {name!r} is known; {closest(name, faults())}")
+        raise ReadError(f"unknown fault {name!r}; {closest(name, faults())}")
     return _path(place, folder), fault

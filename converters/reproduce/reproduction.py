@@ -1,4 +1,4 @@
-"""From a model, or a known fault, to a folder that shows what a runtime does wrong."""
+"""From a model, or a known fault, to a folder that reproduces a runtime's error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .smallest import smallest
 
 
 def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Reproduced:
-    """Write a folder that shows what a runtime does wrong; see ``ir_interp.reproduce``."""
+    """Write a folder that reproduces a runtime's error; see ``ir_interp.reproduce``."""
     with _model(source, options) as (path, runtime), making(folder) as made:
         _check(runtime)
         chosen, verdict = _chosen(path, runtime, options)
@@ -42,7 +42,7 @@ def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Re
 
 @contextmanager
 def _model(source: str | Path, options: ReproduceOptions) -> Iterator[tuple[Path, str]]:
-    """Yield the file of a model, or of a known fault, and the runtime to ask."""
+    """Yield the file of a model, or of a known fault, and the runtime to run."""
     if FileKind.of(source) is None and ":" in str(source):
         with scratch() as folder:
             path, fault = known_faults.save(str(source), folder)
@@ -51,7 +51,7 @@ def _model(source: str | Path, options: ReproduceOptions) -> Iterator[tuple[Path
             yield path, fault.runtime
         return
     if options.runtime is None:
-        raise IrInterpError(f"a runtime is needed with a model; {closest('', RUNNERS)}")
+        raise IrInterpError(f"a model needs a runtime; {closest('', RUNNERS)}")
     yield Path(source), options.runtime
 
 
@@ -63,11 +63,11 @@ def _check(runtime: str) -> None:
         )
         raise IrInterpError(f"{known}; {closest(runtime, RUNNERS)}")
     if not RUNNERS[runtime].is_installed:
-        raise IrInterpError(f"{runtime} is not installed; `pip install {RUNNERS[runtime].distribution}` does that")
+        raise IrInterpError(f"{runtime} is not installed; run `pip install {RUNNERS[runtime].distribution}`")
 
 
 def _chosen(path: Path, runtime: str, options: ReproduceOptions) -> tuple[Found, Verdict]:
-    """Return the resize to show, and what was seen of it: that of the name asked for, or the first at fault."""
+    """Return the resize to show, and its observed verdict: the requested one, or the first at fault."""
     kind = expect(path, *MODELS)
     if kind is FileKind.IR and runtime != "openvino":
         raise IrInterpError(f"{path.name} is an IR, which only openvino runs; convert it to .onnx for {runtime}")
@@ -90,10 +90,10 @@ def _is_seen(row: Audited, runtime: str) -> bool:
 
 
 def _nothing(rows: list[Audited], runtime: str, layer: str | None) -> str:
-    """Say why there is nothing to show."""
+    """Return the reason why there is nothing to show."""
     asked = [row for row in rows if layer in (None, row.op.name)]
     if not asked:
         return "no resize in it"
     unseen = [f"{row.op.name}: {row.ran or 'not run'}" for row in asked if runtime not in row.seen]
-    verdict = f"{RUNTIMES[runtime].title} computes every resize that was run as it means"
+    verdict = f"{RUNTIMES[runtime].title} computes every resize that was run correctly"
     return "; ".join([verdict, *unseen])

@@ -1,4 +1,4 @@
-"""Python files that need nothing but NumPy and a runtime, made of the functions by which this program runs it."""
+"""Python files that need only NumPy and a runtime, made from the functions by which this program runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..runtimes.runner import Run
 
 
 class _Plain(ast.NodeTransformer):
-    """Leaves out what only type checkers read."""
+    """Removes the parts that only type checkers read."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Return an assignment without its annotation."""
@@ -36,7 +36,7 @@ def function(run: Run, name: str) -> str:
 
 
 def script(told: str, run: Run, model: str) -> str:
-    """Return a script that runs a model as ``run`` does, and prints how far that is from what is expected."""
+    """Return a script that runs a model as ``run`` does, and prints how far the result is from the expected one."""
     return f"""{docstring(told)}
 
 import numpy as np

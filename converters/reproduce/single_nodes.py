@@ -42,7 +42,7 @@ class Node:
     def save(self, path: Path) -> None:
         """Write it as a model of nothing else."""
         values = {name: np.array(value, _DTYPES[name]) for name, value in self.given.items()}
-        if self.version in (11, 12):  # where a name may not be left out
+        if self.version in (11, 12):  # required as long as a name cannot be omitted
             values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
         input_names = given_names(self.version)
         scales: dict[str, Any] = {name: value.tolist() for name, value in values.items() if name not in input_names}
@@ -55,7 +55,7 @@ class Node:
             ["y"],
             name="resize",
             **self.attributes,
-            **scales,  # of Upsample-7, where they are an attribute
+            **scales,  # for Upsample-7, where they are an attribute
         )
         element = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
         x = helper.make_tensor_value_info("x", element, self.shape)

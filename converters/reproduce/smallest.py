@@ -1,4 +1,4 @@
-"""The smallest shape of a resize on which a runtime still does what it does to it."""
+"""The smallest shape of a resize on which a runtime still shows its fault."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ..onnx.resize_nodes import given_names
 from ..openvino.given_layer import write_layer
 from ..runtimes.outcome import Kind
 
-_VISIBLE = 0.01  # of values from 0 to 1: what a smaller resize must differ by at least, where the large one does
+_VISIBLE = 0.01  # of values from 0 to 1: the least difference of a smaller resize, if the large one differs as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A resize alone on some lengths, with sizes where it has these; nothing where they are given by scales."""
+    """A single resize on some sizes, with target sizes if it has these; empty if they are given by scales."""
 
     shape: tuple[int, ...]
     sizes: tuple[int, ...] = ()
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The file of a case, and what comes of it."""
+    """The file of a case, and its outcome."""
 
     path: Path
     row: Audited
@@ -47,22 +47,22 @@ class Shown:
 
     @property
     def cost(self) -> int:
-        """How many elements it has before and after."""
+        """The number of elements before and after."""
         shape = static_shape(self.row.op.shape) or ()
         return math.prod(shape) + math.prod(plan(self.row.op.spec, shape).out_shape)
 
 
 def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown | None:
-    """Return the smallest case on which a runtime does what it was seen to do to a resize; None where none shows it.
+    """Return the smallest case on which a runtime shows the observed fault; None if none does.
 
-    Smaller cases are searched by predictions, which take no runs, and the last one is run. Only where that shows
+    Smaller cases are searched by predictions, which need no runs, and the last one is run. Only if that shows
     something else is each of them run.
     """
     for run in (False, True):
         first = _shown(source, [_case(source.op)], runtime, folder, run=True)
         if not first or not _is_like(first[0].verdict, seen):
             return None
-        # One axis shorter at a time: the cheapest of these that shows the same is where the next step starts.
+        # One axis smaller at a time: the cheapest of these that shows the same is the start of the next step.
         best, last = first[0], None
         while best is not last:
             last = best
@@ -88,7 +88,7 @@ def _is_visible(verdict: Verdict, seen: Verdict) -> bool:
 
 
 def _plain(reason: str) -> str:
-    return re.sub(r"\d+", "", reason)  # lengths and counts, which smaller shapes change
+    return re.sub(r"\d+", "", reason)  # sizes and counts, which smaller shapes change
 
 
 def _case(op: ResizeOp) -> Case:
@@ -99,7 +99,7 @@ def _case(op: ResizeOp) -> Case:
 
 
 def _smaller(source: Found, row: Audited) -> Iterator[Case]:
-    """Yield cases with one axis shorter, before or behind the resize."""
+    """Yield cases with one axis smaller, before or behind the resize."""
     case = _case(row.op)
     axes = resolve_axes(source.op.spec.axes, len(case.shape))
     for axis, length in enumerate(case.shape):
@@ -126,7 +126,7 @@ def _shorter(length: int) -> list[int]:
 
 
 def _shown(source: Found, cases: Sequence[Case], runtime: str, folder: Path, *, run: bool) -> list[Shown]:
-    """Return the verdicts on cases, predicted or seen in a run; without those that cannot be written as a model."""
+    """Return the verdicts on cases, predicted or observed; without cases that cannot be written as a model."""
     folder.mkdir(exist_ok=True)
     for each in folder.iterdir():
         each.unlink()
@@ -140,7 +140,7 @@ def _shown(source: Found, cases: Sequence[Case], runtime: str, folder: Path, *, 
 
 
 def _written(source: Found, case: Case, path: Path) -> Path | None:
-    """Write a case as a model of one node, or of one layer; None where that is not possible."""
+    """Write a case as a model of one node, or of one layer; None if that is impossible."""
     op = replace(source.op, shape=case.shape)
     if case.sizes:
         op = replace(op, spec=replace(op.spec, target=Sizes(case.sizes)))

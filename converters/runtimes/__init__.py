@@ -1,1 +1,1 @@
-"""What each runtime takes, which resize it computes, and how it is run: every fact about a runtime, once."""
+"""Facts about each runtime, stated once: what it accepts, which resize it computes, and how it is run."""

@@ -1,4 +1,4 @@
-"""What runtimes made for images share: they resize height and width of float32, and read some attributes as others."""
+"""Properties that runtimes for images share: they resize height and width of float32, and misread some attributes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .outcome import Outcome, computes, differs, unknown
 
 Floats = NDArray[np.float32]
 Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
-"""Returns the source coordinates of outputs of an axis, with what is added before and taken away after scaling."""
+"""Returns the source coordinates of outputs of an axis, with an offset before and after scaling."""
 Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 
 FLOATS_ONLY = "a Resize of {}"
@@ -45,7 +45,7 @@ _HALF = 0.5
 _TIES = "float32 decides ties differently"
 _MOVED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
 NO_TIE = "float32 decides no tie differently"
-_LONG = 1024  # longer than images are when they are resized by integers
+_LONG = 1024  # larger than images that are resized by integral scales
 _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
 ALL_TYPES = FLOATS | {"uint8", "int8"}
@@ -54,7 +54,7 @@ _FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coor
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a runtime takes a resize for, and how to tell."""
+    """The resize as which a runtime reads a node, and the reason."""
 
     told: str
     of: Callable[[ResizeSpec], ResizeSpec]
@@ -69,9 +69,9 @@ def image_outcome(
     dtypes: Set[str] = _FLOAT32,
     axes: Set[int] = _RESIZED,
 ) -> Outcome:
-    """Return what comes of a node in a runtime that reads it so; unknown where no rule covers it.
+    """Return the outcome of a node in a runtime with this reading; unknown if no rule covers it.
 
-    ``may_change`` are the axes whose lengths change, or may; ``place`` and ``rounded`` are as in ``read_outcome``.
+    ``may_change`` are the axes whose sizes may change; ``place`` and ``rounded`` are as in ``read_outcome``.
     ``dtypes`` are the element types that the rules cover, ``axes`` those that the runtime resizes.
     """
     uncovered = _no_image(op, dtypes)
@@ -101,10 +101,10 @@ def image_outcome(
 def read_outcome(
     op: ResizeOp, readings: Sequence[Reading], place: Place | None = None, rounded: Rounded | None = None
 ) -> Outcome:
-    """Return what comes of a node of any rank in a runtime that reads it so.
+    """Return the outcome of a node of any rank in a runtime with this reading.
 
-    ``place`` is how float32 makes the source coordinate, by default as (i + before) * step - after, and ``rounded``
-    how a pixel is found there.
+    ``place`` is the float32 source coordinate, by default (i + before) * step - after, and ``rounded``
+    finds a pixel there.
     """
     spec, told = _read(op.spec, readings)
     moved = _of_ties(op, spec, place or _shifted_twice, rounded or to_pixels)
@@ -112,7 +112,7 @@ def read_outcome(
 
 
 def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
-    """Return what a resize is taken for, and the readings that change it."""
+    """Return the resize as which a node is read, and the readings that change it."""
     told = []
     for each in readings:
         taken = each.of(spec)
@@ -139,14 +139,14 @@ def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
 
 
 def ties_are_open(op: ResizeOp) -> bool:
-    """Return whether dynamic dimensions decide what float32 makes of the ties of a nearest resize."""
+    """Return whether dynamic dimensions decide the float32 ties of a nearest resize."""
     return isinstance(op.spec.kernel, Nearest) and geometry(_of_whole_scales(op)) is None
 
 
 def _of_whole_scales(op: ResizeOp) -> ResizeOp:
-    """Return a resize by integral scales with long axes for dynamic ones: what ties come to depends on scales alone.
+    """Return a resize by integral scales with long axes for dynamic ones: its ties depend on scales alone.
 
-    Those of align_corners do not: they depend on the lengths.
+    Those of align_corners do not: they depend on the sizes.
     """
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else (0.5,)
     by_lengths = op.spec.coordinates is Coordinates.ALIGN_CORNERS
@@ -156,14 +156,14 @@ def _of_whole_scales(op: ResizeOp) -> ResizeOp:
 
 
 def _places_matter(spec: ResizeSpec) -> bool:
-    """Return whether places of (i + 1/2) show on an axis that keeps its length: it is a copy in ONNX."""
+    """Return whether coordinates (i + 1/2) affect an axis that keeps its size: it is a copy in ONNX."""
     kernel = spec.kernel
     rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
     return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
 
 
 def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
-    """Return the axes of height and width that are known to keep their pixels: their length, or by scales a 1."""
+    """Return which of height and width are known to keep their pixels: their size, or by scales a 1."""
     at, target, shape = geometry(op), op.spec.target, op.shape or ()
     if at is not None:
         resized = at.changing if spec.step is Step.RATIO else at.scaled
@@ -175,9 +175,9 @@ def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
 
 
 def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> Outcome | None:
-    """Return what comes of a nearest resize of known lengths where float32 makes other pixels than ``spec`` has.
+    """Return the outcome of a nearest resize of static shape where float32 gives other pixels than ``spec``.
 
-    None where it makes the same. They may be the pixels that the node means: its rounding is another than ``spec``'s.
+    None if it gives the same. They may be the pixels that the node means, whose rounding is not that of ``spec``.
     """
     shape = static_shape(op.shape)
     if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
@@ -224,7 +224,7 @@ def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
 
 
 def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> NDArray[Any]:
-    """Return i / (out / in) by the inverse of that quotient in float64, as OpenCV's own resize does."""
+    """Return i / (out / in) by the reciprocal of that quotient in float64, as OpenCV's own resize does."""
     return output.astype(np.float64) * (1 / (axis.out_size / axis.in_size))
 
 
@@ -242,7 +242,7 @@ def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
 
 
 def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
-    """Return whether every weight of known lengths is an integer over 2^bits; with no bits, all outputs are copies."""
+    """Return whether every weight of a static shape is an integer over 2^bits; with no bits, all outputs are copies."""
     shape = static_shape(op.shape)
     if shape is None or spec.waits:
         return False
@@ -252,7 +252,7 @@ def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:
 
 
 def is_longer_in_singles(op: ResizeOp) -> bool:
-    """Return whether float32 makes another length of a scale for a static dimension."""
+    """Return whether float32 computes another size from a scale for a static dimension."""
     if not op.spec.gives_scales or op.shape is None or op.spec.waits:
         return False
     shape, exact = tuple(n or _LONG for n in op.shape), replace(op.spec, arithmetic=Arithmetic.EXACT)
@@ -260,7 +260,7 @@ def is_longer_in_singles(op: ResizeOp) -> bool:
     return any(known and one != other for known, one, other in ends)
 
 
-# How several of them read what they do not have
+# Misreadings that several of them share
 
 
 def _ratio(spec: ResizeSpec) -> ResizeSpec:
@@ -283,7 +283,7 @@ def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
 
 
 def own_cubic(a: float) -> Reading:
-    """Return the reading of a runtime whose cubic has one coefficient, and keeps the taps outside the image."""
+    """Return the reading of a runtime whose cubic has one coefficient, and keeps out-of-bounds samples."""
 
     def taken(spec: ResizeSpec) -> ResizeSpec:
         kernel = spec.kernel

@@ -21,7 +21,7 @@ _TYPES = ("float32", "uint8", "int8", "int16")
 
 
 def outcome(op: ResizeOp) -> Outcome:
-    """Return what comes of an operator."""
+    """Return the outcome of an operator."""
     known = (op.dtype or "float32") in _TYPES
     return computes(op.spec) if known else unknown(f"a resize of {op.dtype}")
 

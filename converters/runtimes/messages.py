@@ -1,4 +1,4 @@
-"""What OpenVINO says of a model that it does not take, without the places in its source."""
+"""OpenVINO's messages about models that it does not accept, without places in its source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HEADINGS = ("FrontEnd API failed", "Model wasn't fully converted", "Summary:", 
 
 
 def reason(error: Exception) -> str:
-    """Return in one line what is wrong: which operation, and why. Of another runtime's error it is the whole text."""
+    """Return the cause in one line: the operation and the reason. For another runtime's error it is the whole text."""
     lines = (" ".join(line.split()).removeprefix("-- ") for line in _PLACES.sub("", str(error)).splitlines())
     telling = [line for line in lines if line and not line.startswith(_HEADINGS)]
     return "; ".join(telling or [type(error).__name__]).replace(":; ", ": ")

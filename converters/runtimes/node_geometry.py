@@ -1,4 +1,4 @@
-"""Lengths and scales of every axis of a resize, where all are known: what runtimes choose their kernels by."""
+"""Sizes and scales of every axis of a resize, if all are known: runtimes choose their kernels by them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir_interp.spec import Aspect, AtRunTime, Coordinates, ResizeSpec, Scales, S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geometry:
-    """Input lengths, output lengths and scales, one of each for every axis."""
+    """Input sizes, output sizes and scales, one of each for every axis."""
 
     lengths: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -26,12 +26,12 @@ class Geometry:
 
     @property
     def changing(self) -> frozenset[int]:
-        """The axes whose length changes."""
+        """The axes whose size changes."""
         return frozenset(axis for axis, n in enumerate(self.lengths) if n != self.outputs[axis])
 
     @property
     def keeping(self) -> frozenset[int]:
-        """The axes that keep their length, though their scale is not 1."""
+        """The axes that keep their size, though their scale is not 1."""
         return self.scaled - self.changing
 
     @property
@@ -41,7 +41,7 @@ class Geometry:
 
 
 def geometry(op: ResizeOp) -> Geometry | None:
-    """Return the geometry of a resize in its spec's arithmetic; None where a length or a window is not known."""
+    """Return the geometry of a resize in its spec's arithmetic; None if a size or a window is unknown."""
     spec, known = op.spec, static_shape(op.shape)
     if known is None or spec.waits:
         return None
@@ -54,7 +54,7 @@ def geometry(op: ResizeOp) -> Geometry | None:
 
 
 def resized(op: ResizeOp) -> frozenset[int]:
-    """Return the axes whose scale is not 1, or may not be; none where the rank is not known."""
+    """Return the axes whose scale is not 1, or may not be; none if the rank is unknown."""
     at, target = geometry(op), op.spec.target
     if at is not None or op.shape is None:
         return at.scaled if at else frozenset()
@@ -67,7 +67,7 @@ def resized(op: ResizeOp) -> frozenset[int]:
 
 
 def sure_axes(op: ResizeOp) -> frozenset[int]:
-    """Return the axes that are resized whatever the dynamic dimensions are; none where the rank is not known."""
+    """Return the axes that are resized whatever the dynamic dimensions are; none if the rank is unknown."""
     at, target, shape = geometry(op), op.spec.target, op.shape
     if at is not None or shape is None or isinstance(target, Scales):
         return resized(op)
@@ -77,11 +77,11 @@ def sure_axes(op: ResizeOp) -> frozenset[int]:
     return frozenset(axis for axis, size in pairs if shape[axis] not in (None, size))
 
 
-_SEVERAL = 2  # runtimes treat a length of 1 otherwise
+_SEVERAL = 2  # runtimes treat a size of 1 otherwise
 
 
 def settled(op: ResizeOp) -> ResizeOp:
-    """Return a resize with some static length for the dynamic dimensions that it leaves alone, whatever these are."""
+    """Return a resize with some static size for the dynamic dimensions that it keeps, whatever these are."""
     target, shape = op.spec.target, op.shape
     if shape is None or op.spec.aspect is not Aspect.STRETCH:
         return op
@@ -91,11 +91,11 @@ def settled(op: ResizeOp) -> ResizeOp:
 
 
 def copying(spec: ResizeSpec) -> ResizeSpec:
-    """Return the resize that copies its input, whatever ``spec`` asks for."""
+    """Return the resize that copies its input, whatever ``spec`` requests."""
     return replace(spec, coordinates=Coordinates.ASYMMETRIC, axes=(), target=Sizes(()), aspect=Aspect.STRETCH)
 
 
 def changing_axes(op: ResizeOp, may_change: Set[int]) -> Set[int]:
-    """Return the axes that are resized: whoever copies some lengths into sizes of run time copies all that stay."""
+    """Return the axes that are resized: copying some sizes into a run-time target implies copying all that stay."""
     copies_some = isinstance(op.spec.target, AtRunTime) and len(may_change) < len(op.shape or ())
     return may_change if copies_some else sure_axes(op)

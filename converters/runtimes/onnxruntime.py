@@ -1,7 +1,7 @@
-"""onnxruntime: which Resize and Upsample nodes its CPU provider takes, and which it computes otherwise (1.31, 1.32).
+"""onnxruntime: which Resize and Upsample nodes its CPU provider accepts, and which it computes otherwise (1.31, 1.32).
 
-Each rule was found by running nodes; docs/semantics.md names the tests. ``refusal`` and ``deviation`` are what a writer
-asks before it emits a node, ``outcome`` is what a forecast asks of a node that is there.
+Each rule was found by running nodes; docs/semantics.md names the tests. Writers call ``refusal`` and ``deviation``
+before they emit a node, predictions call ``outcome`` for an existing node.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 
 _IMAGE = 4  # axes of a batch of images
-_LEAST_OF_TWO = 1.5  # a lower scale may keep a length of 2 or more; of a single pixel every output is a copy
+_LEAST_OF_TWO = 1.5  # a lower scale may keep a size of 2 or more; of a single pixel every output is a copy
 
 
 def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
-    """Return what comes of a node. ``op.attributes`` are those of the node.
+    """Return the outcome of a node. ``op.attributes`` are those of the node.
 
-    ``may_change`` are the axes that are not known to keep their length, if a graph tells more than the node.
+    ``may_change`` are the axes that are not known to keep their size, if a graph reveals more than the node.
     """
     taken = _without_negative_axes(op)
     may_change = resized(taken) if may_change is None else may_change
@@ -60,7 +60,7 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
 
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
-    """Return the condition on dynamic dimensions under which a node is computed as it is meant."""
+    """Return the condition on dynamic dimensions under which a node is computed as meant."""
     if _has_a_kernel(op, sure | may_change) is False:
         return "only height and width are resized"
     if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
@@ -85,14 +85,14 @@ def _without_negative_axes(op: ResizeOp) -> ResizeOp:
     return replace(op, spec=spec.only([place for place, axis in enumerate(axes) if axis >= 0]))
 
 
-# What it refuses
+# Refusals
 
 
 def refusal(op: ResizeOp, scaled: Set[int] | None) -> str:
-    """Return why a node is refused; nothing where it is taken.
+    """Return why a node is refused; empty if it is accepted.
 
-    ``scaled`` are the axes whose scale is not 1, or may not be; None where that is not known, and then no axes are
-    objected to.
+    ``scaled`` are the axes whose scale is not 1, or may not be; None if unknown, and then no axes are
+    refused.
     """
     return next(_refusals(op, scaled), "")
 
@@ -125,7 +125,7 @@ def _is_plain_cubic(op: ResizeOp) -> bool:
 
 
 def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
-    """Return whether there is a kernel for these axes; None where that depends on lengths of run time."""
+    """Return whether there is a kernel for these axes; None if that depends on sizes of run time."""
     rank, shrinks = len(op.shape or ()), _shrinks(op)
     grown, shrunk = (_has_kernel(op.spec.kernel, rank, scaled, grows=grows) for grows in (True, False))
     return grown if grown == shrunk or shrinks is False else shrunk if shrinks else None
@@ -151,14 +151,14 @@ def _mode(kernel: Kernel) -> str:
     return "cubic" if isinstance(kernel, Cubic) else "linear"
 
 
-# What it computes otherwise
+# Deviations
 
 
 def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
-    """Return what a node that is taken computes instead of what it means; None where it computes that.
+    """Return the deviation of an accepted node from its meaning; None if there is none.
 
-    Where lengths are not known, what depends on them is not told. ``scaled`` are the axes that are resized, if a graph
-    tells more than the node.
+    Deviations that depend on unknown sizes are not reported. ``scaled`` are the axes that are resized, if a graph
+    reveals more than the node.
     """
     at = geometry(op)
     without_signs = _without_signs(op, sure_axes(op) if scaled is None else scaled)
@@ -215,7 +215,7 @@ def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 
 def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
-    """Return a resize that leaves some of its axes alone."""
+    """Return a resize that keeps some of its axes."""
     listed = resolve_axes(spec.axes, rank)
     return replace(spec, axes=listed).only([place for place, axis in enumerate(listed) if axis not in axes])
 
@@ -241,7 +241,7 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
 )
 
 
-# What its optimiser does
+# Optimisations
 
 TRANSPOSES_PASS = frozenset(
     (
@@ -253,22 +253,22 @@ TRANSPOSES_PASS = frozenset(
         *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
     )
 )
-"""The operators that it moves a Transpose over, so that it meets another and both go."""
+"""Operators over which it moves a Transpose, so that it meets another and both vanish."""
 _MOVED = "its optimiser moves a Transpose over it, and"
 NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks channels-last images"
 
 
-_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images it moves
+_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images that it moves
 
 
 def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
-    """Return what its optimiser makes of a node between two Transposes; None where that is what it makes of any.
+    """Return the outcome of a node between two Transposes after optimisation; None if they make no difference.
 
-    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of what stands before it.
+    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of the tensor before it.
     """
     rank = len(op.shape or ())
     if op.dtype == "float16":
-        return None  # it stands between Casts, over which none is moved
+        return None  # it stands between Casts, over which no Transpose is moved
     axes = op.attributes.get("axes")
     if axes is not None and tuple(axes) != tuple(range(rank)):
         wrong = differs if len(axes) == rank else refused
@@ -284,7 +284,7 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Se
 
 
 def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
-    """Return a node with the axes of what stands before the Transpose in front."""
+    """Return a node with the axes of the tensor before the Transpose in front."""
     shape = op.shape or ()
     moved = tuple(shape[order.index(axis)] for axis in range(len(shape)))
     return replace(op, spec=_with_axes(op.spec, order), shape=moved)
@@ -297,14 +297,14 @@ def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
 
 
 def survives_transposes(op: ResizeOp) -> bool:
-    """Return whether a node with entries for every axis is computed between two Transposes, whatever lengths come."""
+    """Return whether a node with entries for every axis is computed between two Transposes, whatever its sizes."""
     kernel = op.spec.kernel
     is_plain = isinstance(kernel, Cubic) and not kernel.is_antialiased
     return not is_plain or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
 
 
 def _shrinks(op: ResizeOp) -> bool | None:
-    """Return whether any scale is below 1; None where only run time knows."""
+    """Return whether any scale is below 1; None if known only at run time."""
     target, at = op.spec.target, geometry(op)
     if isinstance(target, Scales):
         return min(target.values, default=1) < 1
@@ -316,11 +316,11 @@ def _shrinks(op: ResizeOp) -> bool | None:
     return True if any(n > size for n, size in zip(lengths, target.values, strict=True)) else None
 
 
-# How it rounds integers
+# Rounding of integers
 
 
 def cuts_off(op: ResizeOp) -> bool:
-    """Return whether a linear resize in its way leaves out what follows the point of an integer."""
+    """Return whether a linear resize in its way truncates integers."""
     return integer_steps.cuts_off(op.spec, op.dtype or "")
 
 

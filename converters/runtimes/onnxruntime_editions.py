@@ -1,7 +1,7 @@
-"""onnxruntime, release by release: what its earlier CPU providers made of nodes that today's computes.
+"""onnxruntime, release by release: how its earlier CPU providers computed nodes that today's computes.
 
-Each rule was found by running the same 1,200 random nodes in 1.16, 1.20, 1.26, 1.28, 1.31 and 1.32, and telling ones
-in those between (docs/runtimes.md). From 1.31 to 1.32 nothing changed.
+Each rule was found by running the same 1,200 random nodes in 1.16, 1.20, 1.26, 1.28, 1.31 and 1.32, and selected
+nodes in the releases between (docs/runtimes.md). From 1.31 to 1.32 nothing changed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _overruns_matrices(op: ResizeOp) -> Outcome | None:
 
 
 def _narrows_what_is_negative(op: ResizeOp) -> Outcome | None:
-    """Refuse an antialiased resize of which some output reaches only what lies behind the last pixel."""
+    """Refuse an antialiased resize with an output that reaches only beyond the last pixel."""
     shape, kernel = static_shape(op.shape), op.spec.kernel
     if not isinstance(kernel, Linear | Cubic) or not kernel.is_antialiased or kernel.exclude_outside:
         return None
@@ -110,4 +110,4 @@ EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "1.31": _edition(version="1.31 and 1.32", rules=()),
     }
 )
-"""By the last release that each is of."""
+"""By the last release that each applies to."""

@@ -1,6 +1,6 @@
-"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: what their sources make of a Resize. None of them was run.
+"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: how they compute a Resize by their sources. None was run.
 
-A node that a provider does not take is left to the CPU provider, which every session has. The sources are those of
+Nodes that a provider does not take are left to the CPU provider, which every session has. The sources are those of
 github.com/microsoft/onnxruntime and github.com/onnxruntime/onnxruntime-qnn, at the commits that ``PROVIDERS`` names;
 DirectML and QNN themselves are closed.
 """
@@ -32,7 +32,7 @@ from .outcome import Outcome, differs, refused, unknown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """An execution provider: the source of its rules, and what comes of a node."""
+    """An execution provider: the source of its rules, and the outcome of a node."""
 
     title: str
     source: str
@@ -41,9 +41,7 @@ class Provider:
 
 _IMAGE = 4  # axes of a batch of images
 _WEBGPU_RANKS = range(2, 6)
-_CLOSE = (
-    1e-5  # to where a rounding turns over: more than the 2.5 units in the last place that a GPU's division may lose
-)
+_CLOSE = 1e-5  # to the edge of a rounding: more than the 2.5 units in the last place that a GPU's division may lose
 _LAST_AXES = "it resizes the last axes, whichever axes the scales name"
 
 
@@ -67,7 +65,7 @@ def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.flo
 
 
 def _turns_by_rounding(op: ResizeOp) -> bool:
-    """Return whether a nearest pixel depends, or may, on how a GPU rounds a division: by powers of 2 it is exact."""
+    """Return whether a nearest pixel may depend on how a GPU rounds a division: by powers of 2 it is exact."""
     shape, kernel, target = static_shape(op.shape), op.spec.kernel, op.spec.target
     if not isinstance(kernel, Nearest):
         return False
@@ -83,7 +81,7 @@ def _turns_by_rounding(op: ResizeOp) -> bool:
 
 
 def _divides_exactly(step: float) -> bool:
-    """Return whether a step, or its inverse, is a power of 2, or 0: of a single output."""
+    """Return whether a step, or its reciprocal, is a power of 2, or 0: of a single output."""
     return math.frexp(step)[0] in (0, 0.5)
 
 
@@ -91,13 +89,13 @@ _TURNS = "a nearest pixel that depends on the last bit of a quotient"
 
 
 def _resizes_others(op: ResizeOp) -> bool:
-    """Return whether a sum is to run along other axes than the last ones: of images whose channels come last."""
+    """Return whether a weighted resize runs along other axes than the last ones: images whose channels come last."""
     rank = len(op.shape or ())
     return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and resized(op) <= SPATIAL_AXES[rank])
 
 
 def _refusal_of_any(op: ResizeOp) -> str:
-    """Return what the checks refuse that all providers share."""
+    """Return the refusals of the checks that all providers share."""
     at = geometry(op)
     return onnxruntime.refusal(op, at.scaled if at else None)
 
@@ -112,7 +110,7 @@ def _cuda(op: ResizeOp) -> Outcome:
         return refused("no antialias of channels-last images") if kernel.is_antialiased else differs(_LAST_AXES)
     if kernel.is_antialiased and isinstance(kernel, Cubic):
         return differs("its antialiased cubic has one coefficient, and omits a part of a smaller image")
-    if kernel.is_antialiased:  # its kernels take the CPU's steps, and copy an axis that keeps its length
+    if kernel.is_antialiased:  # its kernels take the CPU's steps, and copy an axis that keeps its size
         return onnxruntime.outcome(op)
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return unknown("half_pixel_symmetric, which is newer than the source")
@@ -139,7 +137,7 @@ def _directml(op: ResizeOp) -> Outcome:
         return _left_to_cpu(op, "exclude_outside is not supported")
     if uncovered or op.attributes.get("axes") is not None:
         return unknown(uncovered or "a Resize with axes")
-    if sum(length != 1 for length in shape) > _IMAGE:  # axes of length 1 are left out
+    if sum(length != 1 for length in shape) > _IMAGE:  # axes of size 1 are left out
         return unknown("a Resize of more than 4 axes")
     at = geometry(op)
     if kernel.is_antialiased and (at is None or at.shrinks):
@@ -181,7 +179,7 @@ def _qnn(op: ResizeOp) -> Outcome:
 
 
 def _refusal_of_qnn(op: ResizeOp) -> str:
-    """Return why a node of a model in floats is not taken."""
+    """Return why a node of a float model is not taken."""
     kernel, coordinates, at = op.spec.kernel, op.spec.coordinates, geometry(op)
     if at is None or op.dtype != "float32" or len(at.lengths) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
         return "it resizes the last axes of static float32 tensors of rank 3 to 5 only"
@@ -248,4 +246,4 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
         ),
     }
 )
-"""By the names that audits have for them."""
+"""By the names that audits use for them."""

@@ -1,7 +1,7 @@
-"""OpenVINO: which Interpolate layers its CPU plugin takes, and what its ONNX frontend makes of a Resize (2026.4).
+"""OpenVINO: which Interpolate layers its CPU plugin takes, and how its ONNX frontend converts a Resize (2026.4).
 
-Each rule was found by running layers; docs/semantics.md names the tests. ``plugin`` is what a writer asks before it
-emits a layer, and what a forecast asks of one that is there.
+Each rule was found by running layers; docs/semantics.md names the tests. Writers call ``plugin`` before they
+emit a layer, predictions call it for an existing one.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpolate:
-    """A layer, as far as the plugin chooses a kernel by it.
+    """The properties of a layer by which the plugin chooses a kernel.
 
-    ``listed`` are the axes that have a size or a scale, None where every axis has; ``resized`` are those that change,
-    or may.
+    ``listed`` are the axes that have a size or a scale, None if every axis has; ``resized`` are those that may
+    change.
     """
 
     mode: str
@@ -48,12 +48,12 @@ class Interpolate:
 
     @property
     def targeted(self) -> frozenset[int]:
-        """The listed axes; where every axis has a target, those that are resized."""
+        """The listed axes; if every axis has a target, those that are resized."""
         return self.resized if self.listed is None else self.listed
 
 
 def plugin(node: Interpolate) -> Outcome | None:
-    """Return what the plugin does to a layer that it does not compute; None where it does."""
+    """Return the outcome of a layer that the plugin does not compute; None if it does."""
     return next((found for found in (rule(node) for rule in _RULES) if found is not None), None)
 
 
@@ -80,7 +80,7 @@ def _linear_overruns(node: Interpolate) -> Outcome | None:
 
 
 def _not_spatial(node: Interpolate) -> Outcome | None:
-    """Batch, or channels of volumes, are resized only where no more axes are listed than an image or volume has."""
+    """Batch, or channels of volumes, are resized only if no more axes are listed than an image or volume has."""
     if node.rank not in (4, 5) or node.is_pillow or (node.rank == 5 and node.mode == "cubic"):
         return None
     counted = node.listed is None or len(node.listed) > node.rank - 2
@@ -131,7 +131,7 @@ _RULES: tuple[Callable[[Interpolate], Outcome | None], ...] = (
 
 
 def layer(op: ResizeOp) -> Outcome:
-    """Return what comes of a layer of an IR. ``op.attributes`` are those of the layer."""
+    """Return the outcome of a layer of an IR. ``op.attributes`` are those of the layer."""
     mode, rank = str(op.attributes.get("mode", DIALECT.defaults["mode"][0])), len(op.shape or ())
     if isinstance(op.spec.kernel, Area):
         return refused("no runtime executes mode area")
@@ -154,7 +154,7 @@ def narrow_triangles(op: ResizeOp) -> Outcome | None:
 
 
 def interpolate(op: ResizeOp, mode: str, resized: frozenset[int] | None = None) -> Interpolate:
-    """Return what the plugin sees of a resize; ``resized`` are the axes that may change, if not as lengths tell."""
+    """Return the plugin's view of a resize; ``resized`` are the axes that may change, if not as the shapes show."""
     rank, axes = len(op.shape or ()), op.spec.axes
     return Interpolate(
         mode=mode,
@@ -167,7 +167,7 @@ def interpolate(op: ResizeOp, mode: str, resized: frozenset[int] | None = None) 
 
 
 def resized_axes(op: ResizeOp) -> frozenset[int]:
-    """Return the axes that an Interpolate resizes, as far as lengths tell; it knows no aspect policies."""
+    """Return the axes that an Interpolate resizes, as far as the shapes show; it has no aspect policies."""
     target, shape = op.spec.target, op.shape
     if shape is None:
         return frozenset(op.spec.axes or ())
@@ -180,21 +180,21 @@ def resized_axes(op: ResizeOp) -> frozenset[int]:
     return frozenset(axis for axis, value, same in zip(axes, target.values, stay, strict=True) if value != same)
 
 
-# What it loses of numbers: the plugin computes in float32
+# Lost digits: the plugin computes in float32
 
 
 def lost_digits(op: ResizeOp) -> str:
-    """Return what nearest copies lose, which are exact elsewhere; nothing where they lose nothing."""
+    """Return the digits that nearest copies lose, which are exact elsewhere; empty if they lose none."""
     if isinstance(op.spec.kernel, Nearest) and op.dtype in ("int32", "int64"):
         return "the plugin computes in float32: values beyond 2**24 would lose their last bits"
     return ""
 
 
 def precision_note(op: ResizeOp) -> str:
-    """Return what the plugin loses of an element type, however a resize is written."""
+    """Return the digits that the plugin loses for an element type, however a resize is written."""
     averaged = op.dtype == "uint32" and not isinstance(op.spec.kernel, Nearest)
     if op.dtype in ("int64", "uint64") or averaged:
-        return f"OpenVINO's CPU plugin holds {op.dtype} in 32 bits, with a sign"
+        return f"OpenVINO's CPU plugin stores {op.dtype} as signed 32-bit integers"
     if op.dtype == "float64":
         return "OpenVINO's CPU plugin computes in float32"
     return ""
@@ -208,9 +208,9 @@ _UNKNOWN_COORDINATES = ("tf_crop_and_resize", "half_pixel_symmetric")
 
 
 def frontend(op: ResizeOp, changing: frozenset[int] | None = None) -> Outcome:
-    """Return what comes of an ONNX node that the frontend converts. ``op.attributes`` are those of the node.
+    """Return the outcome of an ONNX node that the frontend converts. ``op.attributes`` are those of the node.
 
-    ``changing`` are the axes that are taken for resized, by default all that are not known to keep their length.
+    ``changing`` are the axes that count as resized, by default all that are not known to keep their size.
     """
     reason = _frontend_refusal(op)
     if reason:
@@ -223,7 +223,7 @@ def frontend(op: ResizeOp, changing: frozenset[int] | None = None) -> Outcome:
 
 
 def _frontend_refusal(op: ResizeOp) -> str:
-    """Return why the frontend refuses a node, whatever its lengths."""
+    """Return why the frontend refuses a node, whatever its shape."""
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
     if op.version > 10 and coordinates in _UNKNOWN_COORDINATES:
         return f"the frontend does not support {coordinates}"
@@ -233,7 +233,7 @@ def _frontend_refusal(op: ResizeOp) -> str:
 
 
 def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
-    """Return what comes of a node of a graph; it is given for axes that keep their length, where that is open."""
+    """Return the outcome of a node of a graph; it assumes that axes keep their size where that is undecided."""
     sure = frozenset(changing_axes(op, may_change))
     is_batch = op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE
     if is_batch and not _frontend_refusal(op):
@@ -246,12 +246,12 @@ def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
 
 
 def frontend_mode(op: ResizeOp) -> str:
-    """Return the mode of the Interpolate that the frontend makes of an ONNX node."""
+    """Return the mode of the Interpolate that the frontend writes for an ONNX node."""
     return _MODES[op.attributes.get("mode", "nearest")]
 
 
 def _attributes(op: ResizeOp) -> dict[str, Any]:
-    """Return the attributes of the Interpolate-11 that the frontend makes: what it does not know, it leaves out."""
+    """Return the attributes of the Interpolate-11 that the frontend writes: it drops unknown ones."""
     given = op.attributes
     made: dict[str, Any] = {"mode": frontend_mode(op)}
     made["shape_calculation_mode"] = "sizes" if "sizes" in given else "scales"
@@ -267,7 +267,7 @@ def _attributes(op: ResizeOp) -> dict[str, Any]:
 
 
 def _dropped(op: ResizeOp) -> str:
-    """Return what the frontend, or the plugin, leaves out."""
+    """Return the attributes that the frontend, or the plugin, drops."""
     dropped = [name for name in ("antialias", "exclude_outside") if op.attributes.get(name)]
     if op.spec.aspect is not Aspect.STRETCH:
         dropped.append("keep_aspect_ratio_policy")

@@ -1,7 +1,7 @@
-"""OpenVINO, release by release: what earlier ONNX frontends and CPU plugins made of nodes that today's compute.
+"""OpenVINO, release by release: how earlier ONNX frontends and CPU plugins computed nodes that today's compute.
 
 Each rule was found by running the same 700 random nodes in 2023.3, 2024.6, 2025.4 and 2026.4 (docs/runtimes.md);
-2023.3 and 2024.6 made the same of all of them.
+2023.3 and 2024.6 gave the same results for all of them.
 """
 
 from __future__ import annotations
@@ -53,4 +53,4 @@ EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "2026.4": _edition(version="2026.4", rules=()),
     }
 )
-"""By the last release that each is of."""
+"""By the last release that each applies to."""

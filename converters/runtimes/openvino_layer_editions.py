@@ -1,7 +1,7 @@
-"""OpenVINO, release by release: what earlier CPU plugins made of layers of an IR that today's computes.
+"""OpenVINO, release by release: how earlier CPU plugins computed layers of an IR that today's computes.
 
 Each rule was found by running the same 1,500 random layers of Interpolate-1, -4 and -11 in a wheel of every release
-from 2021.2 to 2026.4 (docs/runtimes.md). How 2021.2 and 2021.3 computed Interpolate-1 is stated in ``ir/releases.py``.
+from 2021.2 to 2026.4 (docs/runtimes.md). ``ir/releases.py`` states how 2021.2 and 2021.3 computed Interpolate-1.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def _resizes_other_axes(op: ResizeOp) -> bool:
 
 
 def _pads(op: ResizeOp) -> set[int]:
-    """Return the axes that have pads, without a batch that is not listed: the plugin never moves it."""
+    """Return the axes that have pads, without an unlisted batch: the plugin never moves it."""
     return {pad.axis for pad in op.spec.pads} - ({0} - {*(op.spec.axes or ())})
 
 
 def _takes(*types: str) -> Rule:
-    """Return the rule that Interpolate-4 takes these element types. Layers of floats alone were run."""
+    """Return the rule that Interpolate-4 takes these element types. Only layers of floats were run."""
 
     def rule(op: ResizeOp) -> Outcome | None:
         dtype = op.dtype or "float32"
@@ -64,7 +64,7 @@ def _takes(*types: str) -> Rule:
 
 
 def _counts_axes(op: ResizeOp) -> Outcome | None:
-    """Refuse channels, too, where more axes are listed than an image has; a sequence counts as an image of a row."""
+    """Refuse channels, too, if more axes are listed than an image has; a sequence counts as an image of one row."""
     counted = op.spec.axes is None or len(op.spec.axes) > _rank(op) - _SPATIAL
     if _rank(op) in _IMAGES and counted and _resizes_other_axes(op):
         return refused("the plugin resizes spatial dimensions only")
@@ -104,7 +104,7 @@ def _has_spatial_axes(op: ResizeOp) -> Outcome | None:
 
 
 def _pads_listed_axes(op: ResizeOp) -> Outcome | None:
-    """Refuse pads that make an axis longer which Interpolate-1 does not list, and whose length it declares to stay."""
+    """Refuse pads that enlarge an axis which Interpolate-1 does not list, and whose size it declares as kept."""
     if op.version == 1 and {pad.axis for pad in op.spec.pads} - {*resolve_axes(op.spec.axes, _rank(op))}:
         return refused("an Interpolate-1 pads only the axes that it lists")
     return None
@@ -122,7 +122,7 @@ def _has_ranks(outcome: Callable[[str], Outcome], ranks: Mapping[str, tuple[int,
 
 
 def _reads_as(semantics: Semantics) -> Rule:
-    """Return the rule that whatever is left is computed, in the reading of a release."""
+    """Return the rule that everything else is computed, in the reading of a release."""
 
     def rule(op: ResizeOp) -> Outcome:
         context = Context(version=op.version, shape=op.shape, dtype=op.dtype, semantics=semantics)
@@ -151,7 +151,7 @@ def _narrow_triangles_of_2021_2(op: ResizeOp) -> Outcome | None:
 
 
 def _of_4(*rules: Rule) -> Rule:
-    """Return the first of rules that says anything of an Interpolate-4."""
+    """Return the outcome of the first rule that covers an Interpolate-4."""
 
     def rule(op: ResizeOp) -> Outcome | None:
         outcomes = (each(op) for each in rules if op.version > 1)
@@ -217,4 +217,4 @@ LAYER_EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "2026.4": _edition(version="2026.3 and 2026.4", rules=()),
     }
 )
-"""By the last release that each is of."""
+"""By the last release that each applies to."""

@@ -1,4 +1,4 @@
-"""Save models with OpenVINO, whose streams do not say why they failed."""
+"""Save models with OpenVINO, whose streams do not report why they failed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def save_model(model: openvino.Model, path: Path, *, half: bool = False) -> None
 
 
 def _write_more(path: Path) -> None:
-    """Write to a file as the stream did, to be told why not. Raises OSError."""
+    """Write to a file as the stream did, to get the reason. Raises OSError."""
     with path.open("ab") as file:
         file.write(_PROBE)
         file.flush()

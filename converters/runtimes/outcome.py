@@ -1,4 +1,4 @@
-"""What comes of a resize in a runtime."""
+"""The outcome of a resize in a runtime."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ir_interp.spec import ResizeSpec
 
 
 class Kind(Enum):
-    """What comes of a resize in a runtime, in a word."""
+    """The kind of an outcome."""
 
     SAME = "same"
     DIFFERS = "differs"
     REFUSED = "refused"
     CRASHES = "crashes"
-    UNKNOWN = "unknown"  # no rule covers it: only a run tells
+    UNKNOWN = "unknown"  # no rule covers it: only a run can tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a runtime does: it computes ``spec``; or where that is None, what ``kind`` says. ``reason`` says why.
+    """The outcome of a runtime: the ``spec`` that it computes, or None, with the ``kind`` and ``reason`` why.
 
-    ``provided`` is a condition on dynamic dimensions under which it holds; nothing where it holds for all. ``but_for``
+    ``provided`` is a condition on dynamic dimensions under which it holds; empty if it holds for all. ``but_for``
     names degenerate images for which it does not hold.
     """
 
@@ -33,28 +33,28 @@ class Outcome:
     but_for: str = ""
 
     def __str__(self) -> str:
-        """Return the reason and the conditions, as in ``antialias dropped; provided that axis 0 keeps its length``."""
+        """Return the reason and the condition, as in ``antialias dropped; provided that no size changes``."""
         return "; ".join(filter(None, (self.reason, self.condition)))
 
     @property
     def condition(self) -> str:
-        """What it depends on, in words."""
+        """The condition, as text."""
         parts = (self.provided and f"provided that {self.provided}", self.but_for and f"but for {self.but_for}")
         return "; ".join(filter(None, parts))
 
 
 def computes(spec: ResizeSpec, reason: str = "", provided: str = "") -> Outcome:
-    """Return that a runtime computes a resize, which may be another than was meant."""
+    """Return that a runtime computes a resize, which may differ from the intended one."""
     return Outcome(spec=spec, reason=reason, provided=provided)
 
 
 def refused(reason: str, provided: str = "") -> Outcome:
-    """Return that a runtime does not take a resize."""
+    """Return that a runtime refuses a resize."""
     return Outcome(kind=Kind.REFUSED, reason=reason, provided=provided)
 
 
 def unknown(what: str) -> Outcome:
-    """Return that no rule says what a runtime does with a resize."""
+    """Return that no rule covers a resize."""
     return Outcome(kind=Kind.UNKNOWN, reason=f"no rule covers {what}")
 
 
@@ -64,5 +64,5 @@ def differs(reason: str, provided: str = "") -> Outcome:
 
 
 def crashes(reason: str) -> Outcome:
-    """Return that a runtime dies of a resize, or corrupts its memory."""
+    """Return that a runtime crashes on a resize, or corrupts its memory."""
     return Outcome(kind=Kind.CRASHES, reason=reason)

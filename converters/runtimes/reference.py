@@ -1,4 +1,4 @@
-"""ONNX's reference implementation, ``onnx.reference``: what it takes of a node, and what it computes (1.23)."""
+"""ONNX's reference implementation, ``onnx.reference``: the nodes that it accepts, and its results (1.23)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = "1.23"
 
 
 def outcome(op: ResizeOp) -> Outcome:
-    """Return what comes of a node. ``op.attributes`` are those of the node."""
+    """Return the outcome of a node. ``op.attributes`` are those of the node."""
     if op.version in (7, 10):
         return refused(f"{'Upsample-7' if op.version == 7 else 'Resize-10'} is not supported")
     if op.version == 9:
@@ -50,7 +50,7 @@ def _upsample(op: ResizeOp) -> Outcome:
 
 
 def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
-    """Return what comes of an axis with a single output: it lies at -1/2, or is not noticed under a fraction."""
+    """Return the outcome of an axis with a single output: it lies at -1/2, or is not noticed under a fraction."""
     filtered = isinstance(spec.kernel, Cubic) or spec.kernel.is_antialiased
     single = [axis for axis in at.scaled if at.outputs[axis] == 1]
     stretched = spec.gives_sizes and spec.aspect is Aspect.STRETCH

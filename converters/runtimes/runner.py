@@ -1,4 +1,4 @@
-"""What it takes to run a model of one input and one output in a runtime."""
+"""The function and packages that run a model of one input and one output in a runtime."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 Run = Callable[[str, NDArray[Any]], NDArray[Any]]
-"""Returns what a model makes of an array. It uses ``np`` and what it imports only, so that scripts can hold it."""
+"""Returns the output of a model for an array. It uses only ``np`` and its own imports, so that scripts can hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
-    """How a runtime is run: ``run`` needs the module ``package``, which pip installs as ``distribution``.
+    """How to run a runtime: ``run`` needs the module ``package``, which pip installs as ``distribution``.
 
     ``also`` are further distributions that it needs.
     """

@@ -1,4 +1,4 @@
-"""How every runtime is run that can be installed."""
+"""The runners of all runtimes that can be installed."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ RUNNERS: Mapping[str, Runner] = MappingProxyType(
         **others(),
     }
 )
-"""Those of ONNX, by the names that audits have for them; there is no TensorRT that every machine can install."""
+"""Runners of ONNX models, by the names that audits use; TensorRT is missing: not every machine can install it."""
 ALL = MappingProxyType({**RUNNERS, "litert": litert.RUNNER})
-"""Those of TFLite files as well."""
+"""The same with those of TFLite files."""

@@ -1,8 +1,8 @@
-"""Runtimes that report how they are used, which this program keeps them from in its own processes.
+"""Telemetry of runtimes, which this program disables in its own processes.
 
-OpenVINO's Python tools tell Google Analytics that they were imported, and keep an identifier in ~/intel; without their
-package openvino_telemetry they do not. onnxruntime from 1.29 on tells Microsoft about every session, the name of the
-model and a digest of its weights among it, unless a variable forbids it. Neither the user's files nor the user's
+OpenVINO's Python tools report to Google Analytics that they were imported, and keep an identifier in ~/intel; without
+their package openvino_telemetry they do not. onnxruntime from 1.29 on reports every session to Microsoft, with the name
+of the model and a digest of its weights, unless a variable forbids it. Neither the user's files nor the user's
 environment is changed.
 """
 
@@ -19,9 +19,9 @@ _VARIABLE = "ORT_DISABLE_TELEMETRY"
 
 @contextmanager
 def openvino_silent() -> Iterator[None]:
-    """Import OpenVINO in here, and it is silent: it does not find the package that would report.
+    """Import OpenVINO inside this context without telemetry: it does not find the package that would report.
 
-    Where it was imported before, it stays as it is.
+    If it was imported before, it stays as it is.
     """
     if _PACKAGE in sys.modules:
         yield

@@ -1,7 +1,7 @@
-"""TensorRT: which element types it takes, and what its ONNX importer sets on an ``IResizeLayer``, by release.
+"""TensorRT: the element types that it takes, and the settings of ``IResizeLayer`` by its ONNX importer, by release.
 
 Sources: the importer's public code (onnx-tensorrt, the files that ``EDITIONS`` names), and the operator page "Resize"
-and the class ``IResizeLayer`` of TensorRT 10. Nothing of TensorRT was run.
+and the class ``IResizeLayer`` of TensorRT 10. TensorRT itself was not run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ir_interp.spec import Aspect, AtRunTime, Nearest, ResizeSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """What the importer of a release knows of a Resize, and where that stands (commits of onnx-tensorrt).
+    """The properties of a release's importer for Resize, and their source (commits of onnx-tensorrt).
 
-    ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` leaves out antialias and
-    the aspect policy without a word, and reads sizes and scales of ``axes`` as those of every axis. One that
+    ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` silently ignores antialias
+    and the aspect policy, and reads sizes and scales of ``axes`` as those of every axis. One that
     ``reads_sizes`` does so under tf_half_pixel_for_nn, too. One that does not ``take_empty_scales`` fails on those that
     operator sets 11 and 12 need beside sizes.
     """
@@ -52,7 +52,7 @@ EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "10.15": Edition(source="onnxOpImporters.cpp at dd0a3a9f"),
     }
 )
-"""Releases whose importer was read; those between two that are alike are like them."""
+"""Releases whose importer was read; a release between two equal ones equals them."""
 NEWEST = EDITIONS["10.15"]
 VERSION = "10.15, by its source"
 LAYER_TYPES = ("float16", "float32", "int8")
@@ -62,14 +62,14 @@ NETWORK_TYPES = ("float32", "float16", "bfloat16", "int32", "int64")
 """The element types that the layers of a decomposed resize compute in."""
 
 INNERMOST = {"NEAREST": 8, "LINEAR": 3, "CUBIC": 2}
-"""How many of the last axes a mode resizes, by the class ``IResizeLayer`` and NVIDIA's own examples."""
+"""The number of last axes that a mode resizes, by the class ``IResizeLayer`` and NVIDIA's own examples."""
 
 INNERMOST_BY_PAGE = {"NEAREST": 3, "LINEAR": 3, "CUBIC": 2}
 """The same by the operator page."""
 
 MAX_RANK = 8
 MAX_VOLUME = 2**31
-"""The most elements of an input or output."""
+"""The largest number of elements of an input or output."""
 
 
 def volume_refusal(lengths: PartialShape, what: str) -> str:
@@ -94,7 +94,7 @@ _COORDINATES = {
 
 
 def layer_settings(op: ResizeOp) -> dict[str, Any]:
-    """Return what the importer sets for a node that it takes, but for the target."""
+    """Return the settings that the importer makes for an accepted node, except the target."""
     given = op.attributes
     settings: dict[str, Any] = {"resize_mode": given.get("mode", "nearest").upper()}
     if op.version <= 10:
@@ -109,7 +109,7 @@ def layer_settings(op: ResizeOp) -> dict[str, Any]:
 
 
 def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
-    """Return why the importer does not take a node; nothing where it does."""
+    """Return why the importer refuses a node; empty if it accepts it."""
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
     newer = _refusal_of_opset_18(op) if edition.reads_opset_18 else _refusal_of_axes(op)
     if newer:
@@ -141,7 +141,7 @@ def _refusal_of_opset_18(op: ResizeOp) -> str:
 
 
 def _refusal_of_axes(op: ResizeOp) -> str:
-    """Return why a release that knows no ``axes`` refuses those of a node: there are no entries for the others."""
+    """Return why a release without ``axes`` refuses those of a node: there are no entries for the others."""
     axes, rank = op.spec.axes, len(op.shape or ())
     if axes is None or (rank and tuple(axes) == tuple(range(rank))):
         return ""
@@ -149,18 +149,18 @@ def _refusal_of_axes(op: ResizeOp) -> str:
 
 
 def left_out(op: ResizeOp, edition: Edition) -> str:
-    """Return what a release does not read of a node that it takes; nothing where it reads all."""
+    """Return the attributes that a release ignores in an accepted node; empty if it reads all."""
     found = [name for name in ("antialias",) if op.attributes.get(name)]
     found += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
     return f"{' and '.join(found)} dropped" if found and not edition.reads_opset_18 else ""
 
 
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
-    """Return what no page says of a resize of integers: how their sums are rounded; nothing where none are summed."""
+    """Return the unknown rounding of integer sums, which no page specifies; empty if none are summed."""
     summed = dtype is not None and "int" in dtype and not isinstance(spec.kernel, Nearest)
     return f"TensorRT's rounding is unknown for sums of {dtype}" if summed else ""
 
 
 def network_refusal(op: ResizeOp) -> str:
-    """Return why a network does not compute in the type of a resize, by any layers; nothing where it does."""
+    """Return why no layers of a network compute in the element type of a resize; empty if some do."""
     return "" if (op.dtype or "float32") in NETWORK_TYPES else f"TensorRT does not compute in {op.dtype}"

@@ -1,7 +1,7 @@
-"""What TensorRT's deep learning accelerator (DLA) takes of an ``IResizeLayer``; the rest runs on the GPU, if allowed.
+"""Limits of TensorRT's deep learning accelerator (DLA) for an ``IResizeLayer``; the rest runs on the GPU, if allowed.
 
 Source: the class ``IResizeLayer`` of the Python API and the page "DLA Supported Layers and Restrictions" of TensorRT
-10; nothing of TensorRT was run.
+10; TensorRT itself was not run.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ COMBINATIONS = {
     ),
     "LINEAR": (("HALF_PIXEL", "FORMULA"), ("HALF_PIXEL", "UPPER")),
 }
-"""Coordinates, selector and, of NEAREST, rounding that each mode goes with; it takes no CUBIC."""
+"""Coordinates, selector and, for NEAREST, rounding of each mode; CUBIC is not supported."""
 
 LARGEST_SCALES = {"NEAREST": 32, "LINEAR": 4}
-"""Up to which integer height and width may grow."""
+"""The largest integral scale of height and width."""
 
 LARGEST_BATCH, LARGEST_LENGTH = 4096, 8192
 _SETTINGS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")
 
 
 def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
-    """Return IRI031 with everything that keeps a layer off DLA, as far as its settings and lengths tell."""
+    """Return IRI031 with every reason why a layer cannot run on DLA, as far as its settings and shapes show."""
     found = "; ".join(_obstacles(attributes, context))
     return (("IRI031", f"would not run on DLA: {found}"),) if found else ()
 
@@ -56,7 +56,7 @@ def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
 
 
 def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
-    """Return output / input of every axis; None where a length is not known."""
+    """Return output / input of every axis; None if a size is unknown."""
     if "scales" in attributes:
         return [Fraction(scale) for scale in attributes["scales"]]
     shape = context.shape or (None,) * 4
@@ -70,11 +70,11 @@ def _scale_obstacles(mode: str, scales: list[Fraction | None]) -> Iterator[str]:
     wrong = [scale for scale in scales[2:] if scale is not None and not (scale.denominator == 1 <= scale <= largest)]
     if wrong:
         listed = ", ".join(f"{float(scale):.6g}" for scale in wrong)
-        yield f"height or width by {listed}; {mode} takes whole numbers from 1 to {largest}"
+        yield f"height or width by {listed}; {mode} takes integers from 1 to {largest}"
 
 
 def _length_obstacles(lengths: PartialShape | None, what: str) -> Iterator[str]:
     for axis, length in enumerate(lengths or ()):
         largest = LARGEST_LENGTH if axis else LARGEST_BATCH
         if length is not None and length > largest:
-            yield f"axis {axis} of the {what} is {length} long; it takes {largest}"
+            yield f"axis {axis} of the {what} has size {length}; it takes up to {largest}"

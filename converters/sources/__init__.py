@@ -1,1 +1,1 @@
-"""What is read: which reader takes a file, layers as JSON, a model in brief."""
+"""Sources: the reader of each kind of file, layers as JSON, and summaries of models."""

@@ -78,7 +78,7 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
         if key not in known:
             raise ReadError(f"unknown setting; {closest(key, known)}", f"{where}@{key}")
         if value is None and key not in (*_OWN, *at_run_time):
-            raise ReadError("null is no value; leave the setting out", f"{where}@{key}")
+            raise ReadError("null is not a value; leave the setting out", f"{where}@{key}")
     shape, dtype = _input(layer.get("input", {}), where)
     settings = {key: value for key, value in layer.items() if key not in _OWN}
     context = Context(version=version, shape=shape, dtype=dtype, semantics=semantics)
@@ -94,9 +94,7 @@ def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, s
     if shape is None:
         return None, dtype
     if not isinstance(shape, list) or not all(n is None or (type(n) is int and n >= 0) for n in shape):
-        raise ReadError(
-            "expected an object with a shape (lengths from 0, null where dynamic) and a dtype", f"{where}@input"
-        )
+        raise ReadError("expected an object with a shape (sizes from 0, null if dynamic) and a dtype", f"{where}@input")
     return tuple(shape), dtype
 
 

@@ -1,4 +1,4 @@
-"""A whole model in brief: its ends, its operator sets, its operations, and how large it is."""
+"""Summary of a whole model: its ends, operator sets, operations, and size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Length = int | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """An input or an output. Dynamic lengths are None, or their name; ``shape`` is None where the rank is unknown."""
+    """An input or an output. Dynamic dimensions are None, or their name; ``shape`` is None if the rank is unknown."""
 
     name: str
     dtype: str
@@ -37,9 +37,9 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """A model in brief. ``weights`` are constant tensors and their bytes; ``files`` what it lies in, and their bytes.
+    """A summary of a model. ``weights`` are constant tensors and their bytes; ``files`` its files, and their bytes.
 
-    The size of a file is None where the file is missing.
+    The size of a file is None if the file is missing.
     """
 
     format: str
@@ -57,7 +57,7 @@ class Brief:
 
 
 def brief(path: Path) -> Brief | None:
-    """Return a model in brief; None of files that hold only layers. Raises ReadError for what cannot be read."""
+    """Return a summary of a model; None for files that hold only layers. Raises ReadError for unreadable files."""
     match FileKind.of(path):
         case FileKind.ONNX:
             return _of_onnx(path)
@@ -70,7 +70,7 @@ def brief(path: Path) -> Brief | None:
 
 
 def parts(path: Path) -> list[Path]:
-    """Return the files that a model is made of: an IR's .bin and a model's external data, too."""
+    """Return the files of a model, including an IR's .bin and a model's external data."""
     match FileKind.of(path):
         case FileKind.ONNX:
             return [path, *sorted(external_files(path))]
@@ -151,7 +151,7 @@ def _size(layer: Layer) -> int:
 
 
 def _end(whole: Net, layer: Layer) -> Tensor:
-    """Return the tensor at an end of a net: what a parameter gives, or what feeds a result."""
+    """Return the tensor at an end of a net: the output of a parameter, or the input of a result."""
     found = (layer, layer.outputs[0]) if layer.outputs else whole.source(layer, 0)
     if found is None:
         return Tensor(name=layer.name, dtype="value", shape=None)

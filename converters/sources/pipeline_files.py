@@ -1,4 +1,4 @@
-"""Pipelines of files: configurations, metadata of ONNX models, the head of IRs; and of the names of classes."""
+"""Pipelines of files and classes: configurations, metadata of ONNX models, preprocessing in IRs, class names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODELS = {FileKind.ONNX: "the metadata of a model", FileKind.IR: "an IR"}
 def of_path(path: Path, backend: Backend | None) -> Pipeline:
     """Return the pipeline of a configuration file, of a model's metadata, or at the head of an IR.
 
-    Raises ReadError, which names the file, for what is not understood.
+    Raises ReadError, which names the file, for unsupported content.
     """
     kind = FileKind.of(path)
     if kind not in _MODELS:
@@ -36,7 +36,7 @@ def of_path(path: Path, backend: Backend | None) -> Pipeline:
 
 
 def of_text(text: str) -> Pipeline:
-    """Return the pipeline of a file or of a class of Hugging Face, with a backend behind a colon where it needs one.
+    """Return the pipeline of a file or of a Hugging Face class, with a backend behind a colon if it needs one.
 
     ``preprocessor_config.json:pil``, ``CLIPImageProcessor:torchvision``.
     """

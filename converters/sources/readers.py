@@ -1,4 +1,4 @@
-"""Which reader takes a file, or a model in memory. Foreign formats are imported when one is met."""
+"""The reader of each kind of file, or model in memory. Modules for foreign formats are imported on first use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import openvino
 
 Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model"
-"""Where resizes stand: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
+"""A source of resizes: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 
-_LONGEST = 100  # of a name that a model in memory gives its file
+_LONGEST = 100  # of the name of a model in memory, used for its file
 
 
 def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "source") -> list[ResizeOp]:
@@ -70,22 +70,22 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
 
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
-    """Return whether something is an ONNX model in memory."""
+    """Return whether an object is an ONNX model in memory."""
     return _is(source, "onnx", "ModelProto")
 
 
 def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
-    """Return whether something is a model of OpenVINO in memory."""
+    """Return whether an object is an OpenVINO model in memory."""
     return _is(source, "openvino", "Model")
 
 
 def is_in_memory(source: object) -> bool:
-    """Return whether something is a model, not the path of one."""
+    """Return whether an object is a model, not the path of one."""
     return is_onnx_model(source) or is_openvino_model(source)
 
 
 def shown_path(source: Source, path: Path) -> Path:
-    """Return what reports call a source that ``as_file`` yielded as ``path``."""
+    """Return the name that reports use for a source that ``as_file`` yielded as ``path``."""
     return Path(path.name) if is_in_memory(source) else path
 
 
@@ -97,19 +97,19 @@ def several(sources: Source | Iterable[Source]) -> list[Source]:
 
 
 def name_of(source: Source, name: str = "source") -> str:
-    """Return what the places in a source start with."""
+    """Return the prefix of the places in a source."""
     return _named(source).name if is_in_memory(source) else _path(source, name).name
 
 
 def _is(source: object, package: str, name: str) -> bool:
-    """Return whether something is of a class of a package; nothing is of one that is not imported."""
+    """Return whether an object is of a class of a package; False if the package is not imported."""
     kind = getattr(sys.modules.get(package), name, None)
     return isinstance(kind, type) and isinstance(source, kind)
 
 
 @contextmanager
 def as_file(source: Source, name: str = "source") -> Iterator[Path]:
-    """Yield the path of a source; a model in memory is a file for the time being, under its own name.
+    """Yield the path of a source; a model in memory is written to a temporary file, under its own name.
 
     Raises SpecError, which names the argument ``name``, for anything else.
     """
@@ -130,7 +130,7 @@ def _path(source: object, name: str) -> Path:
 
 
 def _named(model: onnx.ModelProto | openvino.Model) -> Path:
-    """Return the name of a model in memory as that of a file."""
+    """Return a file name for a model in memory."""
     name = model.graph.name if is_onnx_model(model) else model.get_friendly_name()
     kind = FileKind.ONNX if is_onnx_model(model) else FileKind.IR
     return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
@@ -142,16 +142,16 @@ def _save(model: onnx.ModelProto | openvino.Model, path: Path) -> None:
 
         try:
             path.write_bytes(model.SerializeToString())
-        except (EncodeError, ValueError) as error:  # beyond the 2 GiB of a protobuf
+        except (EncodeError, ValueError) as error:  # beyond protobuf's limit of 2 GiB
             raise ReadError(f"cannot be saved: {error}", path.name) from error
     else:
         save_model(model, path)
 
 
 def readings(op: ResizeOp, source: Source) -> dict[Semantics, ResizeSpec]:
-    """Return what each reading of a file makes of one resize.
+    """Return the result of each reading of a file for one resize.
 
-    Readings that need to know more are left out, and all others of a resize that has its ``where`` from elsewhere.
+    Readings that need more information are left out, and all others if the resize comes from another place.
     """
     found = {Semantics.RUNTIME: op.spec}
     for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
@@ -166,7 +166,7 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 
 
 def operations(path: Path) -> dict[str, int] | None:
-    """Return the number of operations by type, subgraphs included, the most frequent first; None for no model."""
+    """Return the number of operations by type, including subgraphs, the most frequent first; None for other files."""
     kind = FileKind.of(path)
     types = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir, FileKind.TFLITE: _of_tflite}.get(kind) if kind else None
     return dict(Counter(types(path)).most_common()) if types else None

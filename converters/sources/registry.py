@@ -1,7 +1,4 @@
-"""Find the dialects: every module of ``dialects/`` holds one, as ``DIALECT``; other packages bring theirs.
-
-Another package names its module, ``my_package.my_dialect``, under the entry point group ``ir_interp.dialects``.
-"""
+"""Find the dialects: every module of ``dialects/`` holds one, as ``DIALECT``; other packages provide more."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Dialect:
     """Return a dialect; its module is imported on first use.
 
-    Raises ReadError for an unknown name, and where what another package brings is no dialect of that name.
+    Raises ReadError for an unknown name, and if another package provides something else than a dialect of that name.
     """
     brought = _brought().get(name, ())
     if len(brought) + (name in own()) > 1:
@@ -42,7 +39,7 @@ def get(name: str) -> Dialect:
     place = _spelled(brought[0]) if brought else f"{dialects.__name__}.{name}"
     try:
         module = brought[0].load() if brought else importlib.import_module(f".{name}", dialects.__name__)
-    except Exception as error:  # whatever a foreign module does when it is imported
+    except Exception as error:  # whatever a foreign module raises on import
         raise ReadError(f"{place} cannot be loaded: {type(error).__name__}: {error}") from error
     return _dialect(module, name, place)
 
@@ -55,7 +52,7 @@ def own() -> tuple[str, ...]:
 
 @cache
 def _brought() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of other packages by name; a package that is found twice on the path brings one."""
+    """Return the entry points of other packages by name; a package that is found twice on the path counts once."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for each in entry_points(group=GROUP):
         found.setdefault(each.name, {})[each.value] = each
@@ -65,7 +62,9 @@ def _brought() -> Mapping[str, tuple[EntryPoint, ...]]:
 def _dialect(module: Any, name: str, place: str) -> Dialect:
     dialect = getattr(module, "DIALECT", None)
     if not isinstance(dialect, Dialect):
-        problem = "has no DIALECT" if dialect is None else f"has a DIALECT of type {type(dialect).__name__}, no Dialect"
+        problem = (
+            "has no DIALECT" if dialect is None else f"has a DIALECT of type {type(dialect).__name__}, not Dialect"
+        )
         raise ReadError(f"{place} {problem}")
     if dialect.name != name:
         raise ReadError(f"{place} has a DIALECT named {dialect.name!r}; expected {name!r}")

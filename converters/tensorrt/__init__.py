@@ -1,1 +1,1 @@
-"""TensorRT: live networks, and what its accelerator takes."""
+"""TensorRT: live networks, and the limits of its accelerator."""

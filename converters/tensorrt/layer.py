@@ -1,6 +1,6 @@
 """TensorRT layers as they live in a network: read them, set them, write the Python that builds them.
 
-``tensorrt`` is never imported: networks, layers and tensors are taken by the names of its Python API.
+``tensorrt`` is never imported: networks, layers and tensors are used by the names of its Python API.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def load(network: Any) -> list[ResizeOp]:
 
 
 def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
-    """Return what a ``tensorrt.IResizeLayer`` computes.
+    """Return the resize that a ``tensorrt.IResizeLayer`` computes.
 
-    ``shape`` are the lengths of its input, if not those of ``layer.get_input(0)``. The output's lengths are those of
-    its second input where it has one, known at run time only, else those of its scales or its shape; a layer without
-    any of them keeps every length. Raises ReadError for settings that TensorRT does not take.
+    ``shape`` is the shape of its input, if not that of ``layer.get_input(0)``. The output shape is that of
+    its second input if it has one, known at run time only, else that of its scales or its shape; a layer without
+    any of them keeps every size. Raises ReadError for settings that TensorRT does not take.
     """
     layer = _typed(layer)
     source = layer.get_input(0)
@@ -68,10 +68,10 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
 def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
     """Make a ``tensorrt.IResizeLayer`` compute ``op``, and return it.
 
-    ``at`` is an ITensor of ``network``, on which a layer is added, or an IResizeLayer, which is set. ``lengths`` is
-    the ITensor with the length of every output axis, for a resize whose sizes are known at run time only. Raises
-    InexactError where no one layer computes the same on inputs of the tensor's shape and type, SpecError for lengths
-    that are no integers; nothing is changed then.
+    ``at`` is an ITensor of ``network``, to which a layer is added, or an IResizeLayer, which is set. ``lengths`` is
+    the ITensor with the size of every output axis, for a resize whose sizes are known at run time only. Raises
+    InexactError if no single layer computes the same on inputs of the tensor's shape and type, SpecError for lengths
+    that are not integers; nothing is changed then.
     """
     layer = _typed(at) if hasattr(at, "get_input") else None
     source = layer.get_input(0) if layer is not None else at
@@ -79,7 +79,9 @@ def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
     translation = write(op.spec, DIALECT, shape=_open_shape(source.shape), dtype=_dtype(source), name=name)
     kind = _kind(translation.attributes)
     if kind is _Kind.INPUT and lengths is None:
-        raise InexactError(name, DIALECT.name, reason="its sizes are known at run time only; give the tensor of them")
+        raise InexactError(
+            name, DIALECT.name, reason="its sizes are known at run time only; pass their tensor as lengths"
+        )
     if kind is _Kind.INPUT and _dtype(lengths) not in ("int32", "int64"):
         raise SpecError(f"{name}: lengths are {_dtype(lengths)}; IResizeLayer takes int32 or int64")
     if layer is None:
@@ -90,7 +92,7 @@ def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
         reason = f"the layer has {had}, and would be given {kind.value}; add a new one to its input"
         raise InexactError(name, DIALECT.name, reason=reason)
     for setting, value in DIALECT.complete(translation.attributes, translation.version).items():
-        if setting in _ENUMS:  # whose enumeration is taken from the layer: its name differs among versions
+        if setting in _ENUMS:  # the enumeration is taken from the layer: its name differs among versions
             setattr(layer, setting, getattr(type(getattr(layer, setting)), value))
         elif value is not None:
             setattr(layer, setting, value)
@@ -100,7 +102,7 @@ def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
 
 
 class _Kind(Enum):
-    """How a layer is given the lengths of its output. Which of several TensorRT takes, no page says."""
+    """The source of a layer's output shape. If there are several, no page specifies which TensorRT uses."""
 
     INPUT = "a second input"
     SHAPE = "a shape"
@@ -114,7 +116,7 @@ def _kind(settings: Attributes) -> _Kind:
 
 
 def _typed(layer: Any) -> Any:
-    """Return a layer as what it is: a network hands out plain ILayers, which have no settings."""
+    """Return a layer as its own class: a network returns plain ILayers, which have no settings."""
     if not hasattr(layer, "resize_mode"):
         layer.__class__ = sys.modules[type(layer).__module__].IResizeLayer
     return layer
@@ -125,7 +127,7 @@ def _is_set(layer: Any) -> bool:
 
 
 def _target(layer: Any) -> dict[str, Any]:
-    """Return what gives the lengths of a layer's output, and scales of 1 where nothing does."""
+    """Return the source of a layer's output shape, and scales of 1 if there is none."""
     if layer.num_inputs > 1:
         return {"shape": None}
     if len(layer.scales) > 0:
@@ -140,16 +142,16 @@ def _dtype(tensor: Any) -> str | None:
 
 
 def _open_shape(shape: Iterable[int | None]) -> PartialShape:
-    """Return lengths with None where they are dynamic, which TensorRT says by -1."""
+    """Return a shape with None for dynamic dimensions, which TensorRT marks by -1."""
     return tuple(None if length is None or length < 0 else int(length) for length in shape)
 
 
 def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]]:
-    """Return Python with one function a resize, and the form and grade of each.
+    """Return Python with one function per resize, and the form and grade of each.
 
-    A function takes the network, the input, and ``lengths``, the tensor of the output's lengths, where these are
-    known at run time only; it returns the output. A resize that no one layer computes becomes several layers. Raises an
-    ExceptionGroup of InexactError.
+    A function takes the network, the input, and ``lengths``, the tensor of the output shape, if it is
+    known at run time only; it returns the output. A resize that no single layer computes becomes several layers. Raises
+    an ExceptionGroup of InexactError.
     """
     taken: set[str] = set()
     functions, forms, refusals = [], [], []
@@ -174,7 +176,7 @@ def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]
 
 
 def _identifier(name: str, taken: set[str]) -> str:
-    """Return a name for a function that is not yet ``taken``, and take it.
+    """Return a name for a function that is not in ``taken``, and add it there.
 
     Names are in ASCII, since Python normalises others, and differ in upper case, as their constants are named.
     """

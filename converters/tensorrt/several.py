@@ -1,8 +1,8 @@
 """A resize that no single TensorRT layer computes, as several: Python that adds them to a network.
 
 Names, ranks and arguments are those of the Python API's ``INetworkDefinition`` (add_constant, add_gather,
-add_matrix_multiply, add_elementwise, add_reduce, add_select, add_shuffle); nothing of TensorRT was run. Layers of two
-inputs want them of one rank, and arrays have to live as long as the network: they stand in the module.
+add_matrix_multiply, add_elementwise, add_reduce, add_select, add_shuffle); TensorRT itself was not run. Layers of two
+inputs require them to have one rank, and arrays must live as long as the network: they stand in the module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..runtimes.openvino_sizes import ANY_SIZE, LargestGather
 from ..runtimes.tensorrt import volume_refusal
 
 _ELEMENTWISE = {"add": "SUM", "subtract": "SUB", "multiply": "PROD", "minimum": "MIN", "maximum": "MAX"}
-_TYPE = "float32"  # of what it sums; other types are rounded in ways that no page tells
+_TYPE = "float32"  # of the summands; no page specifies how other types are rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class _Layers:
         return _Array(np.asarray(array))
 
     def elementwise(self, name: str, *values: Any) -> str:
-        """Return an operation on each element."""
+        """Return an elementwise operation."""
         rank = max(self._rank(each) for each in values)
         given = ", ".join(self._tensor(each, rank) for each in values)
         if name == "select":
             return self._added(f"add_select({given})", rank)
         if name not in _ELEMENTWISE:
-            raise SpecError(f"TensorRT layers of {name} are not written")
+            raise SpecError(f"TensorRT layers for {name} are not supported")
         return self._added(f"add_elementwise({given}, trt.ElementWiseOperation.{_ELEMENTWISE[name]})", rank)
 
     def gather(self, x: Any, indices: Any, axis: int) -> str:
@@ -83,17 +83,17 @@ class _Layers:
 
     @property
     def largest_gather(self) -> LargestGather:
-        """Return how many elements a gather may take from, or give."""
+        """Return how many elements a gather may take from, or return."""
         return ANY_SIZE
 
     def __getattr__(self, name: str) -> Any:
-        raise SpecError(f"TensorRT layers of {name} are not written")
+        raise SpecError(f"TensorRT layers for {name} are not supported")
 
     def _rank(self, value: Any) -> int:
         return value.value.ndim if isinstance(value, _Array) else self.ranks[value]
 
     def _tensor(self, value: Any, rank: int) -> str:
-        """Return a variable with a tensor of a rank; a constant gets axes of length 1 in front."""
+        """Return a variable with a tensor of a rank; a constant gets axes of size 1 in front."""
         if not isinstance(value, _Array):
             return str(value)
         array = value.value.reshape((1,) * (rank - value.value.ndim) + value.value.shape)
@@ -118,12 +118,12 @@ class _Layers:
 
 
 def function(op: ResizeOp, identifier: str, refusal: InexactError) -> tuple[str, Decomposed]:
-    """Return Python with a function that adds layers, and what they are. Raises InexactError where there are none."""
+    """Return Python with a function that adds layers, and these layers. Raises InexactError if there are none."""
     known = static_shape(op.shape)
     if known is None or op.spec.waits:
-        raise _refused(refusal, "in several layers, lengths have to be known")
+        raise _refused(refusal, "several layers need a static shape")
     if (op.dtype or _TYPE) != _TYPE:
-        raise _refused(refusal, f"several layers are written of {_TYPE} only, not of {op.dtype}")
+        raise _refused(refusal, f"several layers support {_TYPE} only, not {op.dtype}")
     ends = {"input": known, "output": plan(op.spec, known).out_shape}
     large = next(filter(None, (volume_refusal(lengths, what) for what, lengths in ends.items())), "")
     if large:

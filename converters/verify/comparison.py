@@ -1,4 +1,4 @@
-"""What a comparison of two models finds: each output in short, how far it is from the other's, and records of it."""
+"""The comparison of two models: a summary of each output, its difference from the other's, and records of it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..report import Compared
 from .compare.array_differences import absolute_differences
 from .compare.first_difference import FirstLayer, Located
 
-_BINS = 8  # powers of ten in a histogram; what is smaller still is counted together
+_BINS = 8  # powers of ten in a histogram; smaller differences are counted together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputValues:
-    """One output in short: the smallest, mean and largest of its finite values."""
+    """A summary of one output: the smallest, mean and largest of its finite values."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -57,7 +57,7 @@ class HistogramBin:
 class OutputComparison:
     """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
 
-    ``compared`` decides; ``whole`` is how the outputs themselves differ, where these were compared otherwise.
+    ``compared`` decides; ``whole`` is the difference of the outputs themselves, if these were compared otherwise.
     """
 
     name: str
@@ -69,12 +69,12 @@ class OutputComparison:
 
     @property
     def seen(self) -> Compared:
-        """How the outputs themselves differ."""
+        """The difference of the outputs themselves."""
         return self.whole or self.compared
 
     @property
     def least_tolerance(self) -> float | None:
-        """The smallest tolerance under which the output would pass; None where none would do."""
+        """The smallest tolerance under which the output would pass; None if none would."""
         if not math.isfinite(self.seen.absolute):
             return None
         return self.seen.absolute / max(1.0, self.seen.largest)
@@ -87,7 +87,7 @@ class OutputComparison:
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
         if least is None:
-            return f"{verdict}: NaN or infinity in one alone; no tolerance would pass"
+            return f"{verdict}: NaN or infinity in only one model; no tolerance would pass"
         largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
         remark = f"; {compared.remark}" if compared.remark else ""
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
@@ -95,9 +95,9 @@ class OutputComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelComparison:
-    """Two models, output by output, and their resizes in order where these were asked for.
+    """Two models, output by output, and their resizes in order if requested.
 
-    ``shapes`` are the lengths of the inputs that both ran on, by name.
+    ``shapes`` are the shapes of the inputs that both ran on, by name.
     """
 
     first: Path
@@ -122,8 +122,8 @@ class ModelComparison:
         """The first resize whose output differs, in one line."""
         first = self.first_resize
         if first is None:
-            return "no resize whose output both models show differs"
-        source = "; its data differ already" if first.is_fed_otherwise else ""
+            return "no resize visible in both models differs"
+        source = "; its input differs already" if first.is_fed_otherwise else ""
         return f"the first resize that differs is {first.name!r}{source}"
 
     @property
@@ -149,7 +149,7 @@ class ModelComparison:
 
 
 def of_output(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> OutputComparison:
-    """Return how an output of both models compares, with its values in short."""
+    """Return how an output of both models compares, with a summary of its values."""
     return OutputComparison(
         name=compared.name,
         first=_values(first),
@@ -168,13 +168,13 @@ def _values(array: NDArray[Any]) -> OutputValues:
 
 
 def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:
-    """Return how many differences lie between which powers of ten, the smallest first."""
+    """Return the number of differences between successive powers of ten, the smallest first."""
     apart = absolute_differences(first, second).ravel()
     above = apart[np.isfinite(apart) & (apart > 0)]
     bins = [HistogramBin(lower=0.0, upper=0.0, count=int((apart == 0).sum()))]
     if above.size:
         powers = np.floor(np.log10(above)).astype(int)
-        # The lowest of the bins starts at 0 where smaller differences are counted with it.
+        # The lowest of the bins starts at 0 if smaller differences are counted with it.
         lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
         counts = np.bincount(np.maximum(powers, lowest) - lowest)
         edges = [10.0 ** (lowest + place) for place in range(len(counts) + 1)]

@@ -1,4 +1,4 @@
-"""Run source and result in their own runtimes, each in a process of its own, and compare."""
+"""Run source and result in their own runtimes, each in a separate process, and compare."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def verify(
     alone: WriteAlone | None = None,
     progress: Progress = silent,
 ) -> Verification | None:
-    """Return how far the outputs of two models differ on the same inputs; None where ``result`` is no model.
+    """Return how far the outputs of two models differ on the same inputs; None if ``result`` is not a model.
 
     .onnx runs in onnxruntime, .xml in OpenVINO on CPU in float32; with ``through_openvino`` so does ``result`` if it
-    is an .onnx, read by OpenVINO's own frontend. Random ``inputs`` are such that the model can work with them, and of
-    another distribution where an output proves nothing. Where ``source`` does not run in its own runtime, each resize
-    of ``result`` is compared with this program's executor instead. ``half_weights`` says that those of ``result`` are
-    rounded to half precision. With ``alone``, which writes models of one resize, those that find their places at run
+    is an .onnx, read by OpenVINO's own frontend. Random ``inputs`` suit the model, and follow
+    another distribution if an output proves nothing. If ``source`` does not run in its own runtime, each resize
+    of ``result`` is compared with this program's executor instead. ``half_weights`` means that those of ``result`` are
+    rounded to half precision. With ``alone``, which writes models of one resize, those that compute coordinates at run
     time are also run alone on large tensors; see ``large_sizes``.
 
-    ``compare.ladder`` has what may differ. Raises VerificationError where outputs differ by more, or ``result`` does
-    not run; it names the first resize or layer that differs.
+    ``compare.ladder`` states the allowed differences. Raises VerificationError if outputs differ by more, or ``result``
+    does not run; it names the first resize or layer that differs.
     """
     if not is_model(result):
         return None
@@ -71,7 +71,7 @@ def verify(
 
 
 def _advice(problem: str) -> str:
-    """Return what can be done where a model does not run, and at which risk."""
+    """Return the options for a model that does not run, and their risk."""
     if any(text in problem for text in (" does not run: ", " did not finish in ")):
         return "; --no-verify writes it unverified, and it may compute something else"
     return ""
@@ -80,7 +80,7 @@ def _advice(problem: str) -> str:
 def _verified(
     source: Path, result: Path, rows: Sequence[Row], runs: Iterable[Runs], *, half_weights: bool
 ) -> Verification:
-    """Verify on all inputs that there are, and on other random ones until every output tells something."""
+    """Verify on all inputs, and on other random ones until every output is conclusive."""
     verifications: list[Verification] = []
     for run in until_conclusive(runs, lambda: _merged(verifications).is_conclusive):
         try:
@@ -100,7 +100,7 @@ def _verified(
 
 
 def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
-    """Return a verification that passed at another extent, too; its outputs decide where the first proves nothing."""
+    """Return a verification that passed at another extent, too; its outputs decide if the first proves nothing."""
     outputs = real.outputs if real.is_conclusive else other.outputs
     return replace(
         real, outputs=outputs, levels=_all_levels((real, other)), more_shapes=(*real.more_shapes, run.shapes)
@@ -114,7 +114,7 @@ def _all_levels(verifications: Sequence[Verification]) -> Levels | None:
 
 
 def _merged(verifications: Sequence[Verification]) -> Verification:
-    """Return what verification came to over several inputs."""
+    """Return the result of verification over several inputs."""
     if len(verifications) == 1:
         return verifications[0]
     outputs: dict[tuple[str, str], list[Compared]] = {}
@@ -126,7 +126,7 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
 
 
 def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> Verification:
-    """Compare two models in their own runtimes; resizes with this program's executor where that cannot be."""
+    """Compare two models in their own runtimes; resizes with this program's executor if that is impossible."""
     resizes = resizes_with_tensors(source)
     try:
         # The data of resizes are shown as well: inputs on which these are empty would prove nothing.
@@ -143,7 +143,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         verification = ladder.verified(outputs)
         return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
     except VerificationError as problem:
-        # Where the source's runtime computes something else than its model means, ours is the one to compare with.
+        # If the source's runtime deviates from its model's meaning, our executor is the reference.
         known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
@@ -182,16 +182,16 @@ def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArra
     """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
     try:
         return _run(op, data, **given)
-    except ShapeError:  # whatever reached it: lengths that nobody can want are no message to pass on
+    except ShapeError:  # an internal size is no message to pass on
         name, shape = op.name or op.where, list(data.shape)
-        problem = f"resize {name!r} is given {shape}, and cannot be run on that; choose other lengths with --shape"
+        problem = f"resize {name!r} gets data of shape {shape} and cannot run on it; choose other sizes with --shape"
         raise VerificationError(problem) from None
 
 
 def _as_run(run: Runs, source: Path, resizes: Sequence[ResizeTensors]) -> Iterator[ResizeOp]:
-    """Yield the resizes of a source with the lengths, targets and windows that they have on these inputs.
+    """Yield the resizes of a source with the sizes, targets and windows that they have on these inputs.
 
-    What a runtime is known to compute otherwise may depend on them.
+    A runtime's known deviations may depend on them.
     """
     names = [name for resize in resizes for name in resize.inputs.values()]
     _, tensors = run(source, names)
@@ -206,7 +206,7 @@ def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any
 
 
 def _bound(op: ResizeOp, **given: NDArray[Any]) -> ResizeOp:
-    """Return a resize with a target and a window that were left to run time."""
+    """Return a resize with the target and window of run time."""
     spec = op.spec
     roi = given.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
@@ -220,13 +220,13 @@ def _bound(op: ResizeOp, **given: NDArray[Any]) -> ResizeOp:
 
 
 def _checked(op: ResizeOp, expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
-    """Return how the output of a resize compares. Raises VerificationError where it differs."""
+    """Return how the output of a resize compares. Raises VerificationError if it differs."""
     least = tolerances.INTEGERS if _rounds(op) else 0.0
     return check(compare(op.name or op.where, expected, actual, kind="resize", least=least))
 
 
 def _known_deviation(op: ResizeOp) -> str:
-    """Return why the source's own runtime does not compute what a resize means; nothing where it is known to."""
+    """Return why the source's own runtime does not compute the meaning of a resize; empty if it does."""
     if _rounds(op):
         return "integers are rounded"
     deviation = onnxruntime.deviation(op) if op.dialect == "onnx" else None

@@ -1,4 +1,4 @@
-"""Models of both kinds as what is common to them: inputs, and steps that make tensors of tensors."""
+"""A common view of both kinds of models: inputs, and steps that compute tensors from tensors."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Value = NDArray[Any] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInput:
-    """An input of a model: its lengths, None where dynamic, and its element type as a NumPy name.
+    """An input of a model: its shape, None where dynamic, and its element type as a NumPy name.
 
-    ``symbols`` names the dimensions, with nothing for those that have no name; ``most`` are the largest lengths
-    allowed, where there are such.
+    ``symbols`` names the dimensions, empty for those without a name; ``most`` are the largest sizes
+    allowed, if limited.
     """
 
     name: str
@@ -33,18 +33,18 @@ class ModelInput:
 
     @property
     def text(self) -> str:
-        """The input in words, as in ``input 'x' is float32 of shape [1, 3, ?, ?]``."""
+        """The input as text, as in ``input 'x' is float32 of shape [1, 3, ?, ?]``."""
         return f"input {self.name!r} is {self.dtype} of shape {shape_text(self.lengths)}"
 
 
 def shape_text(lengths: PartialShape) -> str:
-    """Return lengths as messages show them, ``?`` where dynamic."""
+    """Return a shape as messages show it, ``?`` where dynamic."""
     return f"[{', '.join('?' if length is None else str(length) for length in lengths)}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A node or a layer: its type in lower case, and its tensors by name, with nothing for what is not given."""
+    """A node or a layer: its type in lower case, and its tensors by name, empty for omitted ones."""
 
     type: str
     inputs: tuple[str, ...]
@@ -54,10 +54,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """The main graph of a model. ``shape`` and ``value`` tell what is known of a tensor without running anything.
+    """The main graph of a model. ``shape`` and ``value`` return the statically known properties of a tensor.
 
-    ``names`` are all those of tensors, of which an IR's may have several; ``hints`` are lengths that the file says its
-    images have: height and width, or nothing.
+    ``names`` are all tensor names, of which an IR's tensor may have several; ``hints`` are image sizes recorded in the
+    file: height and width, or nothing.
     """
 
     inputs: tuple[ModelInput, ...]
@@ -122,10 +122,10 @@ def _onnx_input(value: Any, where: str) -> ModelInput:
     tensor = value.type.tensor_type
     dims = tensor.shape.dim
     if tensor.elem_type not in TensorProto.DataType.values():
-        raise ReadError(f"ONNX has no element type {tensor.elem_type}, that of input {value.name!r}", where)
+        raise ReadError(f"input {value.name!r} has element type {tensor.elem_type}, which ONNX does not define", where)
     return ModelInput(
         name=value.name,
-        # A negative value is no length, so the dimension is dynamic.
+        # A negative value is not a size, so the dimension is dynamic.
         lengths=tuple(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None for dim in dims),
         dtype=str(np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)).name) if tensor.elem_type else "",
         symbols=tuple(dim.dim_param for dim in dims),
@@ -133,7 +133,7 @@ def _onnx_input(value: Any, where: str) -> ModelInput:
 
 
 def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
-    """Return height and width of images, where an exporter noted them: ``imgsz`` of Ultralytics."""
+    """Return height and width of images, if an exporter recorded them: ``imgsz`` of Ultralytics."""
     numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]  # "640" or "[480, 640]"
     lengths = tuple(int(number) for number in numbers if number.isdecimal())
     return lengths * 2 if len(lengths) == 1 else lengths
@@ -173,10 +173,10 @@ def _of_ir(path: Path) -> Graph:
 
 
 def _ir_value(net: Any, layer: Any, port: Any) -> Value:
-    """Return what constants of a net make of a tensor; None where it is known only at run time, or not small."""
+    """Return the value of a tensor, if the constants of a net determine it and it is small; else None."""
     from ir_interp.ir.fold import fold
 
-    readers = net.readers(layer, port)  # fold() is asked for the input of a layer, so one reader has to stand for it
+    readers = net.readers(layer, port)  # fold() takes the input of a layer, so one reader has to stand for it
     places = [
         (each, place)
         for each in readers[:1]

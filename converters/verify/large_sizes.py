@@ -1,7 +1,7 @@
-"""A resize that finds its places at run time, run beyond the sizes from which a runtime is known to go astray.
+"""A resize that computes coordinates at run time, run beyond the sizes at which a runtime is known to fail.
 
 Whole models are verified on inputs of ordinary sizes. The operations of such a resize are verified once more by
-themselves, on a tensor so long that the last of four threads begins where OpenVINO's CPU plugin has gone wrong
+themselves, on a tensor so large that the last of four threads begins where OpenVINO's CPU plugin has failed
 (``runtimes.openvino_sizes``).
 """
 
@@ -36,22 +36,22 @@ _THREADS = 4
 ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
 """The number of elements of the input or the output, at least."""
 
-_MOST = 4 * ELEMENTS  # of either: what is larger takes too much memory
+_MOST = 4 * ELEMENTS  # of input or output: larger ones take too much memory
 
-_LAST_BITS = 4 * float(np.finfo(np.float32).eps)  # of a coordinate, in parts of the axis: roundings of its formula
+_LAST_BITS = 4 * float(np.finfo(np.float32).eps)  # of a coordinate, as a share of the axis: roundings of its formula
 _COORDINATE_ERROR = 0.1  # of a pixel, at most: beyond it, the values of random pixels would prove nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteAlone:
-    """What writes a model of nothing but a resize, for OpenVINO, and the suffix of its files."""
+    """The writer of a model of only a resize, for OpenVINO, and the suffix of its files."""
 
     write: Callable[[ResizeOp, Path], object]
     suffix: str
 
 
 def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
-    """Yield the resizes that became operations for lengths of run time, one of each kind of kernel."""
+    """Yield the resizes that became operations for dynamic sizes, one of each kind of kernel."""
     kernels = set()
     for op in (row.source for row in rows if row.grade is Grade.DECOMPOSED):
         is_dynamic = op.shape is not None and None in op.shape and op.dtype == "float32"
@@ -62,19 +62,19 @@ def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
 
 
 def shape(op: ResizeOp) -> tuple[int, ...] | None:
-    """Return lengths of its input at which a resize handles enough elements; None where none would prove anything.
+    """Return an input shape at which a resize handles enough elements; None if none would prove anything.
 
     Float32 has no coordinates for a single axis of so many elements.
     """
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
-    images = [axis for axis in dynamic if axis > 0]  # of a batch, one image is enough
+    images = [axis for axis in dynamic if axis > 0]  # one image of a batch is enough
     lengths = (_large(op, growing) for growing in (images, dynamic) if growing)
     return next(filter(None, lengths), None)
 
 
 def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
-    """Return lengths with enough elements, ``growing`` axes all of one length; None where there are none."""
+    """Return a shape with enough elements, ``growing`` axes all of one size; None if there is none."""
     assert op.shape is not None
     length = 16
     while length < ELEMENTS:
@@ -99,7 +99,7 @@ def _coordinate_error(spec: ResizeSpec, *shapes: tuple[int, ...]) -> float:
 
 
 def _with_target(op: ResizeOp, lengths: tuple[int, ...]) -> ResizeSpec:
-    """Return a spec with a target: its own, else what makes every dynamic axis half as long again."""
+    """Return a spec with a target: its own, else one that makes every dynamic axis half as large again."""
     assert op.shape is not None
     if isinstance(op.spec.target, Scales | Sizes):
         return op.spec
@@ -113,7 +113,7 @@ def _with_target(op: ResizeOp, lengths: tuple[int, ...]) -> ResizeSpec:
 def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, progress: Progress) -> list[Compared]:
     """Compare models of single resizes with this program's executor, on random values, in OpenVINO.
 
-    Raises VerificationError where one differs, or does not run.
+    Raises VerificationError if one differs, or does not run.
     """
     comparisons = []
     for number, op in enumerate(of_run_time(rows)):
@@ -146,7 +146,7 @@ def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) ->
 
 
 def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy: bool) -> float:
-    """Return the largest difference, in float32, for the arrays are long; 0 where only ties differ."""
+    """Return the largest difference, in float32, since the arrays are large; 0 if only ties differ."""
     if expected.shape != actual.shape:
         return np.inf
     apart = np.abs(expected - actual)
@@ -156,7 +156,7 @@ def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy:
 
 
 def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
-    """Yield the inputs of a model of one resize: ``x``, and its target where that is an input."""
+    """Yield the inputs of a model of one resize: ``x``, and its target if that is an input."""
     yield x
     for each in run.models.graph.inputs[1:]:
         assert isinstance(spec.target, Scales | Sizes)

@@ -1,4 +1,4 @@
-"""Compare two models of any kinds: each in its own runtime, on the same inputs."""
+"""Compare two models of any kind: each in its own runtime, on the same inputs."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def compare_models(
     per_layer: bool = False,
     progress: Progress = silent,
 ) -> ModelComparison:
-    """Run both models in their own runtimes, in processes of their own, and compare their outputs.
+    """Run both models in their own runtimes, in separate processes, and compare their outputs.
 
-    ``tolerance`` is relative to the largest value of an output, and absolute where that is below 1; by default it
-    follows the element type, and what differs by more is compared segment by segment. Outputs are paired by name, else
+    ``tolerance`` is relative to the largest value of an output, and absolute if that is below 1; by default it
+    follows the element type, and larger differences are compared segment by segment. Outputs are paired by name, else
     by place.
     With ``per_resize`` the resizes are compared in order: those whose tensors both models show. With ``per_layer`` the
-    first layer that differs is looked for, on the inputs on which outputs do.
+    first layer that differs is searched, on the inputs on which outputs differ.
 
-    Raises ReadError for what is no model, IrInterpError where one does not run, VerificationError where the models
+    Raises ReadError for a file that is not a model, IrInterpError if one does not run, VerificationError if the models
     have different numbers of outputs.
     """
     for path in (first, second):
@@ -84,7 +84,7 @@ def _pass(outputs: Sequence[OutputComparison]) -> bool:
 
 
 def _compared(outputs: ModelOutputs) -> tuple[OutputComparison, ...]:
-    """Return how outputs compare; without a tolerance, what differs may do so as far as the ladder lets it."""
+    """Return how outputs compare; without a tolerance, differences are judged by the ladder."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
     compared = tuple(of_output(each, mine, theirs) for each, (_, mine), (_, theirs) in pairs)
     if outputs.tolerance is not None or all_pass(outputs.comparisons):
@@ -107,10 +107,10 @@ def _merged(compared: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputCom
 
 
 def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> ModelOutputs:
-    """Return the outputs of both models: of the same name where all have one, else in their order."""
+    """Return the outputs of both models: by name if all names agree, else in their order."""
     try:
         expected, _ = run.settle(first)
-    except VerificationError as problem:  # nothing is known to differ then
+    except VerificationError as problem:  # no difference is known then
         raise IrInterpError(str(problem)) from None
     try:
         actual, _ = run(second)
@@ -135,4 +135,4 @@ def _check(path: Path) -> None:
     if FileKind.of(path) is FileKind.ONNX:
         from ..onnx.onnx_files import external_files
 
-        external_files(path)  # raises where a runtime would wait for what has no end
+        external_files(path)  # raises for special files, which a runtime would read without end

@@ -1,4 +1,4 @@
-"""The resizes of a model, and the names of the tensors that they take and make."""
+"""The resizes of a model, and the names of their input and output tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir_interp.resize_op import ResizeOp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResizeTensors:
-    """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if given."""
+    """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if present."""
 
     op: ResizeOp
     inputs: Mapping[str, str]

@@ -1,1 +1,1 @@
-"""Other processes: a pool of them, and how each is started."""
+"""Child processes: pools of them, and how each is started."""

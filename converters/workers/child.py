@@ -1,6 +1,6 @@
-"""Start modules of this program as processes of their own, whatever lies in the folder where it runs.
+"""Start modules of this program as separate processes, whatever lies in the current folder.
 
-That folder may have come with the model. So a child finds modules where Python and this process find theirs, but never
+That folder may have come with the model. So a child searches modules where Python and this process do, but never
 there; variables such as PYTHONPATH and PYTHONSTARTUP do not reach it.
 """
 
@@ -34,8 +34,8 @@ _ISOLATED = "-I"  # without the current folder and PYTHON... variables
 def started(module: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Yield a process that runs a module, named as for ``python -m``; it is killed at the end, if it still runs.
 
-    Its stdin and stdout are pipes, and its stderr goes nowhere. It must end when its stdin does: that happens however
-    this process ends. Its temporary files go into ``folder``. It may take as much memory as the bound allows.
+    Its stdin and stdout are pipes, and its stderr is discarded. It must end when its stdin does: that happens however
+    this process ends. Its temporary files go into ``folder``. Its memory is limited to the bound.
     """
     setting = json.dumps([_program_folder(), _module_folders(), module])
     unwritten = ["-B"] if sys.dont_write_bytecode else []
@@ -43,7 +43,7 @@ def started(module: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload]
-    try:  # a signal that comes before this line closes the pipe, and thereby ends the child: nobody waits for it
+    try:  # a signal before this line closes the pipe, and thereby ends the child: nobody waits for it
         yield process
     finally:
         process.kill()

@@ -1,6 +1,6 @@
-"""Calls that each run in a process of their own, forked from a worker that has imported what they need.
+"""Calls that each run in a separate process, forked from a worker that has already imported their modules.
 
-To import a runtime takes longer than most models run, and a verification runs several. Only Linux ends a fork with its
+Importing a runtime takes longer than most models run, and a verification runs several. Only Linux ends a fork with its
 parent, so elsewhere a call runs in a worker that is started for it.
 """
 
@@ -30,7 +30,7 @@ _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A ``function`` of an ``argument`` that returns an exit code, written ``package.module:name``, and what it needs.
+    """A ``function`` of an ``argument``, ``package.module:name``, that returns an exit code, and its requirements.
 
     It may take ``seconds``, and as much memory as the bound allows beyond ``files``, for a model whose tensors are of
     ``declared`` bytes. ``imports`` are the modules that it needs. Its temporary files go into ``folder``.
@@ -46,13 +46,13 @@ class Call:
 
     @property
     def errors(self) -> Path:
-        """The file that takes what it writes to stderr."""
+        """The file that takes its stderr."""
         return self.folder.absolute() / "errors.txt"
 
 
 @contextmanager
 def forks() -> Iterator[Forks]:
-    """Yield what runs calls; calls of this context within itself share it, in one thread."""
+    """Yield a runner of calls; nested contexts share it, in one thread."""
     outer = _CURRENT.get()
     if outer and outer.owner == os.getpid():
         yield outer
@@ -74,12 +74,12 @@ class Forks:
     _worker: Worker | None = None
 
     def run(self, call: Call) -> tuple[int, str]:
-        """Run a call; return its exit code, negative for a signal, and what it wrote to stderr.
+        """Run a call; return its exit code, negative for a signal, and its stderr.
 
-        Raises TimeoutError where it takes longer than its seconds; it is stopped then.
+        Raises TimeoutError if it takes longer than its seconds; it is stopped then.
         """
         call.errors.write_bytes(b"")
-        # The worker lives longer than this call: what the caller changes meanwhile is part of each question.
+        # The worker lives longer than this call: settings that the caller changes meanwhile are part of each question.
         environment = {**silent_environment(), "TMPDIR": str(call.folder.absolute())}
         self._worker = self._worker or Worker(call.folder.parent)
         function = f"{__name__}:{'_in_a_fork' if _CAN_FORK else '_here'}"
@@ -96,7 +96,7 @@ class Forks:
         return code, call.errors.read_text(encoding="utf-8", errors="replace")
 
     def close(self) -> None:
-        """End the worker, and with it what was forked from it."""
+        """End the worker, and with it its forks."""
         if self._worker:
             self._worker.close()
         self._worker = None
@@ -118,7 +118,7 @@ def _in_a_fork(call: Call, setting: tuple[Path, Mapping[str, str]]) -> int:
     code = 1
     try:
         ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() == worker:  # else the parent ended before the line above
+        if os.getppid() == worker:  # otherwise the parent ended before the line above
             code = _here(call, setting)
     except Exception:  # whatever is wrong with the call
         traceback.print_exc()
@@ -127,7 +127,7 @@ def _in_a_fork(call: Call, setting: tuple[Path, Mapping[str, str]]) -> int:
 
 
 def _import(call: Call) -> None:
-    """Import what a call needs; where that fails, the call will say so."""
+    """Import the modules of a call; if that fails, the call itself will report it."""
     with suppress(Exception), openvino_silent():
         for module in (call.function.partition(":")[0], *call.imports):
             importlib.import_module(module)

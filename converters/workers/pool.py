@@ -1,7 +1,7 @@
-"""Hand items out to processes, and take their answers as they come.
+"""Distribute items over processes, and take their answers as they come.
 
-An item whose process ends is tried once more; where that ends another one, it costs only itself. So does one that takes
-longer than it may.
+An item whose process ends is tried once more; if that ends another one, it costs only itself. So does an item that
+exceeds its time limit.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _IDLE = 60.0  # seconds without an item, after which a process that is kept for 
 
 
 def each(question: Question, items: Sequence[Any], count: int) -> Generator[tuple[int, Any]]:
-    """Yield the number of every item, and the answer to it or what there is instead, from ``count`` processes.
+    """Yield the number of every item, and its answer or the failure instead, from ``count`` processes.
 
-    Raises IrInterpError where processes do not even start.
+    Raises IrInterpError if processes do not even start.
     """
     crew = [Worker() for _ in range(max(1, min(count, len(items))))]
     idle = queue.SimpleQueue[Worker]()
@@ -57,7 +57,7 @@ def _answered(asked: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
 
 
 def answer(question: Question, item: Any) -> Any:
-    """Return the answer to one item, or what there is instead, from a process that is kept for the next one.
+    """Return the answer to one item, or the failure instead, from a process that is kept for the next one.
 
     For threads that are not this program's own, such as those of a cluster's workers.
     """

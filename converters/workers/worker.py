@@ -1,4 +1,4 @@
-"""A process that answers questions sequentially, and is replaced where it dies or takes too long.
+"""A process that answers questions sequentially, and is replaced if it dies or takes too long.
 
 Everything that this program runs in other processes runs in such a worker: the models of a fleet (``pool``), single
 resizes in installed runtimes (``audit.probe``), and models to verify, each in a fork of a worker (``forks``).
@@ -29,7 +29,7 @@ from ir_interp.files.scratch import scratch
 from .child import started
 
 LATER = 60
-"""Seconds after the limit at which a process ends by itself, where its parent should have stopped it and hangs."""
+"""Seconds after the limit at which a process ends itself, if its parent hangs and has not stopped it."""
 
 _LENGTH = struct.Struct("<Q")  # of a pickled message, before it
 _STARTS = 3  # of a process that ends before it begins to work
@@ -37,7 +37,7 @@ _STARTS = 3  # of a process that ends before it begins to work
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """Stands for the answer where a process ended instead; ``status`` is negative for a signal, as in ``Popen``."""
+    """Stands for the answer if a process ended instead; ``status`` is negative for a signal, as in ``Popen``."""
 
     status: int
 
@@ -59,8 +59,8 @@ class Late:
 class Question:
     """The call ``name(item, setting)`` of a ``function``, written ``package.module:name``, for any item.
 
-    ``limit`` is how many seconds it may take, and ``attempts`` how many processes may die of one item: by default two,
-    since the system may have ended the first for want of memory.
+    ``limit`` is its time limit in seconds, and ``attempts`` the number of processes that one item may kill: by default
+    two, since the system may have ended the first for lack of memory.
     """
 
     function: str
@@ -78,7 +78,7 @@ class NotStartedError(IrInterpError):
 
 
 class Worker:
-    """A process that answers one question after the other; where it ends, another one takes its place.
+    """A process that answers questions sequentially; if it ends, another one takes its place.
 
     Its temporary files go into ``folder``, by default a new one that lives as long as the process. It ends after
     ``idle`` seconds without a question.
@@ -91,7 +91,7 @@ class Worker:
         self._is_stopped = False
 
     def answer(self, question: Question, item: Any) -> Any:
-        """Return the answer, or Died, or Late. Raises NotStartedError where processes do not even start."""
+        """Return the answer, or Died, or Late. Raises NotStartedError if processes do not even start."""
         status = 0
         for _ in range(question.attempts):
             process = self._waiting_process(question.limit)
@@ -113,7 +113,7 @@ class Worker:
         return Died(status)
 
     def stop(self) -> None:
-        """Kill the process, whatever it does; no other takes its place. May be called from any thread."""
+        """Kill the process, whatever it is doing; it is not replaced. May be called from any thread."""
         self._is_stopped = True
         if self._process is not None:
             self._process.kill()
@@ -126,7 +126,7 @@ class Worker:
         return process.returncode if process else 0
 
     def _waiting_process(self, seconds: float) -> subprocess.Popen[bytes] | None:
-        """Return a process that waits for a question; None where it takes longer to start than ``seconds``."""
+        """Return a process that waits for a question; None if it takes longer to start than ``seconds``."""
         if self._process is not None and self._process.poll() is None:
             return self._process
         status, begin = self.close(), time.monotonic()
@@ -150,7 +150,7 @@ _MODULE = "ir_interp.converters.workers.worker"
 
 
 def _reply(process: subprocess.Popen[bytes], question: Question, item: Any) -> tuple[Any] | None:
-    """Return the answer of a process in a tuple; None where it ends instead, as it does at the latest by the limit."""
+    """Return the answer of a process in a tuple; None if it ends instead, at the latest at the limit."""
     with suppress(OSError), _killed_after(process, question.limit):  # it may have ended before it read the question
         _write(process.stdin, (question.function, item, question.setting, question.limit + LATER))
         reply: tuple[Any] | None = _read(process.stdout)
@@ -189,7 +189,7 @@ def _read(stream: IO[bytes] | None) -> Any:
 
 
 def _message(stream: IO[bytes] | None) -> bytes | None:
-    """Return what the other side wrote, pickled; None where it has ended, be it in the middle of a message."""
+    """Return the message of the other side, unpickled; None if it has ended, even in the middle of a message."""
     assert stream is not None
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
@@ -207,7 +207,7 @@ def _main(idle: float) -> None:
     waiting = queue.SimpleQueue[bytes]()
     threading.Thread(target=_listen, args=(waiting,), daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(2, 1)  # runtimes print to stdout, and that must not come between answers
+        os.dup2(2, 1)  # runtimes print to stdout, which must not mix with answers
         _write(answers, "ready")
         with suppress(queue.Empty):
             while True:
@@ -220,7 +220,7 @@ def _main(idle: float) -> None:
 
 
 def _listen(waiting: queue.SimpleQueue[bytes]) -> None:
-    """Pass questions on. End this process with the other one, whatever it does: then the pipe has ended."""
+    """Forward questions. End this process with the other one, whatever it is doing: then the pipe has ended."""
     with open(0, "rb", closefd=False) as questions:
         while (message := _message(questions)) is not None:
             waiting.put(message)
@@ -228,12 +228,12 @@ def _listen(waiting: queue.SimpleQueue[bytes]) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process, whatever it does then; 0 takes that back."""
+    """Let the system end this process at a time, whatever it is doing; 0 cancels that."""
     if hasattr(signal, "alarm"):
         signal.alarm(math.ceil(min(seconds, _LONGEST_ALARM)))
 
 
-_LONGEST_ALARM = 2**31 - 1  # what alarm takes: questions without a limit ask for more
+_LONGEST_ALARM = 2**31 - 1  # the limit of alarm: questions without a limit ask for more
 
 if __name__ == "__main__":
     _main(float(sys.argv[1]))

@@ -242,7 +242,7 @@ def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(Path("a.onnx"), node('mode = "linear"'))
     (row,), _ = audit([Path("a.onnx")], run=True)
     assert [(each.code, each.message) for each in row.findings] == [
-        ("IRI024", "a runtime: forecast refused: no; seen same")
+        ("IRI024", "a runtime: predicted refused: no; observed same")
     ]
 
 
@@ -512,7 +512,7 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "u:1,2,6,5")
     assert (code, errors) == (2, "error: no input 'u'; the inputs are x, z\n")
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "x:1,3,6,5")
-    said = "error: a.onnx: no float32 of shape [1, 3, 6, 5]; input 'x' is float32 of shape [1, 2, ?, ?]\n"
+    said = "error: a.onnx: shape [1, 3, 6, 5] does not fit; input 'x' is float32 of shape [1, 2, ?, ?]\n"
     assert (code, errors) == (2, said)
 
 

@@ -21,7 +21,7 @@ from tests.support.bad_input import SHAPE, Fails, LoadFails
             "@resize_mode: unknown value 'LINEAL'; expected one of CUBIC, LINEAR, NEAREST; did you mean 'LINEAR'?",
         ),
         ({"scales": [1, 1, 2, 2]}, ": shape and scales are both given"),
-        ({"cubic_coeff": None}, "@cubic_coeff: null is no value; leave the setting out"),
+        ({"cubic_coeff": None}, "@cubic_coeff: null is not a value; leave the setting out"),
         ({"shape": "8,12"}, "@shape: '8,12' is not a list of integers"),
         ({"shape": [1, 1, 8]}, ": sizes [1, 1, 8] do not fit 4 axes"),
         ({"shape": [1, 1, 8.5, 12]}, None),
@@ -32,9 +32,9 @@ from tests.support.bad_input import SHAPE, Fails, LoadFails
         ({"input": {"shape": [1, 1, 4, 6], "dtype": 7}}, None),
         (
             {"input": {"shape": [1, 1, -4, 6]}},
-            "@input: expected an object with a shape (lengths from 0, null where dynamic) and a dtype",
+            "@input: expected an object with a shape (sizes from 0, null if dynamic) and a dtype",
         ),
-        ({"input": "x"}, "@input: expected an object with a shape (lengths from 0, null where dynamic) and a dtype"),
+        ({"input": "x"}, "@input: expected an object with a shape (sizes from 0, null if dynamic) and a dtype"),
     ],
     ids=[
         "mode",

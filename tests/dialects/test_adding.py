@@ -144,7 +144,7 @@ def _forget() -> None:
         ("broken", "import no_such_module", "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
         ("broken", "1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
         ("broken", "", "has no DIALECT"),
-        ("broken", "DIALECT = 'tflite'", "has a DIALECT of type str, no Dialect"),
+        ("broken", "DIALECT = 'tflite'", "has a DIALECT of type str, not Dialect"),
         ("broken", EXAMPLE, "has a DIALECT named 'keras'; expected 'broken'"),
         (
             "broken",

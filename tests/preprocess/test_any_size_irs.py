@@ -90,10 +90,10 @@ COVERING = Resize(like="opencv:linear", size=ByRatio(height=14, width=20, covers
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"pipeline": resize("opencv:area")}, "no nodes of float32 are known for any lengths; give image_size"),
-        ({"pipeline": resize("pillow:nearest")}, "no nodes of float32 are known for any lengths; give image_size"),
-        ({"pipeline": resize("pillow:box")}, "no nodes of float32 are known for any lengths; give image_size"),
-        ({"pipeline": Pipeline(steps=(COVERING,))}, "quotients of two numbers of float64, .*; give image_size"),
+        ({"pipeline": resize("opencv:area")}, "has no form in float32 nodes for any image size; use image_size"),
+        ({"pipeline": resize("pillow:nearest")}, "has no form in float32 nodes for any image size; use image_size"),
+        ({"pipeline": resize("pillow:box")}, "has no form in float32 nodes for any image size; use image_size"),
+        ({"pipeline": Pipeline(steps=(COVERING,))}, "quotients of float64 numbers, .*; use image_size"),
     ],
 )
 def test_what_is_refused(given: dict[str, Any], message: str, tmp_path: Path) -> None:

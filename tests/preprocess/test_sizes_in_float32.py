@@ -1,4 +1,4 @@
-"""Rules of sizes as nodes of float32: the sizes of float64, rounding errors included."""
+"""Rules of sizes as float32 nodes: the sizes of float64, rounding errors included."""
 
 from __future__ import annotations
 

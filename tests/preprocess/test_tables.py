@@ -81,19 +81,19 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
     plain = resized(call("pillow@13:lanczos", x, "RGB"), x, SIZE, None)
     wanted = plain if letterbox is None else letterboxed("pillow@13:lanczos", x, SIZE, letterbox)
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted)
-    with pytest.raises(InexactError, match=r"no exact form in an IR of any image size; .* give image_size"):
+    with pytest.raises(InexactError, match=r"no exact form in an IR of any image size; .* use image_size"):
         ir_interp.preprocess(ir, whole, **given)
 
 
 @pytest.mark.parametrize(
     ("like", "lengths", "said"),
     [
-        ("opencv:area", (14 * 300 + 1, 41), "302 taps would be added one by one; at most 256 are"),
-        ("opencv:lanczos4", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
-        ("opencv:cubic", (33, 41), "it rounds a product and the sum that it is added to at once"),
-        ("opencv:cubic,ipp=false", (33, 41), "float32 does not hold its sums, of 22 bits behind the point"),
-        ("pillow:bicubic,reducing_gap=1", (14 * 12, 20 * 11), "they do not hold sums of 132 pixels"),
-        ("pillow:box,mode=RGBA", (33, 41), "no nodes are known"),
+        ("opencv:area", (14 * 300 + 1, 41), "302 taps would be added one by one; expected at most 256"),
+        ("opencv:lanczos4", (33, 41), "float32 cannot hold its sums, which have 22 fractional bits"),
+        ("opencv:cubic", (33, 41), "it rounds a product and its sum once"),
+        ("opencv:cubic,ipp=false", (33, 41), "float32 cannot hold its sums, which have 22 fractional bits"),
+        ("pillow:bicubic,reducing_gap=1", (14 * 12, 20 * 11), "they cannot hold sums of 132 pixels"),
+        ("pillow:box,mode=RGBA", (33, 41), "has no form in nodes"),
         ("pillow:box,mode=F", (33, 41), "it sums float64"),
     ],
 )

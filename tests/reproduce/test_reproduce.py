@@ -111,14 +111,14 @@ def test_a_layer_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a.onnx", "fault"), "a runtime is needed with a model; expected one of "),
+        (("a.onnx", "fault"), "a model needs a runtime; expected one of "),
         (("a.onnx", "fault", "--runtime", "openvno"), "unknown runtime 'openvno'; expected one of "),
         (("a.onnx", "fault", "--runtime", "tensorrt"), "TensorRT's importer cannot be run here; expected one of "),
         (("a.onnx", "fault", "--runtime", "onnxruntime"), "a.onnx: onnxruntime computes every resize that was run"),
         (("a.onnx", "fault", "--runtime", "openvino", "--layer", "sft"), "no resize 'sft'; expected one of edge, good"),
         (("b.onnx", "fault", "--runtime", "openvino"), "b.onnx"),
         (("a.txt", "fault", "--runtime", "openvino"), "a.txt: unknown file type '.txt'"),
-        (("openvino:antialas", "fault"), "no fault 'openvino:antialas' is known; "),
+        (("openvino:antialas", "fault"), "unknown fault 'openvino:antialas'; "),
         (("openvino:antialias", "fault", "--runtime", "mnn"), "openvino:antialias is a fault of openvino, not of mnn"),
         (("openvino:antialias", "missing/fault"), "missing/fault cannot be written: No such file or directory"),
         (("openvino:antialias", "a.onnx"), "a.onnx exists and is not an empty folder"),
@@ -135,5 +135,5 @@ def test_refusals(arguments: tuple[str, ...], message: str, capsys: pytest.Captu
 
 def test_one_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(RUNNERS["mnn"]), "is_installed", False)
-    with pytest.raises(IrInterpError, match="mnn is not installed; `pip install MNN` does that"):
+    with pytest.raises(IrInterpError, match="mnn is not installed; run `pip install MNN`"):
         ir_interp.reproduce("mnn:antialias", "fault")

@@ -237,7 +237,7 @@ def test_what_is_not_rewritten(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "convert", "a.tflite", "a.json", "--dialect", "tflite", "-q")[0] == 0
     layers = json.loads(Path("a.json").read_text())
     for change, code, message in (
-        ({"size": [8, 10]}, 1, "y: no exact form in tflite; it makes another size, which other operators count on"),
+        ({"size": [8, 10]}, 1, "y: no exact form in tflite; it gives another size, on which other operators depend"),
         ({"name": "z"}, 2, "a.tflite: no resize named 'z'; expected one of y"),
     ):
         held = {**layers, "layers": [layers["layers"][0] | change]}

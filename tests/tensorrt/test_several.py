@@ -122,7 +122,7 @@ def test_what_is_no_layers(capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(onnx_model("Resize", 19, (1, 2, 8, 9), "int8", attributes, sizes=(1, 2, 4, 5)), "b.onnx")
     code, _, told = command(capsys, "convert", "b.onnx", "b.py")
     assert code == 1
-    assert "and several layers are written of float32 only, not of int8" in told
+    assert "and several layers support float32 only, not int8" in told
     assert not Path("b.py").exists()
 
 

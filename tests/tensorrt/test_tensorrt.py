@@ -137,7 +137,7 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
         ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.py")
     assert [str(each) for each in caught.value.exceptions] == [
         "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, int8, not uint8; and several layers "
-        "are written of float32 only, not of uint8"
+        "support float32 only, not uint8"
     ]
     assert not (tmp_path / "a.py").exists()
 
@@ -165,7 +165,7 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
         (
             {"scales": (1, 1, 33, 1.5)},
             None,
-            "height or width by 33, 1.5; NEAREST takes whole numbers from 1 to 32",
+            "height or width by 33, 1.5; NEAREST takes integers from 1 to 32",
         ),
         ({"scales": (1, 2, 2, 2)}, None, "batch or channels are resized"),
         ({"scales": (1, 2, 2)}, None, "rank 3; it takes 4"),
@@ -178,12 +178,12 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
         (
             {"resize_mode": "LINEAR", "coordinate_transformation": "HALF_PIXEL", "shape": (1, 3, 16, 40)},
             (1, 3, None, 8),
-            "height or width by 5; LINEAR takes whole numbers from 1 to 4",
+            "height or width by 5; LINEAR takes integers from 1 to 4",
         ),
         (
             {"resize_mode": "LINEAR", "shape": (1, 3, 16, 4)},
             (1, 3, 8, 8),
-            "LINEAR with ASYMMETRIC, FORMULA; height or width by 0.5; LINEAR takes whole numbers from 1 to 4",
+            "LINEAR with ASYMMETRIC, FORMULA; height or width by 0.5; LINEAR takes integers from 1 to 4",
         ),
         (
             {"resize_mode": "CUBIC", "coordinate_transformation": "HALF_PIXEL", "scales": (1, 1, 2, 2)},
@@ -193,8 +193,9 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
         (
             {"shape": (4097, 1, 16384, 1)},
             (4097, 1, 8192, 1),
-            "axis 0 of the input is 4097 long; it takes 4096; axis 0 of the output is 4097 long; it takes 4096; "
-            "axis 2 of the output is 16384 long; it takes 8192",
+            "axis 0 of the input has size 4097; it takes up to 4096; "
+            "axis 0 of the output has size 4097; it takes up to 4096; "
+            "axis 2 of the output has size 16384; it takes up to 8192",
         ),
     ],
 )
@@ -223,7 +224,7 @@ def test_dla_is_told_by_an_audit_on_request(
     save_model(tmp_path / "a.onnx", 'g (float[1,1,4,6] x) => (float[1,1,6,9] y) <float[4] s = {1, 1, 1.5, 1.5}> '
                '{ [up] y = Resize <mode = "linear"> (x, "", s) }')  # fmt: skip
     (tmp_path / "layer.xml").write_text(interpolate('axes="2,3" mode="linear"', out=(1, 1, 6, 9), dtype=""))
-    scales = "height or width by 1.5, 1.5; LINEAR takes whole numbers from 1 to 4\n"
+    scales = "height or width by 1.5, 1.5; LINEAR takes integers from 1 to 4\n"
     messages = {"a.onnx": f"IRI031 would not run on DLA: {scales}", "layer.xml": f"ALIGN_CORNERS, FORMULA; {scales}"}
     for name, message in messages.items():
         code, out, _ = command(capsys, "audit", str(tmp_path / name))
@@ -408,7 +409,7 @@ def test_what_no_layer_computes_is_refused() -> None:
         "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, int8, not uint8"
     )
     assert refusal(network, x, AT_RUN_TIME) == (
-        "up: no exact form in tensorrt; its sizes are known at run time only; give the tensor of them"
+        "up: no exact form in tensorrt; its sizes are known at run time only; pass their tensor as lengths"
     )
 
 

@@ -42,8 +42,8 @@ def test_equal_models_of_two_kinds(capsys: pytest.CaptureFixture[str]) -> None:
         code, printed, errors = command(capsys, "compare", *pair, "--per-resize")
         assert (code, errors) == (0, "")
         assert "equal: largest difference " in printed
-        assert "no resize whose output both models show differs\n1 of 1 outputs equal within the tolerance\n" in printed
-        assert "not shown by both" not in printed
+        assert "no resize visible in both models differs\n1 of 1 outputs equal within the tolerance\n" in printed
+        assert "not visible in both" not in printed
 
 
 def test_the_first_resize_that_differs_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_other_shapes_and_not_a_number(capsys: pytest.CaptureFixture[str]) -> No
     assert "DIFFERS: it has shape [3, 2], not [2, 3]\n" in printed
     code, printed, _ = command(capsys, "compare", "a.onnx", "c.onnx")
     assert code == 1
-    assert "DIFFERS: NaN or infinity in one alone; no tolerance would pass\n" in printed
+    assert "DIFFERS: NaN or infinity in only one model; no tolerance would pass\n" in printed
     assert json.loads(command(capsys, "compare", "a.onnx", "c.onnx", "--json")[1])["outputs"][0]["absolute"] is None
     code, printed, _ = command(capsys, "compare", "c.onnx", "c.onnx")
     assert code == 1
@@ -216,7 +216,7 @@ def test_the_first_layer_that_differs_is_named(as_irs: tuple[str, ...], capsys: 
     code, printed, errors = command(capsys, "compare", *names, "--per-layer", "--per-resize")
     assert (code, errors) == (1, "")
     assert "the first layer that differs is 'scaled': it differs by " in printed
-    assert "the first resize that differs is 'two'; its data differ already" in printed
+    assert "the first resize that differs is 'two'; its input differs already" in printed
 
 
 def test_a_name_of_another_tensor_is_not_blamed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,12 +242,12 @@ def test_resizes_go_by_place_where_names_differ(capsys: pytest.CaptureFixture[st
     code, printed, _ = command(capsys, "compare", "a.onnx", "b.onnx", "--per-resize")
     assert code == 1
     assert "the first resize that differs is 'two'\n" in printed
-    assert "not shown by both" not in printed
+    assert "not visible in both" not in printed
 
 
 def test_an_output_of_strings(capsys: pytest.CaptureFixture[str]) -> None:
     sets = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 2]>'
     node = 'y = ai.onnx.ml.LabelEncoder <keys_int64s = [0, 1], values_strings = ["a", "b"]> (x)'
     onnx.save(onnx.parser.parse_model(f"{sets} g (int64[4] x) => (string[4] y) {{ {node} }}"), "m.onnx")
-    said = "error: tensor 'y' holds strings, and those are not compared\n"
+    said = "error: tensor 'y' holds strings, which are not compared\n"
     assert command(capsys, "compare", "m.onnx", "m.onnx") == (2, "", said)

@@ -117,7 +117,7 @@ def test_an_image_as_an_input() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "problem"),
-    [("1,4,6,8", "an image has 1 or 3 channels, not 4"), ("6,8", "an image is no input of this kind; input 'x' is")],
+    [("1,4,6,8", "an image has 1 or 3 channels, not 4"), ("6,8", "an image does not fit this input; input 'x' is")],
 )
 def test_an_image_that_is_no_input(shape: str, problem: str) -> None:
     _picture("x.png")
@@ -194,7 +194,7 @@ def test_preprocessing_inside_one_of_two_models(capsys: pytest.CaptureFixture[st
     code, _, errors = command(capsys, "compare", str(other), "pre.xml")
     assert (code, errors) == (
         2,
-        "error: inputs that do not go together: input 'x' is float32 of shape [1, 5, 6, 8]; "
+        "error: incompatible inputs: input 'x' is float32 of shape [1, 5, 6, 8]; "
         "input 'x' is uint8 of shape [1, 6, 8, 3]\n",
     )
 
@@ -240,7 +240,7 @@ def test_lengths_that_all_fail_are_told(capsys: pytest.CaptureFixture[str]) -> N
     assert code == 2
     assert errors.startswith("error: a.onnx does not run: ")
     assert "; tried on 'x' of [1, 3, 64, 64], [1, 3, 224, 224], " in errors
-    assert errors.endswith("; choose lengths that the model is for, as in --shape x:1,3,480,480\n")
+    assert errors.endswith("; choose sizes that suit the model, as in --shape x:1,3,480,480\n")
     assert command(capsys, "compare", "a.onnx", "a.onnx", "--shape", "x:1,3,1,7")[0] == 0
 
 

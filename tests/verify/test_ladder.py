@@ -207,7 +207,7 @@ def test_a_tie_at_the_end_may_be_cut_off() -> None:
     other = boxes.copy()
     other[0, -1] = 0.5
     wanted, got = ([("boxes", each), ("scores", scores)] for each in (boxes, other))
-    assert "1 tied with the last are others" in aligned(wanted, got).note
+    assert "1 tied with the last are different rows" in aligned(wanted, got).note
     other[0, 3] = 0.5
     assert aligned(wanted, got).note == ""
 

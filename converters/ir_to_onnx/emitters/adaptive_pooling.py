@@ -154,7 +154,7 @@ def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _of_one_size(graph: Graph, op: Op, axes: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """Return what a plain MaxPool makes."""
+    """Return the outputs of a plain MaxPool."""
     sizes = [held // length for held, length in axes]
     largest, places = graph.outputs(2, "MaxPool", op.inputs[0], kernel_shape=sizes, strides=sizes)
     count = int(np.prod([held for held, _ in axes]))

@@ -12,7 +12,7 @@ from ...onnx import operators
 from ...onnx.graph import Graph
 from ..layer import WHOLE, Op
 
-_SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21, "nf4": 21}
+_SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21, "nf4": 21}  # operator sets with the type
 _HALVES = ("float16", "bfloat16")
 _FEW = 2**10  # elements, for which a Cast to float32 would take more bytes than half precision saves
 _NARROW = ("int16", "int8", "uint16", "uint8")
@@ -68,7 +68,7 @@ def _fake_convert(graph: Graph, op: Op) -> str:
 
 
 _EIGHT_BITS = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
-_LARGEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
+_LARGEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}  # the largest finite values of both formats
 
 
 TABLE = {

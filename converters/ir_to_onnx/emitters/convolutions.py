@@ -109,9 +109,9 @@ _Lengths = tuple[int, ...]
 
 
 def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths, _Lengths]:
-    """Return pads and output paddings that give the output the shape of input 2.
+    """Return pads, output paddings and sizes to add that give the output the shape of input 2.
 
-    Output paddings are the rest that lies beyond the reach of every window, and of ONNX's output_padding too.
+    Added entries lie beyond the reach of every window, and of ONNX's output_padding too.
     """
     wanted = op.known_integers(2, "the output's shape is")
     reach = [

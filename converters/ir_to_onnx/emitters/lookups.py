@@ -95,7 +95,7 @@ def _unique(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _eye(graph: Graph, op: Op) -> str:
-    rows, columns, diagonal = (op.known_integers(index, "a length of it is")[0] for index in range(3))
+    rows, columns, diagonal = (op.known_integers(index, "one of its sizes is")[0] for index in range(3))
     batch = op.known_integers(3, "its batch is") if op.has(3) else ()
     one = np.eye(rows, columns, diagonal, as_dtype(op.result_dtype()))
     return graph.constant(np.broadcast_to(one, (*batch, rows, columns)), name=op.layer.name)

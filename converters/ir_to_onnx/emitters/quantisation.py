@@ -16,7 +16,7 @@ from ..quantised import channel_scales, integer_layers, ranges, small_weights
 from ..quantised.ranges import Ranges, Side
 
 _Numbers = NDArray[np.float32]
-_SINCE_AXIS = 13
+_SINCE_AXIS = 13  # QuantizeLinear has an axis since then
 _ONE = Side(scale=np.ones((), np.float32), zero=np.zeros(()))
 """Bytes as numbers."""
 

@@ -13,7 +13,7 @@ from .. import layer_inputs
 from ..layer import WHOLE, Op
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "min": "min", "max": "max", "add": "add", "mul": "mul"}
-_SINCE = {"add": 16, "mul": 16, "min": 18, "max": 18}
+_SINCE = {"add": 16, "mul": 16, "min": 18, "max": 18}  # operator sets with the reduction
 
 
 def _reduction(graph: Graph, op: Op, word: str) -> str | None:

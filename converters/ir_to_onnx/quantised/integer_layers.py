@@ -15,7 +15,7 @@ from ..layer import Op
 from . import channel_scales, ranges, small_weights
 from .ranges import Side
 
-_MOVES = ("maxpool", "reshape", "transpose", "squeeze", "unsqueeze")  # levels stay what they are
+_MOVES = ("maxpool", "reshape", "transpose", "squeeze", "unsqueeze")  # these keep levels
 _BETWEEN = (*_MOVES, "add", "relu")  # a bias
 _FEW = 4
 """Channels for which onnxruntime's integer convolution is slower than the float one: mostly images."""

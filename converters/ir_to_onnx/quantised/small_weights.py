@@ -16,7 +16,7 @@ from ...onnx.graph import Graph
 from ..layer import Array
 
 _SINCE = {"uint8": 10, "int8": 10, "uint4": 21, "int4": 21, "float8_e4m3fn": 19, "float8_e5m2": 19}
-_SINCE_AXIS, _SINCE_BLOCKS = 13, 21
+_SINCE_AXIS, _SINCE_BLOCKS = 13, 21  # operator sets of DequantizeLinear with scales along an axis, and of blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

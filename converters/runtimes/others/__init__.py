@@ -1,4 +1,4 @@
-"""Other runtimes that read ONNX: one file each, found by itself."""
+"""Other runtimes that read ONNX: one file each, discovered automatically."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..runner import Runner
 
 
 class Outcomes(Protocol):
-    """Tells what comes of a node, of whose input the axes ``may_change`` are resized, or may be.
+    """Returns the outcome of a node, whose input may be resized along the axes ``may_change``.
 
-    ``stated`` is the node as the file has it, whose dimensions may be dynamic where those of ``op`` were chosen.
+    ``stated`` is the node as in the file, whose dimensions may be dynamic if those of ``op`` were chosen.
     """
 
     def __call__(self, op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-        """Return what comes of it. ``op.attributes`` are those of the node."""
+        """Return the outcome. ``op.attributes`` are those of the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherRuntime(Runner):
-    """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there.
+    """A runtime: the version that its rules were observed in, and the outcome of a Resize or Upsample there.
 
-    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like. Of a Resize
+    ``takes_primitives`` is whether it computes resizes that are written as Gather, MatMul and the like. For a Resize
     of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
     """
 

@@ -1,4 +1,4 @@
-"""IREE, by its importer of ONNX: it refuses what it does not have, and multiplies lengths exactly (3.13)."""
+"""IREE, by its importer of ONNX: it refuses unsupported nodes, and multiplies sizes exactly (3.13)."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return what comes of a node."""
+    """Return the outcome of a node."""
     reason = _refusal(stated, may_change)
     if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - _IMAGE:
-        reason = _IMAGES_ONLY  # as it sees when it runs
+        reason = _IMAGES_ONLY  # as it finds at run time
     if reason:
         return refused(reason)
     if is_longer_in_singles(stated):
@@ -53,7 +53,7 @@ def _is_centred_by_scales(op: ResizeOp) -> bool:
 
 
 def _centred(op: ResizeOp, found: Outcome) -> Outcome:
-    """Return what comes of half_pixel_symmetric: where a length is rounded, a pixel may be weighed twice."""
+    """Return the outcome of half_pixel_symmetric: if a size is rounded, a pixel may be weighted twice."""
     at = geometry(settled(op))
     if at is None:
         return replace(found, provided="no size is rounded")
@@ -63,7 +63,7 @@ def _centred(op: ResizeOp, found: Outcome) -> Outcome:
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
-    """Return whether a scale makes another length of a static one."""
+    """Return whether a scale gives another size for a static dimension."""
     length = op.shape[axis] if op.shape else None
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
     return length is not None and int(length * values[axis]) != length

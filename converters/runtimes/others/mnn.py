@@ -45,7 +45,7 @@ _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return what comes of a node."""
+    """Return the outcome of a node."""
     axes = op.attributes.get("axes")
     if axes is not None:
         is_stretched = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
@@ -67,7 +67,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 
 
 def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
-    """Return what comes of a node whose kernel sums, if its attributes are read as a resize."""
+    """Return the outcome of a node whose kernel sums, if its attributes are read as a resize."""
     is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
         return differs("its sums read int8 as uint8", "not every output is a copy" if is_open else "")
@@ -101,7 +101,7 @@ def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
 
 
 def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
-    """Return whether a first output samples before the first pixel, or may."""
+    """Return whether a first output may sample before the first pixel."""
     shape = static_shape(op.shape)
     if spec.coordinates in _NEVER_BELOW_0:
         return False
@@ -118,7 +118,7 @@ _OWN_NEAREST = Reading("it computes ceil and round_prefer_ceil as round_prefer_f
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import _tools  # MNN's converter without its command line, which wants a package that reports its use
+    import _tools  # MNN's converter without its command line, which requires a package that reports its use
     import MNN.expr
     import MNN.nn
 

@@ -29,11 +29,11 @@ from . import OtherRuntime
 
 _COEFFICIENT = -0.75
 _HEIGHT, _WIDTH = 2, 3
-_ALWAYS_LONGER = 2  # the scale from which on no length stays
+_ALWAYS_LONGER = 2  # the scale from which on no size stays the same
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return what comes of a node."""
+    """Return the outcome of a node."""
     reason = _refusal(op, may_change)
     if reason:
         return refused(reason)
@@ -76,7 +76,7 @@ def _places(spec: ResizeSpec) -> ResizeSpec:
 
 
 def _copying(op: ResizeOp) -> Reading:
-    """Return the reading of what keeps its length, or may, though its scale is not 1."""
+    """Return the reading of a resize that may keep its size, though its scale is not 1."""
     at, is_linear = geometry(settled(op)), isinstance(op.spec.kernel, Linear)
     scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
     may_keep = any(1 < scale < _ALWAYS_LONGER for scale in scales)

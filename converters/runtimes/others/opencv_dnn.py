@@ -1,4 +1,4 @@
-"""OpenCV's DNN module: it resizes by the ratio of lengths, and leaves out what it does not know (5.0)."""
+"""OpenCV's DNN module: it resizes by the ratio of sizes, and ignores unknown attributes (5.0)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RANK = 4
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return what comes of a node."""
+    """Return the outcome of a node."""
     reason = _refusal(op)
     if reason:
         return refused(reason)
@@ -74,11 +74,11 @@ def _copies_unmoved(op: ResizeOp) -> bool:
 
 
 def _is_a_row(op: ResizeOp) -> bool:
-    """Return whether an image has one row, and changes, or may."""
+    """Return whether an image has one row, and may change."""
     at = geometry(settled(op))
     if at is None:
         return op.shape is not None and op.shape[_HEIGHT] == 1
-    return at.lengths[_HEIGHT] == 1 and bool(at.changing)  # alone a node may find zeros there, among others it does not
+    return at.lengths[_HEIGHT] == 1 and bool(at.changing)  # a single node may find zeros there, not so among others
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

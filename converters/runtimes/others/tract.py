@@ -1,4 +1,4 @@
-"""tract: it computes ONNX's formulas in float32, and counts a crop and align_corners by scales (0.23).
+"""tract: it computes ONNX's formulas in float32, and derives crops and align_corners from scales (0.23).
 
 Source: ``onnx/src/ops/resize.rs``, ``onnx-opl/src/resize.rs`` and ``core/src/ops/nn/resize.rs`` of release 0.23.9.
 """
@@ -52,7 +52,7 @@ _IN_ORDER = "its optimiser reads the entries as if axes were in order"
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return what comes of a node."""
+    """Return the outcome of a node."""
     op = settled(op)
     if op.version in UPSAMPLE:
         return refused("Upsample is not supported")
@@ -78,7 +78,7 @@ def _readings(op: ResizeOp) -> tuple[Reading, ...]:
 
 
 def _orders_axes(op: ResizeOp) -> bool:
-    """Return whether a node lists every axis, in another order, and has no attribute that keeps the optimiser off."""
+    """Return whether a node lists every axis, in another order, and has no attribute that prevents the optimisation."""
     spec, kernel, rank = op.spec, op.spec.kernel, len(op.shape or ())
     axes = resolve_axes(spec.axes, rank) if spec.axes is not None and rank else ()
     if len(axes) != rank or list(axes) == sorted(axes) or op.attributes.get("exclude_outside"):
@@ -88,7 +88,7 @@ def _orders_axes(op: ResizeOp) -> bool:
 
 
 def _in_order(op: ResizeOp) -> Outcome:
-    """Return what comes of entries that are taken for those of every axis, in order: another shape is refused."""
+    """Return the outcome of entries that are read as those of every axis, in order: another shape is refused."""
     kernel, read = op.spec.kernel, replace(op, spec=replace(op.spec, axes=None))
     if isinstance(kernel, Nearest) and kernel.rounding not in _OWN_ROUNDINGS:
         return unknown("a nearest Resize of all axes in another order")  # its optimiser takes some of them only
@@ -102,7 +102,7 @@ def _in_order(op: ResizeOp) -> Outcome:
 
 
 def _filters_single_output(op: ResizeOp) -> bool:
-    """Return whether an axis is known to have one output, which more than the first pixel makes from -1/2."""
+    """Return whether an axis is known to have one output, whose coordinate -1/2 reaches more than the first pixel."""
     kernel, at, target = op.spec.kernel, geometry(op), op.spec.target
     if op.spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(kernel, Nearest):
         return False

@@ -1,4 +1,4 @@
-"""TVM, by the ONNX frontend of Relax: it resizes by the ratio of lengths (0.27)."""
+"""TVM, by the ONNX frontend of Relax: it resizes by the ratio of sizes (0.27)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, 
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return what comes of a node."""
+    """Return the outcome of a node."""
     reason = _refusal(stated)
     if reason:
         return refused(reason)
@@ -79,12 +79,12 @@ def _refusal(op: ResizeOp) -> str:
 
 
 def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
-    """Return pixels: floor and ceil leave some room for what float32 lost."""
+    """Return pixels: floor and ceil tolerate some float32 rounding."""
     return to_pixels(at + np.float32(_ROOM.get(rounding, 0)), rounding)
 
 
 def _divides_by_0(op: ResizeOp) -> bool | None:
-    """Return whether a length of 1 comes of align_corners; None where run time decides."""
+    """Return whether align_corners gives a size of 1; None if run time decides."""
     if op.spec.coordinates is not Coordinates.ALIGN_CORNERS or isinstance(op.spec.kernel, Nearest):
         return False
     at = geometry(settled(op))
@@ -92,7 +92,7 @@ def _divides_by_0(op: ResizeOp) -> bool | None:
 
 
 def _shortened(op: ResizeOp) -> str:
-    """Return why a formula is refused that becomes shorter as it is compiled."""
+    """Return why a formula is refused that is simplified when it is compiled."""
     at, target, corners = geometry(settled(op)), op.spec.target, op.spec.coordinates is Coordinates.ALIGN_CORNERS
     sizes = target.values[-2:] if isinstance(target, Sizes) else at.outputs[-2:] if at else ()
     if corners and 1 in sizes:

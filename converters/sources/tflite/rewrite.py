@@ -19,10 +19,10 @@ from .tflite_files import load
 
 
 def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row, ...]:
-    """Write ``model`` with the resizes that ``layers`` name, by the name of their output, as those say.
+    """Write ``model`` with the settings of ``layers``, which name resizes by their outputs.
 
-    Raises ReadError for a name that no resize has, an ExceptionGroup of InexactError where TFLite does not say one, or
-    where it would make another size, which the operators behind it count on.
+    Raises ReadError for a name that no resize has, an ExceptionGroup of InexactError if TFLite cannot express one, or
+    if its output size would change, on which the operators behind it depend.
     """
     there = {op.name: op for op in load(model, Semantics.RUNTIME)}
     for layer in layers:
@@ -44,7 +44,7 @@ def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row,
 def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
     made = write(layer.spec, DIALECT, shape=there.shape, dtype=there.dtype, name=layer.name)
     if made.spec.target != there.spec.target:
-        raise InexactError(layer.name, DIALECT.name, reason="it makes another size, which other operators count on")
+        raise InexactError(layer.name, DIALECT.name, reason="it gives another size, on which other operators depend")
     return dict(made.attributes), Row(name=layer.name, source=there, form=expressed(made), grade=made.grade)
 
 
@@ -54,7 +54,7 @@ def _packed(path: Path, settings: dict[str, dict[str, Any]]) -> bytes:
     of, held = schema(), path.read_bytes()
     model = of.ModelT.InitFromPackedBuf(held, 0)
     if any(buffer.offset or buffer.size for buffer in model.buffers or ()):
-        raise ReadError("its weights lie behind the model, beyond what is rewritten", path.name)
+        raise ReadError("its weights lie behind the model, where they cannot be rewritten", path.name)
     for operator, name in _operators(model):
         if name in settings:
             _set(model, operator, settings[name])
@@ -85,7 +85,7 @@ def _set(model: Any, operator: Any, attributes: dict[str, Any]) -> None:
 
 
 def _code(model: Any, number: int) -> int:
-    """Return the place of an operator's code, added where the model has none of the version that has both flags."""
+    """Return the index of an operator's code, added if the model has none of the version that has both flags."""
     for place, code in enumerate(model.operatorCodes):
         if max(code.builtinCode, code.deprecatedBuiltinCode) == number and code.version >= OF_OPERATOR:
             return place

@@ -1,4 +1,4 @@
-"""The schema of TFLite's files, as LiteRT's own package has it; imported when a file is met."""
+"""The schema of TFLite files, from LiteRT's own package; imported on first use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DTYPES = {
 
 
 def schema() -> ModuleType:
-    """Return the module of the schema. Raises IrInterpError where it is not installed."""
+    """Return the module of the schema. Raises IrInterpError if it is not installed."""
     try:
         from ai_edge_litert import schema_py_generated
     except ImportError:
-        raise IrInterpError("the schema of .tflite is not installed; `pip install ai-edge-litert` does that") from None
+        raise IrInterpError("the schema of .tflite is not installed; run `pip install ai-edge-litert`") from None
     found: ModuleType = schema_py_generated
     return found

@@ -20,11 +20,11 @@ OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR"
 _VERSION = 3  # of the file format
 OF_OPERATOR = 3  # the version that has both flags, and 8-bit types
 IDENTIFIER = b"TFL3"
-_QUANTUM = 1 / 128  # of integers: input and output alike, so that it does not matter which
+_QUANTUM = 1 / 128  # of integers: the same for input and output, so that it makes no difference which
 
 
 def write_resize(op: ResizeOp, output: Path) -> Row:
-    """Write a file of nothing but ``op``, from x to y. Raises InexactError where TFLite has no such resize."""
+    """Write a file of only ``op``, from x to y. Raises InexactError if TFLite has no such resize."""
     name = op.name or op.where
     translation = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
     dtype = op.dtype or "float32"

@@ -21,7 +21,7 @@ from .schema import DTYPES, schema
 _IDENTIFIER = b"TFL3"
 _OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
 _BROKEN = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError, UnicodeDecodeError)
-"""What reading beyond the end of a flatbuffer, or in the middle of something else, raises."""
+"""The errors of reading beyond the end of a flatbuffer, or in the middle of something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """An operator of a file: its type, where it stands, its tensors, and its table of options."""
+    """An operator of a file: its type, its place, its tensors, and its table of options."""
 
     type: str
     where: str
@@ -48,7 +48,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A file in short: the inputs and outputs of its first graph, and all operators."""
+    """A summary of a file: the inputs and outputs of its first graph, and all operators."""
 
     version: int
     inputs: tuple[Tensor | None, ...]
@@ -58,12 +58,12 @@ class File:
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
-    """Return every resize of a file. Raises ReadError for a file that is none, or is cut off."""
+    """Return every resize of a file. Raises ReadError for a file that is not TFLite, or is truncated."""
     return [_read(each, semantics) for each in read_file(path).operators if each.type in _OPTIONS]
 
 
 def read_file(path: Path) -> File:
-    """Return a file in short. Raises ReadError for one that is none, or is cut off."""
+    """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated."""
     try:
         with opened(path) as file:
             held = file.read()
@@ -109,7 +109,7 @@ class _File:
         )
 
     def _count(self, length: int) -> int:
-        """Return the length of a list, which takes bytes of the file itself."""
+        """Return the length of a list, whose entries take bytes of the file itself."""
         if not 0 <= length <= self.limit:
             raise ValueError(f"a list of {length} entries")
         return length
@@ -158,7 +158,7 @@ def _names(words: type) -> dict[int, str]:
 
 
 def _chosen(tensors: list[Tensor], indices: list[int]) -> tuple[Tensor | None, ...]:
-    """Return tensors by their indices; -1 is one that is left out."""
+    """Return tensors by their indices; -1 is an omitted one."""
     if not all(-1 <= index < len(tensors) for index in indices):
         raise ValueError(f"tensors {indices} of {len(tensors)}")
     return tuple(None if index < 0 else tensors[index] for index in indices)
@@ -169,7 +169,9 @@ def _read(found: Operator, semantics: Semantics) -> ResizeOp:
     if data is None or size is None or not found.outputs or found.outputs[0] is None:
         raise ReadError("it lacks its data, its size or its output", found.where)
     if data.quantisation != found.outputs[0].quantisation:
-        raise ReadError("its output is quantised otherwise than its input, which no resize mends", found.where)
+        raise ReadError(
+            "its output is quantised otherwise than its input; expected the same scale and zero point", found.where
+        )
     attributes: dict[str, Any] = {"op": found.type, "size": _size(size, found.where)}
     try:
         if found.options is not None:
@@ -182,7 +184,7 @@ def _read(found: Operator, semantics: Semantics) -> ResizeOp:
 
 
 def _size(size: Tensor, where: str) -> tuple[int, ...] | None:
-    """Return height and width, None where run time gives them."""
+    """Return height and width, None if they are known only at run time."""
     if not size.data:
         return None
     if size.dtype != "int32" or len(size.data) != 8:

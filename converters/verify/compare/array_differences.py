@@ -1,4 +1,4 @@
-"""How far two arrays differ, and how far they may."""
+"""Differences of two arrays, and their limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 def compare_all(
     expected: Named, actual: Named, *, tolerance: float | None = None, least: Callable[[Array], float] = lambda _: 0.0
 ) -> tuple[Compared, ...]:
-    """Return how each output compares with its partner; see ``compare``. ``least`` is asked of expected outputs."""
+    """Return how each output compares with its partner; see ``compare``. ``least`` is called with expected outputs."""
     return tuple(
         compare(name, mine, theirs, tolerance, least=least(mine))
         for (name, mine), (_, theirs) in zip(expected, actual, strict=True)
@@ -31,10 +31,10 @@ def compare_all(
 def compare(
     name: str, expected: Array, actual: Array, tolerance: float | None = None, *, least: float = 0.0, kind: str = ""
 ) -> Compared:
-    """Return how far arrays differ, and how far they may.
+    """Return the difference of arrays, and its limit.
 
-    The limit is ``tolerance`` times the largest finite value of ``expected`` and 1, and ``least`` at least. By default
-    the tolerance is what the element type lets expect.
+    The limit is ``tolerance`` times the largest finite value of ``expected`` and 1, and at least ``least``. By default
+    the tolerance follows from the element type.
     """
     if tolerance is None:
         is_half = np.float16 in (expected.dtype, actual.dtype)
@@ -53,7 +53,7 @@ def compare(
 
 
 def check(comparison: Compared) -> Compared:
-    """Return a comparison. Raises VerificationError where it does not pass."""
+    """Return a comparison. Raises VerificationError if it does not pass."""
     what = f"{comparison.kind} {comparison.name!r}"
     if comparison.shapes:
         shapes = f"{list(comparison.shapes[1])}, in the source {list(comparison.shapes[0])}"
@@ -70,16 +70,16 @@ def all_pass(comparisons: Iterable[Compared]) -> bool:
 
 
 def worst(comparisons: Iterable[Compared]) -> Compared:
-    """Return the comparison whose difference takes the largest part of its limit; NaN, which never passes, is most."""
+    """Return the comparison whose difference is the largest share of its limit; NaN never passes, and is largest."""
     return max(
         comparisons, key=lambda each: math.inf if math.isnan(each.absolute) else each.absolute / (each.limit or 1.0)
     )
 
 
 def coordinate_error(array: Array, *, least: float = 1.0) -> float:
-    """Return what the last bit of float32 coordinates is worth along the longest axis that a resize may have made.
+    """Return the effect of the last bit of float32 coordinates along the longest axis that a resize may have produced.
 
-    That is none of the first two of what holds images or signals. Values are taken for ``least`` at least.
+    The first two axes of images and signals do not count. Values are taken as at least ``least``.
     """
     axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]  # behind batch and channels
     largest = float(np.abs(_finite(array)).max(initial=least))
@@ -87,12 +87,12 @@ def coordinate_error(array: Array, *, least: float = 1.0) -> float:
 
 
 def largest_difference(expected: Array, actual: Array) -> float:
-    """Return the largest difference of two arrays of one shape; NaN where one alone has a NaN."""
+    """Return the largest difference of two arrays of one shape; NaN where only one has a NaN."""
     return float(absolute_differences(expected, actual).max(initial=0.0))
 
 
 def absolute_differences(expected: Array, actual: Array) -> NDArray[np.float64]:
-    """Return the absolute difference of every element: 0 of equal infinities and of two NaN, NaN where one is NaN."""
+    """Return the absolute difference of every element: 0 for equal infinities and two NaN, NaN where one is NaN."""
     expected, actual = _wide(expected), _wide(actual)
     same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
     with np.errstate(invalid="ignore"):  # equal infinities
@@ -100,10 +100,10 @@ def absolute_differences(expected: Array, actual: Array) -> NDArray[np.float64]:
 
 
 def _span(array: Array) -> float:
-    """Return how far values lie apart; of one alone, from 0."""
+    """Return the range of values; for a single one, its distance from 0."""
     finite = _finite(array)
     values = np.append(finite, 0.0) if finite.size == 1 else finite
-    mixed = finite.size < array.size and bool(finite.size)  # NaN and infinity in some places tell something
+    mixed = finite.size < array.size and bool(finite.size)  # NaN and infinity in some places prove something
     return np.inf if mixed else float(np.ptp(values)) if values.size else 0.0
 
 

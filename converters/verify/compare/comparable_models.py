@@ -22,7 +22,7 @@ _RESIZES = ("Resize", "Upsample")
 
 
 def in_float32(run: Runs, model: Path) -> Path:
-    """Return a model that computes in float32 what this one does in half precision: itself where it does not."""
+    """Return a model that computes in float32 what this one does in half precision: itself if it does not."""
     if not half_models.is_half(model):
         return model
     return run.substitute(model, half_models.in_float32(model, run.folder))
@@ -58,7 +58,7 @@ def _compress(model: Path, path: Path) -> None:
 
 
 def _rounded(array: Any) -> Any:
-    """Return numbers as half precision holds them, those beyond its range as they are."""
+    """Return numbers rounded to half precision, those beyond its range unchanged."""
     with np.errstate(over="ignore"):
         half = array.astype(np.float16).astype(np.float32)
     return np.where(np.isfinite(half), half, array)

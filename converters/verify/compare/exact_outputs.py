@@ -1,4 +1,4 @@
-"""Rung 1: all outputs have the same values."""
+"""Rung 2: all outputs have the same values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from .model_outputs import ModelOutputs
 
 
 def prove(outputs: ModelOutputs) -> Verification | None:
-    """Return the comparisons of outputs of which none differs; None where one does."""
+    """Return the comparisons of outputs if none differs; None if one does."""
     is_exact = all(comparison.absolute == 0 for comparison in outputs.comparisons)
     return Verification(outputs=outputs.comparisons) if is_exact else None

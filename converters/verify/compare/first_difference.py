@@ -19,13 +19,13 @@ from ..run.processes import Runs
 from .array_differences import all_pass, compare, compare_all
 from .source_segments import common
 
-_PROBES = 16  # tensors that are looked at in one run
-_MOST_INNOCENT = 8  # tensors that differ and change no output, before the search is given up
+_PROBES = 16  # tensors that are compared in one run
+_MOST_INNOCENT = 8  # differing tensors that change no output, before the search is given up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A resize, and how its data and its output compare between two models; None where one does not show them."""
+    """A resize, and how its data and its output compare between two models; None if one does not show them."""
 
     name: str
     where: str
@@ -34,7 +34,7 @@ class Located:
 
     @property
     def differs(self) -> bool:
-        """Whether both models show its output, and not the same."""
+        """Whether both models show its output, and the outputs differ."""
         return self.output is not None and not self.output.passes
 
     @property
@@ -50,20 +50,20 @@ class Located:
 
 def _text(compared: Compared | None) -> str:
     if compared is None:
-        return "not shown by both"
+        return "not visible in both"
     return compared.difference if not compared.passes else f"equal within {compared.absolute:.3g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstLayer:
-    """The first tensor that differs and matters to the outputs, of those that both models have; see ``first_layer``."""
+    """The first common tensor of both models that differs and matters to the outputs; see ``first_layer``."""
 
     name: str
     compared: Compared
 
     @property
     def text(self) -> str:
-        """It in one line."""
+        """The tensor in one line."""
         return f"the first layer that differs is {self.name!r}: it {self.compared.difference}"
 
 
@@ -77,7 +77,7 @@ class _Pair:
 
 
 def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
-    """Return how each resize compares between two models, its data and its output as either model has them."""
+    """Return how each resize compares between two models: its data and its output, as far as either model has them."""
     pairs = _pairs(resizes_with_tensors(first), resizes_with_tensors(second))
     names = [[name for pair in pairs for name in (pair.data[side], pair.output[side]) if name] for side in (0, 1)]
     (_, mine), (_, theirs) = run(first, list(dict.fromkeys(names[0]))), run(second, list(dict.fromkeys(names[1])))
@@ -93,9 +93,9 @@ def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None
 
 
 def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> list[_Pair]:
-    """Return each resize with its partner: of the same output, else at the same place where both have as many.
+    """Return each resize with its partner: of the same output, else at the same place if both have as many.
 
-    Where there is none, as it became other operations, the names of one model are looked for in the other.
+    Without a partner, because it became other operations, its tensors' names are searched in the other model.
     """
     # A conversion keeps the names of outputs, but it may write a resize as other operations.
     by_output = {resize.output: resize for resize in theirs}
@@ -109,22 +109,22 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
 
 
 def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
-    """Return where a result begins to differ: a resize that is given the same data, else with ``layers`` any layer."""
+    """Return where a result begins to differ: a resize with the same data, else with ``layers`` any layer."""
     first = next((each for each in resizes(run, source, result) if each.differs), None)
     if first is not None and first.output is not None and not first.is_fed_otherwise:
         return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
     layer = first_layer(run, source, result) if layers else None
     if layer is not None:
         return f"; {layer.text}"
-    nothing = "; no resize and no layer that both show differs, so that the difference arises elsewhere"
+    nothing = "; no resize or layer visible in both models differs, so the difference arises elsewhere"
     return nothing if layers else ""
 
 
 def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> FirstLayer | None:
-    """Return the first tensor that differs between two models, in the order in which the first makes them.
+    """Return the first tensor that differs between two models, in the order in which the first produces them.
 
-    A name may mean another tensor in the other model, as where a following operation was merged. So a tensor counts
-    only where the second model's outputs change when it is given the first's values instead.
+    A name may mean another tensor in the other model, for example if a following operation was merged. So a tensor
+    counts only if the second model's outputs change when it gets the first's values instead.
     """
     names = common(first, second)
     outputs = run(second)[0]
@@ -142,9 +142,9 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
 def _first(
     run: Runs, names: Sequence[str], first: Path, second: Path, tolerance: float | None
 ) -> tuple[Compared, NDArray[Any]] | None:
-    """Return how the first tensor that differs compares, with the first model's values of it; None where none does.
+    """Return how the first differing tensor compares, with the first model's values of it; None if none differs.
 
-    It narrows an interval: each run looks at tensors at equal distances, and the next run between the first of them
+    It narrows an interval: each run compares tensors at equal distances, and the next run those between the first
     that differs and the one before.
     """
     start, end = 0, len(names)
@@ -170,6 +170,6 @@ def _first(
 def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
     try:
         corrected = run(second, given={name: values})[0]
-    except VerificationError:  # of another shape: what follows cannot take it
+    except VerificationError:  # of another shape: later nodes cannot take it
         return True
     return name in dict(outputs) or not all_pass(compare_all(outputs, corrected))

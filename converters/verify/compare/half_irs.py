@@ -24,7 +24,7 @@ def is_in_half(model: Path) -> bool:
 
 
 def in_float32(model: Path, folder: Path) -> Path:
-    """Write an IR into ``folder`` that computes in float32 what this one does in half precision; return where."""
+    """Write an IR into ``folder`` that computes in float32 what this one does in half precision; return its path."""
     root, path = xml.parse(model), folder / f"float32-{model.stem}.xml"
     binary = path.with_suffix(".bin")
     shutil.copyfile(model.with_suffix(".bin"), binary)
@@ -39,7 +39,7 @@ def in_float32(model: Path, folder: Path) -> Path:
 
 
 def _widen(data: Any, file: BinaryIO) -> None:
-    """Let a layer be one of float32; the value of a constant is appended to the .bin."""
+    """Turn a layer into one of float32; the value of a constant is appended to the .bin."""
     if data.get("element_type") == "f16" and data.get("offset"):
         file.seek(int(data.get("offset")))
         array = np.frombuffer(file.read(int(data.get("size"))), np.float16).astype(np.float32)

@@ -1,6 +1,6 @@
-"""The last rung: outputs that pass, but whose values lie no further apart than the tolerance, prove nothing.
+"""The last rung: outputs that pass, but whose range of values is within the tolerance, prove nothing.
 
-Other random inputs are tried until every output tells something; an output that never does is INCONCLUSIVE.
+Other random inputs are tried until every output is conclusive; an output that never is becomes INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .array_differences import worst
 
 
 def until_conclusive(runs: Iterable[Runs], is_conclusive: Callable[[], bool]) -> Iterator[Runs]:
-    """Yield the runs on all inputs that there are, then on other random ones until the results are conclusive."""
+    """Yield the runs on all inputs, then on other random ones until the results are conclusive."""
     for run in runs:
         if run.is_another and is_conclusive():
             return
@@ -22,5 +22,5 @@ def until_conclusive(runs: Iterable[Runs], is_conclusive: Callable[[], bool]) ->
 
 
 def over_inputs(comparisons: Sequence[Compared]) -> Compared:
-    """Return an output's comparison over several inputs: the worst, and how far its values lie apart in any."""
+    """Return an output's comparison over several inputs: the worst, and the largest range of its values."""
     return replace(worst(comparisons), span=max(comparison.span for comparison in comparisons))

@@ -21,9 +21,9 @@ from . import exact_outputs, quantised_levels, reordered_sums, segments, tied_ro
 from .model_outputs import ModelOutputs
 
 Rung = Callable[[ModelOutputs], Verification | None]
-"""Returns how outputs compare where they prove the models the same; None where the next rung has to decide.
+"""Returns how outputs compare if they prove the models the same; None if the next rung must decide.
 
-Raises VerificationError where the models differ, and no later rung could prove otherwise.
+Raises VerificationError if the models differ, and no later rung could prove otherwise.
 """
 
 LADDER: tuple[Rung, ...] = (
@@ -36,5 +36,5 @@ LADDER: tuple[Rung, ...] = (
 
 
 def verified(outputs: ModelOutputs) -> Verification:
-    """Return what the first rung proves that applies. Raises VerificationError where the models differ."""
+    """Return the proof of the first rung that applies. Raises VerificationError if the models differ."""
     return next(proof for rung in LADDER if (proof := rung(outputs)) is not None)

@@ -1,4 +1,4 @@
-"""What two models output on the same inputs: what every rung of the ladder is given."""
+"""The outputs of two models on the same inputs: the argument of every rung of the ladder."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .array_differences import compare_all, largest_difference
 
 
 class SegmentError(VerificationError):
-    """A segment of a model differs on the source's own values: what is wrong lies in it."""
+    """A segment of a model differs on the source's own values: the error is inside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutputs:
     """A source and a result, and their outputs in the order of the source: ``expected`` and ``actual``.
 
-    ``has_half_weights`` says that the result's weights are rounded to half precision. ``tolerance`` is relative, by
-    default what the element types let expect; ``comparisons`` are by that. Raises VerificationError where the models
+    ``has_half_weights`` means that the result's weights are rounded to half precision. ``tolerance`` is relative, by
+    default that of the element types; ``comparisons`` use it. Raises VerificationError if the models
     have different numbers of outputs.
     """
 
@@ -42,19 +42,19 @@ class ModelOutputs:
             counts = f"{len(self.actual)} outputs, its source {len(self.expected)}"
             raise VerificationError(f"{self.result.name} has {counts}")
         comparisons = compare_all(self.expected, self.actual, tolerance=self.tolerance)
-        object.__setattr__(self, "comparisons", comparisons)  # it is frozen
+        object.__setattr__(self, "comparisons", comparisons)  # the dataclass is frozen
 
     def self_difference(self) -> str:
-        """Return how far the source differs from itself without graph optimisation, in words: it is only reported."""
+        """Return the source's difference from itself without graph optimisation, as text: it is only reported."""
         try:
             apart = f"{outputs_difference(self.expected, self.run(self.source, optimised=False)[0]):.3g}"
         except VerificationError:
-            apart = "what is not known"
+            apart = "an unknown amount"
         return f"the source differs from itself by {apart}"
 
 
 def outputs_difference(expected: Named, actual: Named) -> float:
-    """Return the largest difference between outputs, infinite where their shapes differ."""
+    """Return the largest difference between outputs, infinite if their shapes differ."""
     pairs = [(mine, theirs) for (_, mine), (_, theirs) in zip(expected, actual, strict=True)]
     if any(mine.shape != theirs.shape for mine, theirs in pairs):
         return np.inf

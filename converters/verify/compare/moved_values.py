@@ -1,7 +1,7 @@
-"""Values that are off by what float32 sums are: on these a runtime shows how far its own roundings reach.
+"""Values moved by as much as float32 sums are off: on these a runtime shows how far its own roundings reach.
 
-A sum of n terms in float32 is the exact sum of terms that are each off by about the root of n last bits, however its
-terms are ordered (N. J. Higham and T. Mary, 2019, "A new approach to probabilistic rounding error analysis").
+A sum of n terms in float32 is the exact sum of terms that are each off by about the root of n last bits, in whatever
+order the terms are added (N. J. Higham and T. Mary, 2019, "A new approach to probabilistic rounding error analysis").
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmu
 
 
 def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray[Any]]:
-    """Return the floats of a model's tensors off, up or down, by the root of n last bits; other values as they are."""
+    """Return the floats of a model's tensors moved, up or down, by the root of n last bits; other values unchanged."""
     share, rng = math.sqrt(_terms(graph)) * float(np.finfo(np.float32).eps), np.random.default_rng(0)
     return {
         name: (each * (1 + share * rng.choice((-1.0, 1.0), each.shape))).astype(each.dtype)
@@ -31,7 +31,7 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
 
 
 def _terms(graph: Graph) -> int:
-    """Return of how many terms the longest sum of a model is, as far as its weights tell."""
+    """Return the number of terms in the longest sum of a model, as far as its weights show."""
     weights = [step.inputs[1] for step in graph.steps if _SUMS.fullmatch(step.type)]
     shapes = [[each or 1 for each in graph.shape(name) or ()] for name in weights]
     return max((max(shape) if len(shape) == 2 else math.prod(shape[1:]) for shape in shapes), default=1)

@@ -1,4 +1,4 @@
-"""What a model quantises: by scales that its file has, or that are found at run time."""
+"""The quantisations of a model: by scales in its file, or computed at run time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Values = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantisation:
-    """A tensor that is rounded to levels: before, after, and where edges between levels lie: start + (n + 1/2) step.
+    """A tensor that is rounded to levels: before, after, and the edges between levels at start + (n + 1/2) step.
 
-    ``level`` is how far two levels lie apart afterwards, and ``low`` the lowest. ``integers`` is the tensor of numbers
-    of levels, where there is one, and ``last`` the number of the last level, counted from ``start``.
+    ``level`` is the distance of two levels afterwards, and ``low`` the lowest. ``integers`` is the tensor of level
+    numbers, if there is one, and ``last`` the number of the last level, counted from ``start``.
     """
 
     before: str
@@ -41,7 +41,7 @@ class Quantisation:
         return self.level.size > 1
 
     def names_of_integers(self) -> dict[str, Array]:
-        """Return names of integers that a result may have in place of the rounded tensor, and what 0 stands for."""
+        """Return names of integers that a result may have in place of the rounded tensor, and the value of 0."""
         return {in_levels.of(self.after): np.zeros(()), in_levels.counted(self.after): self.low}
 
     def numbers(self, values: Array) -> Array:
@@ -54,12 +54,12 @@ class Quantisation:
         return np.asarray(self.start + numbers * self.step, np.float32)
 
     def distance(self, values: Array) -> NDArray[np.float64]:
-        """Return how far values lie from the nearest edge between two levels."""
+        """Return the distance of values from the nearest edge between two levels."""
         places = self._places(values) - 0.5
         return np.asarray(np.abs(places - np.round(places)) * np.abs(self.step))
 
     def rounding(self, values: Array) -> NDArray[np.float64]:
-        """Return by how much two runtimes' float32 arithmetic may misplace values among the levels."""
+        """Return how far two runtimes' float32 arithmetic may misplace values among the levels."""
         return np.asarray(tolerances.QUANTISING * (np.abs(values.astype(np.float64)) + np.abs(self.start)))
 
     def _places(self, values: Array) -> Array:
@@ -68,7 +68,7 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicQuantisation:
-    """A DynamicQuantizeLinear, which finds its scale itself, by its tensors: before, levels, their scale, and zero.
+    """A DynamicQuantizeLinear, which computes its own scale, by its tensors: before, levels, their scale, and zero.
 
     An IR has the same tensors, computed by about twenty layers.
     """
@@ -84,23 +84,23 @@ class DynamicQuantisation:
         return self.levels, self.zero
 
     def fixed(self, source: Values) -> Quantisation:
-        """Return the quantisation of the source's own values, its levels as ``numbers`` has them."""
+        """Return the quantisation of the source's own values, its levels as in ``numbers``."""
         step, zero = np.asarray(self._step(source)), np.zeros(())
         return Quantisation(before=self.before, after=self.levels, start=zero, step=step, level=step, low=zero)
 
     def _step(self, source: Values) -> float:
-        """Return how far two levels of the source lie apart: zero is one, as are the smallest and the largest."""
+        """Return the distance of two levels of the source: zero is one, as are the smallest and the largest."""
         x = source[self.before].astype(np.float64)
         return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
 
     def numbers(self, values: Values, source: Values) -> Array:
-        """Return what levels stand for at the source's scale; their zero is subtracted, since it may tie as well."""
+        """Return the values of levels at the source's scale, less the zero point, since it may tie as well."""
         integers = values[self.levels].astype(np.float64) - values[self.zero].astype(np.float64)
         return np.asarray(integers * self._step(source), np.float32)
 
 
 def dynamic_quantisations(source: Path, result: Path) -> list[DynamicQuantisation]:
-    """Return what is quantised by a scale of run time, as the one of two models that is ONNX has it."""
+    """Return the quantisations by a scale of run time, as the one of two models that is ONNX has them."""
     nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
     quantisations = {}
     for node in nodes:
@@ -110,7 +110,7 @@ def dynamic_quantisations(source: Path, result: Path) -> list[DynamicQuantisatio
 
 
 def quantisations(graph: Graph) -> list[Quantisation]:
-    """Return what a model quantises by scales of its file, in the order of that; weights are not among it."""
+    """Return the quantisations of a model by scales in its file, in file order; weights are not among them."""
     variable = {tensor.name for tensor in graph.inputs}
     makers: dict[str, Step] = {}
     known = []
@@ -126,7 +126,7 @@ def quantisations(graph: Graph) -> list[Quantisation]:
 
 
 def _pair(graph: Graph, first: Step, second: Step) -> Quantisation | None:
-    """Return what QuantizeLinear and DequantizeLinear do together."""
+    """Return the joint effect of QuantizeLinear and DequantizeLinear."""
     if first.type != "quantizelinear":
         return None
     steps = [_along(graph, step) for step in (first, second)]
@@ -144,7 +144,7 @@ def _pair(graph: Graph, first: Step, second: Step) -> Quantisation | None:
 
 
 def _along(graph: Graph, step: Step) -> Value:
-    """Return the scale of a quantisation as it lies along its data; None where it is not known, or in blocks."""
+    """Return the scale of a quantisation as it lies along its data; None if unknown, or in blocks."""
     scale, shape = graph.value(step.inputs[1]), graph.shape(step.inputs[0])
     if scale is None or scale.size == 1:
         return None if scale is None else scale.reshape(()).astype(np.float64)
@@ -155,7 +155,7 @@ def _along(graph: Graph, step: Step) -> Value:
 
 
 def _fake(graph: Graph, step: Step) -> Quantisation | None:
-    """Return what a FakeQuantize does."""
+    """Return the effect of a FakeQuantize."""
     bounds = [graph.value(name) for name in step.inputs[1:5]]
     low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
     if low is None or high is None or out_low is None or out_high is None:

@@ -1,9 +1,9 @@
-"""Rung 3: models that round to levels, segment by segment: each between two quantisations, on the source's own values.
+"""Rung 1: models that round to levels, segment by segment: each between two quantisations, on the source's own values.
 
-Where a last bit decides between two levels, later layers enlarge the step, so that outputs of the whole say nothing:
-a runtime differs from itself by as much. At the end of one segment, the same values may differ by one level alone, and
-that only where the value before it is rounded lies nearer to the edge between two than the source's own executions
-differ there.
+Where a last bit decides between two levels, later layers enlarge the step, so that outputs of the whole prove nothing:
+a runtime differs from itself by as much. At the end of one segment, the same values may differ by one level only, and
+only if the value before it is rounded lies nearer to the edge between two than the source's own executions differ
+there.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _OPERATORS = frozenset(name.lower() for name in qoperator.OPERATORS)
 
 
 def prove(outputs: ModelOutputs) -> Verification | None:
-    """Return how two models compare segment by segment; None where the source quantises nothing.
+    """Return how two models compare segment by segment; None if the source quantises nothing.
 
-    Where the result quantises at another place, as behind a MaxPool, a segment ends there too. How far both differ as a
-    whole is reported beside it, and proves nothing. Raises SegmentError that names the first segment that differs.
+    If the result quantises at another place, such as behind a MaxPool, a segment ends there too. The difference as
+    a whole is reported beside it, and proves nothing. Raises SegmentError that names the first segment that differs.
     """
     if not _quantises(outputs.source, outputs.result):
         return None
@@ -62,7 +62,7 @@ def prove(outputs: ModelOutputs) -> Verification | None:
 def _reach(
     run: Runs, source: Path, result: Path, ends: _Ends, values: Values, others: Values, folding: source_spread.Folding
 ) -> dict[str, float]:
-    """Return how far from an edge a level may flip, by the name of the tensor before it is rounded."""
+    """Return the distance from an edge within which a level may flip, by the name of the tensor before rounding."""
     in_source = [*(end.before for end in ends.fixed), *(end.before for end in ends.dynamic)]
     reach = source_spread.sums(run, source, in_source, values, ends.replacements_in_source(values))
     reach = {name: moves + folding.apart.get(name, 0.0) for name, moves in reach.items()}
@@ -74,7 +74,7 @@ def _reach(
 
 
 def _hidden_reach(end: Quantisation, ends: _Ends, others: Values, folding: source_spread.Folding) -> float:
-    """Return how far half precision moves what the source rounds, by the same scale, before the result does."""
+    """Return how far half precision moves the values that the source rounds by the same scale."""
     step = end.step.astype(np.float32)  # as files hold it
     hidden = [each for each in ends.fixed if each.after not in others]
     hidden = [each for each in hidden if np.array_equal(each.step.astype(np.float32), step)]
@@ -89,7 +89,7 @@ def _quantises(source: Path, result: Path) -> bool:
 
 
 def _as_a_whole(outputs: ModelOutputs) -> str:
-    """Return how far two models differ as a whole, also where OpenVINO multiplies in 8 bits, as it does by itself."""
+    """Return the difference of two models as a whole, also with OpenVINO's products in 8 bits, its default."""
     run, arrays = outputs.run, {outputs.source: outputs.expected, outputs.result: outputs.actual}
     difference = f"as a whole they differ by {outputs_difference(outputs.expected, outputs.actual):.3g}"
     for model in filter(run.models.in_openvino, arrays):
@@ -116,9 +116,9 @@ def _comparable(run: Runs, model: Path) -> Path:
 
 
 def _check_plain(run: Runs, model: Path, plain: Path) -> None:
-    """Raise SegmentError where plain operators output other levels than quantised ones, on the same inputs.
+    """Raise SegmentError if plain operators output other levels than quantised ones, on the same inputs.
 
-    By one level they may: the kernels of integers multiply a sum by one number where plain ones multiply its terms.
+    One level is allowed: the integer kernels multiply a sum by one number where plain ones multiply its terms.
     """
     ends = [step.outputs[0] for step in read(plain).steps if step.type == "quantizelinear"]
     _, levels = run(model, ends, optimised=False)
@@ -126,7 +126,7 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
     for name, expected in levels.items():
         apart = np.abs(expected.astype(np.int64) - others[name].astype(np.int64))
         if apart.max(initial=0) > 1:
-            where = f"the quantised operator that makes {name!r} differs from the plain one"
+            where = f"the quantised operator that outputs {name!r} differs from the plain one"
             raise SegmentError(
                 f"{where}: {int((apart > 1).sum())} of {apart.size} values, by up to {apart.max()} levels"
             )
@@ -139,7 +139,7 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
 class _Ends:
     """The quantisations at which segments end.
 
-    ``fixed`` are those of the source whose scales are in its file, ``dynamic`` those that find their scales at run
+    ``fixed`` are those of the source whose scales are in its file, ``dynamic`` those with scales computed at run
     time, and ``elsewhere`` those of the result alone.
     """
 
@@ -175,7 +175,7 @@ class _Ends:
         return names + [name for end in self.dynamic for name in (end.scale, *end.outputs)]
 
     def _integers(self, values: Values) -> Iterator[tuple[str, Quantisation, Array]]:
-        """Yield names of integers that the result may have where scales differ by channel, and what 0 stands for."""
+        """Yield names of integers that the result may have if scales differ by channel, and the value of 0."""
         for end in self.fixed:
             if end.has_channels and end.after in values:
                 yield from ((name, end, zero) for name, zero in end.names_of_integers().items())
@@ -190,7 +190,7 @@ class _Ends:
         return {end.after: values[end.after] for end in self.fixed if end.after in values}
 
     def replacements(self, values: Values) -> dict[str, Array]:
-        """Return the source's values that the result is given at the beginnings of segments."""
+        """Return the source's values that the result gets at the beginnings of segments."""
         replacements = {name: values[name] for name in self._afters if name in values}
         for name, each, zero in self._integers(values):
             replacements[name] = np.rint((values[each.after] - zero) / each.level).astype(np.float32)
@@ -219,7 +219,7 @@ def _segments(
 
 
 def _check_scale(dynamic: DynamicQuantisation, values: Values, others: Values) -> None:
-    """Raise SegmentError where a result finds another scale in the same values; where all are 0, any will do."""
+    """Raise SegmentError if a result computes another scale from the same values; if all are 0, any scale is right."""
     if dynamic.scale not in values.keys() & others.keys():
         return
     expected, actual = (
@@ -234,7 +234,7 @@ def _check_scale(dynamic: DynamicQuantisation, values: Values, others: Values) -
 class _Segment:
     """Values in both models where a segment ends with a quantisation, and those ``before`` they are rounded.
 
-    ``reach`` is how far from an edge between two levels the source's own executions decide for either.
+    ``reach`` is the distance from an edge between two levels within which the source's own executions differ.
     """
 
     end: Quantisation
@@ -244,9 +244,9 @@ class _Segment:
     reach: float
 
     def count_flipped(self) -> int:
-        """Return how many values differ by a level. Raises SegmentError where one does without reason.
+        """Return how many values differ by a level. Raises SegmentError if one does without reason.
 
-        Levels may lie so close that what float32 makes of the values before is worth several.
+        Levels may lie so close that float32 rounding of the values before is worth several.
         """
         where = f"the segment that ends with the quantisation {self.end.after!r}"
         if self.expected.shape != self.actual.shape:
@@ -270,7 +270,7 @@ class _Segment:
 
 
 def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment], own: Sequence[float]) -> Iterator[Compared]:
-    """Yield how outputs compare; one that is rounded itself may differ by a level, for its segment was looked at.
+    """Yield how outputs compare; a rounded one may differ by a level, since its segment was compared.
 
     ``own`` is how far half precision moves each in the source.
     """
@@ -286,5 +286,5 @@ def _note(every: _Ends, segments: Sequence[_Segment]) -> str:
     elsewhere = {end.after for end in every.elsewhere}
     shown = sum(segment.end.after not in elsewhere for segment in segments)
     hidden = len(every.fixed) + len(every.dynamic) - shown
-    more = f" ({hidden} quantisations are not shown by both)" if hidden else ""
+    more = f" ({hidden} quantisations are not visible in both)" if hidden else ""
     return f"{len(segments)} segments between quantisations{more}, each on the source's own values"

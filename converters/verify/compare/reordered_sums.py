@@ -1,4 +1,4 @@
-"""Rung 2: outputs differ by no more than sums do whose terms are added in another order."""
+"""Rung 3: outputs differ by no more than sums do whose terms are added in another order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from .model_outputs import ModelOutputs
 
 
 def prove(outputs: ModelOutputs) -> Verification | None:
-    """Return the comparisons of outputs that are equal within ``tolerances.OUTPUT``; None where one is not."""
+    """Return the comparisons of outputs if all are equal within ``tolerances.OUTPUT``; None if one is not."""
     is_equal = all_pass(outputs.comparisons)
     return Verification(outputs=outputs.comparisons) if is_equal else None

@@ -1,4 +1,4 @@
-"""Rung 5: models of one precision, as a whole where that is not their own, then segment by segment."""
+"""Rung 5: models in one precision, as a whole if that is not their own, then segment by segment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .tied_rows import compare_aligned
 
 
 def prove(outputs: ModelOutputs) -> Verification:
-    """Return how models compare whose outputs differ. Raises VerificationError where rounding is not the only cause."""
+    """Return how models compare whose outputs differ. Raises VerificationError if rounding is not the only cause."""
     difference, itself = outputs_difference(outputs.expected, outputs.actual), outputs.self_difference()
     source, result, precision = _comparable(outputs)
     try:
@@ -39,7 +39,7 @@ def _joined(*parts: str) -> str:
 
 
 def _comparable(outputs: ModelOutputs) -> tuple[Path, Path, str]:
-    """Return both models in one precision, and which that is, in words; nothing where they are as they were."""
+    """Return both models in one precision, and its name; an empty name if they are unchanged."""
     run, source, precision = outputs.run, outputs.source, ""
     if outputs.has_half_weights:
         source, precision = with_half_weights(run, source), "compared with weights in half precision"
@@ -49,7 +49,7 @@ def _comparable(outputs: ModelOutputs) -> tuple[Path, Path, str]:
 
 
 def _as_a_whole(run: Runs, source: Path, result: Path) -> Verification | None:
-    """Return how outputs compare; None where they differ, or a model does not run so."""
+    """Return how outputs compare; None if they differ, or a model does not run in this precision."""
     try:
         expected, actual = run(source)[0], run(result)[0]
     except VerificationError:

@@ -1,9 +1,9 @@
 """Models compared segment by segment: each between two tensors that both have, on the source's own values.
 
 A deep model enlarges last bits, until outputs of two runtimes, or of one runtime in two ways, are far apart, and no
-bound follows from anything. One segment of a few layers enlarges little. So the result is given the source's values
+bound can be derived. One segment of a few layers enlarges little. So the result gets the source's values
 wherever both have a tensor, and its values at the next such tensor may differ as outputs of any model may; or as
-the source's own do where its values are off by as much as float32 sums are.
+the source's own do if its values are off by as much as float32 sums are.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from .tied_rows import compare_aligned
 Array = NDArray[Any]
 Values = dict[str, Array]
 
-# More tensors make shorter segments, in which last bits grow less; each is an output of the model, held in memory, and
-# keeps a runtime from fusing the layers around it, so that another graph would be proven than the one that runs.
+# More tensors make shorter segments, in which last bits grow less. But each is an output of the model, held in memory,
+# and keeps a runtime from fusing the layers around it, so that another graph would be verified than the one in use.
 _COUNTS = (128, 32, 8, 0)
-"""Numbers of tensors at which segments begin; the next one where so many take too much memory."""
+"""Numbers of tensors at which segments begin; the next one if so many take too much memory."""
 
-# In these a last bit decides which value comes first, or which integer: a layer behind would differ by all there is.
+# In these a last bit decides about an order, or an integer: a layer behind would differ by any amount.
 _DECIDES = re.compile(
     r"topk|nonmaxsuppression|arg(max|min)|greater(orequal|equal)?|less(orequal|equal)?|(not)?equal"
     r"|floor|ceil(ing)?|round|cast|convert|sign|nonzero|bucketize"
@@ -45,7 +45,7 @@ _DECIDES = re.compile(
 
 
 def common(first: Path, second: Path) -> list[str]:
-    """Return the tensors that steps of both models make, as far as names tell, in the order of the first."""
+    """Return the tensors that steps of both models produce, as far as names show, in the order of the first."""
     graph, names = read(first), read(second).names
     inputs = {tensor.name for tensor in graph.inputs}
     outputs = [name for step in graph.steps for name in step.outputs if name and name not in inputs]
@@ -60,20 +60,20 @@ def verified(run: Runs, source: Path, result: Path) -> Verification:
             return _Segments.between(run, source, result, _spaced(names, count, decisive)).verified()
         except _TooMuchError:
             continue
-    raise VerificationError(f"{result.name} does not run once more")
+    raise VerificationError(f"{result.name} does not run again")
 
 
 class _TooMuchError(Exception):
-    """One of the models does not run with as many tensors shown or replaced."""
+    """One of the models does not run with so many tensors shown or replaced."""
 
 
 def _decisive(graph: Graph) -> frozenset[str]:
-    """Return the tensors of whose values a last bit may decide an order, a choice or an integer."""
+    """Return the tensors in whose values a last bit may decide about an order, a choice or an integer."""
     return frozenset(name for step in graph.steps if _DECIDES.fullmatch(step.type) for name in step.inputs)
 
 
 def _spaced(names: Sequence[str], count: int, decisive: Container[str]) -> Sequence[str]:
-    """Return names at equal distances, ``count`` at most, and all that are decisive; none where ``count`` is 0."""
+    """Return names at equal distances, ``count`` at most, and all decisive ones; none if ``count`` is 0."""
     if not count:
         return []
     distance = math.ceil(len(names) / count)
@@ -92,7 +92,7 @@ class _Ends:
         return all_pass((*self.inside.values(), *self.outputs))
 
     def widened(self, moves: _Ends) -> _Ends:
-        """Return the comparisons with the limits that the moves of the source's own values allow."""
+        """Return the comparisons with the limits that follow from the moved values of the source."""
         return _Ends(
             inside={name: _widened(each, moves.inside[name]) for name, each in self.inside.items()},
             outputs=tuple(_widened(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
@@ -124,8 +124,8 @@ class _Segments:
     def verified(self) -> Verification:
         """Compare every segment, then those between tensors that did not differ.
 
-        For a name may be that of another tensor in the result, before a layer that was merged; then all goes on well
-        behind it. An error of the result differs once more, at the next tensor that both have.
+        A name may be that of another tensor in the result, before a layer that was merged; then the segment behind it
+        passes. An error of the result differs once more, at the next tensor that both have.
         """
         ends = self._compared(self.values)
         left_out = {name: each for name, each in ends.inside.items() if not each.passes}
@@ -159,10 +159,10 @@ def _run(run: Runs, model: Path, names: Sequence[str], **options: Any) -> tuple[
 
 
 def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
-    """Raise SegmentError where a segment differs: from the end of the one before to its own.
+    """Raise SegmentError if a segment differs: from the end of the one before to its own.
 
-    Tensors that were left out, the first of each pair says which, end none. But where the next that was not differs,
-    the first of them is where it began.
+    Each pair begins with a flag for tensors that were left out; these end no segment. But if the next tensor differs
+    too, the first of them is where the difference began.
     """
     start, began = "the inputs", None
     for was_left_out, each in ends:
@@ -177,15 +177,15 @@ def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
 
 
 def _inside(name: str, expected: Array, actual: Array) -> Compared:
-    """Return how a tensor inside compares, however small its values are: a later layer may enlarge them."""
+    """Return how an inner tensor compares, however small its values are: a later layer may enlarge them."""
     comparison = compare(name, expected, actual)
-    tolerance = comparison.limit / max(1.0, comparison.largest)  # undoes the least of 1 that outputs have
+    tolerance = comparison.limit / max(1.0, comparison.largest)  # cancels the minimum of 1 that applies to outputs
     limit = max(tolerance * comparison.largest, array_differences.coordinate_error(expected, least=0.0))
     return replace(comparison, limit=limit)
 
 
 def _widened(comparison: Compared, moves: Compared) -> Compared:
-    """Return a comparison that allows as much as the source's own value moves, if that still tells something."""
+    """Return a comparison that allows as much as the source's own value moves, if that is still conclusive."""
     if not moves.absolute >= 0:  # NaN
         return comparison
     most = tolerances.HALF_OUTPUT * comparison.largest

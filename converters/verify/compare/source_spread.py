@@ -1,8 +1,8 @@
-"""How far a source's own executions differ before it rounds to levels: as far as that, a level may flip.
+"""How far a source's own executions differ before it rounds to levels: within that distance, a level may flip.
 
-All executions begin each segment with the same values. One is the source on values that are off by what float32 sums
-are, another the same IR in float32 where the file is in half precision. Kernels of integers are a third, which is only
-counted: where no level is zero, OpenVINO's are off by more than any right result.
+All executions begin each segment with the same values. One is the source on values moved by as much as float32 sums
+are off, another the same IR in float32 if the file is in half precision. Integer kernels are a third, which is only
+counted: where no level is zero, OpenVINO's are off by more than any correct result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Folding:
 
 
 def folding(run: Runs, source: Path, ends: Sequence[Quantisation], values: Values) -> Folding:
-    """Return how far a source in half precision differs from the same IR in float32, segment by segment."""
+    """Return the difference between a source in half precision and the same IR in float32, segment by segment."""
     if not half_irs.is_in_half(source):
         return Folding()
     befores, start = [end.before for end in ends], {end.after: values[end.after] for end in ends}
@@ -51,11 +51,11 @@ def folding(run: Runs, source: Path, ends: Sequence[Quantisation], values: Value
 def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], values: Values) -> int | None:
     """Return how many levels differ between the integer and the float kernels of the source's runtime.
 
-    Values enter before they are rounded, as layers are multiplied in integers only behind a quantisation. None where
-    the runtime does not run in both ways.
+    Values enter before they are rounded, since layers multiply in integers only behind a quantisation. None if
+    the runtime cannot run in both ways.
     """
     in_openvino = run.models.in_openvino(source)
-    # onnxruntime multiplies integers only where no float between them is shown
+    # onnxruntime multiplies integers only if no float between them is shown
     names = [end.before if in_openvino else end.integers for end in ends]
     on_levels = {end.after: end.on_levels(values[end.after]) for end in ends}
     try:
@@ -72,9 +72,9 @@ def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], va
 
 
 def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replacements: Values) -> dict[str, float]:
-    """Return by how much float32 sums may move tensors of a model before they are rounded.
+    """Return how far float32 sums may move tensors of a model before they are rounded.
 
-    ``replacements`` are what segments begin with, ``values`` what the model makes of them.
+    ``replacements`` are the values at the beginnings of segments, ``values`` the results of the model.
     """
     graph = read(model)
     others_run = replace(run, arrays=list(moved(dict(run.arrays), graph).items()))
@@ -88,7 +88,7 @@ def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replace
 
 
 def _last_bits(values: Array, *, resizes: bool) -> float:
-    """Return what the last bit of the largest value is worth, and that of coordinates where a model resizes."""
+    """Return the effect of the last bit of the largest value, and of coordinates if a model resizes."""
     largest = float(np.abs(values, dtype=np.float64).max(initial=0.0))
     coordinates = coordinate_error(values, least=0.0) if resizes else 0.0
     return largest * float(np.finfo(np.float32).eps) + coordinates

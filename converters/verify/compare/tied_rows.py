@@ -17,12 +17,12 @@ from .array_differences import all_pass, compare_all
 from .model_outputs import ModelOutputs
 
 _SORTS = ("topk", "nonmaxsuppression", "nms", "detectionoutput", "detectron", "proposal", "ctcgreedy")
-_MOST_ROWS = 4096  # that are looked for elsewhere: each is compared with all others
+_MOST_ROWS = 4096  # rows searched elsewhere: each is compared with all others
 Rows = NDArray[np.float64]
 
 
 def prove(outputs: ModelOutputs) -> Verification | None:
-    """Return the comparisons of outputs whose rows only change places at ties; None where they do not."""
+    """Return the comparisons of outputs whose rows only change places at ties; None for other differences."""
     if not sorts(outputs.run.models.graph):
         return None
     rows = aligned(outputs.expected, outputs.actual)
@@ -31,7 +31,7 @@ def prove(outputs: ModelOutputs) -> Verification | None:
 
 
 def compare_aligned(expected: Named, actual: Named, graph: Graph) -> tuple[Compared, ...]:
-    """Return how outputs compare once rows that tie stand in the same places, if the model sorts; remarks say which."""
+    """Return how outputs compare once tied rows stand in the same places, if the model sorts; remarks name them."""
     rows = aligned(expected, actual) if sorts(graph) else Aligned(outputs=actual)
     comparisons = compare_all(expected, rows.outputs, least=array_differences.coordinate_error)
     return tuple(replace(comparison, remark=rows.note) for comparison in comparisons)
@@ -39,23 +39,23 @@ def compare_aligned(expected: Named, actual: Named, graph: Graph) -> tuple[Compa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
-    """Outputs whose rows stand where those of the other model do; ``note`` says what was moved, nothing if nothing."""
+    """Outputs with rows in the other model's order; ``note`` describes the moves, empty if there are none."""
 
     outputs: Named
     note: str = ""
 
 
 def sorts(graph: Graph) -> bool:
-    """Return whether a model puts anything in an order that values decide, so that ties may change places."""
+    """Return whether a model sorts anything by value, so that ties may change places."""
     return any(word in step.type for step in graph.steps for word in _SORTS)
 
 
 def aligned(expected: Named, actual: Named) -> Aligned:
-    """Return ``actual`` with its rows in the order of ``expected``, where the same rows are there and only ties moved.
+    """Return ``actual`` with its rows in the order of ``expected``, if the same rows are there and only ties moved.
 
-    Outputs of as many rows belong together: [n], [n, k], or these behind axes of length 1. Two rows are the same where
-    all their numbers are, within the tolerance times the largest of an output; they tie where their scores, which are
-    what descends, differ by no more than that. At the end of the list one of a tie may be there instead of another.
+    Outputs of as many rows belong together: [n], [n, k], or these behind axes of size 1. Two rows are the same if
+    all their numbers are, within the tolerance times the largest of an output; they tie if their scores, the descending
+    columns, differ by no more than that. At the end of the list a different row of a tie may appear.
     """
     outputs, notes = dict(enumerate(actual)), []
     for places in _groups(expected, actual):
@@ -90,9 +90,9 @@ def _rows(array: NDArray[Any]) -> Rows:
 
 
 def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np.intp], str]:
-    """Return which row of ``actual`` belongs where, -1 where a tie at the end lacks it, and a note of what moved.
+    """Return which row of ``actual`` belongs where, -1 where a tie at the end lacks it, and a note of the moves.
 
-    The note is empty where nothing moved, or more than ties did.
+    The note is empty if nothing moved, or more than ties did.
     """
     limits = np.concatenate(
         [np.full(each.shape[1], tolerances.OUTPUT * max(1.0, np.abs(each).max())) for each in expected]
@@ -113,7 +113,7 @@ def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np
         apart = float(np.abs(score[kept] - score[order[kept]]).max(initial=0.0))
         ends = np.concatenate([score[lost], theirs[left, column]])  # they must tie with the last row
         if apart <= limit and (np.abs(ends - score[-1]) <= limit).all():
-            more = f", {len(lost)} tied with the last are others" if len(lost) else ""
+            more = f", {len(lost)} tied with the last are different rows" if len(lost) else ""
             return order, f"{len(kept)} rows of scores no further apart than {apart:.3g} change places{more}"
     has_ties = not len(lost) and not _scores(mine, limits)
     return order, f"{len(kept)} rows in another order" if has_ties else ""

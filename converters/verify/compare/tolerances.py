@@ -12,7 +12,7 @@ OUTPUT = 1e-4
 
 # A number that is stored in half precision is off by its last bit. Beyond that, float32 looks like half precision.
 HALF_OUTPUT = 2**-10
-"""The same of an output in half precision, and the most that any segment is allowed."""
+"""The same for an output in half precision, and the most that any segment is allowed."""
 
 # A level is a scale times an integer, and both are rounded to float32; its neighbours lie a thousand times as far away.
 LEVEL = 1e-3
@@ -21,7 +21,7 @@ LEVEL = 1e-3
 # Each of two runtimes finds the level of x with four roundings of 2^-24 at most: those of the scale, of the quotient,
 # of the lowest value's own place, and of their sum.
 QUANTISING = 2**-21
-"""How far float32 may misplace a value among levels, relative to it and to the lowest level together."""
+"""How far float32 may misplace a value among levels, relative to the value and to the lowest level together."""
 
 # A float32 coordinate of a long axis is off by as much, and so is the value between two neighbouring pixels.
 SINGLE_RESIZE = 1e-3

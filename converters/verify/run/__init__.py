@@ -1,1 +1,1 @@
-"""Models run in their runtimes: processes, inputs, lengths."""
+"""Models run in their runtimes: processes, inputs, shapes."""

@@ -1,4 +1,4 @@
-"""Named arrays in files, by which a model that runs in another process takes inputs and returns tensors."""
+"""Named arrays in files: inputs and outputs of a model that runs in another process."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Named = list[tuple[str, NDArray[Any]]]
 
 
 def save(path: Path, arrays: Named) -> None:
-    """Write arrays under any names, in order. Raises IrInterpError for one of strings: NumPy would pickle it."""
+    """Write arrays under any names, in order. Raises IrInterpError for strings, which NumPy would pickle."""
     for name, array in arrays:
         if array.dtype.hasobject:
-            raise IrInterpError(f"tensor {name!r} holds strings, and those are not compared")
+            raise IrInterpError(f"tensor {name!r} holds strings, which are not compared")
     np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays))
 
 
 def load(path: Path) -> Named:
-    """Return what ``save`` wrote."""
+    """Return the arrays that ``save`` wrote."""
     with np.load(path) as file:
         names, *arrays = file.values()
         return list(zip(names.tolist(), arrays, strict=True))

@@ -17,23 +17,23 @@ from ir_interp.views.image_arrays import opened, pillow, plain
 from ..graphs import ModelInput
 
 _DEPTHS = (1, 3)  # channels of images
-_MULTIPLE = 32  # what networks shrink by: where lengths are dynamic, images are shrunk to multiples of this
+_MULTIPLE = 32  # networks shrink by this: if the shape is dynamic, images are shrunk to multiples of it
 
 
 def is_channel_last(lengths: PartialShape) -> bool:
-    """Return whether an input takes images with the channels last, as far as its lengths tell."""
+    """Return whether an input takes images with the channels last, as far as its shape shows."""
     return len(lengths) >= 3 and lengths[-1] in _DEPTHS and lengths[-3] not in _DEPTHS
 
 
 def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
-    """Return an image as an array for an input: of ``shape`` where that is given, else of the lengths it must have.
+    """Return an image as an array for an input: of ``shape`` if specified, else of the shape that the input requires.
 
-    Raises ReadError for what is no image, IrInterpError where the input takes none.
+    Raises ReadError for a file that is not an image, IrInterpError if the input takes none.
     """
     lengths: PartialShape = tuple(shape) if shape is not None else target.lengths
     # A file holds one image, so that the batch must be 1.
     if len(lengths) not in (3, 4) or (len(lengths) == 4 and lengths[0] not in (None, 1)):
-        raise IrInterpError(f"{path.name}: an image is no input of this kind; {target.text}")
+        raise IrInterpError(f"{path.name}: an image does not fit this input; {target.text}")
     last = images.layout == "nhwc" if images.layout else is_channel_last(lengths)
     height, width, depth = lengths[-3:] if last else (lengths[-2], lengths[-1], lengths[-3])
     pixels: NDArray[Any] = _pixels(path, depth, height, width)
@@ -46,7 +46,7 @@ def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Im
 
 
 def _pixels(path: Path, depth: int | None, height: int | None, width: int | None) -> NDArray[np.uint8]:
-    """Return an image as uint8 of height, width and channels, resized by Pillow where the input has lengths."""
+    """Return an image as uint8 of height, width and channels, resized by Pillow to the input's static sizes."""
     if depth not in (None, *_DEPTHS):
         raise IrInterpError(f"{path.name}: an image has 1 or 3 channels, not {depth}")
     grey = depth == 1

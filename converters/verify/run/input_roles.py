@@ -14,8 +14,8 @@ from ir_interp.shapes import PartialShape
 
 from ..graphs import Graph, ModelInput, Step
 
-_GROWTH = 1.5  # by which a resize whose sizes are an input enlarges its image
-_UNKNOWN = 64  # the size of an axis that the model does not know
+_GROWTH = 1.5  # the factor by which a resize with sizes as an input enlarges its image
+_UNKNOWN = 64  # the size of an axis that the model does not specify
 _BRIGHTEST = 255  # of 8 bits: a resize of 0 and 1 alone would prove little
 _COUNT = 3  # of things, where any number will do
 _SIZES = 1  # the place of the sizes, or scales, of an Interpolate
@@ -27,7 +27,7 @@ _PASSES = {
     *("mul", "multiply", "div", "divide", "add", "sub", "subtract", "ceil", "ceiling", "floor", "round"),
     *("clip", "clamp", "max", "maximum", "min", "minimum"),
 }
-"""Steps behind which a number still is what it was: a size, an index."""
+"""Steps that keep the role of a number: a size, an index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class _Arithmetic:
     operand: int
 
     def undone(self, result: NDArray[Any]) -> NDArray[Any]:
-        """Return the other operand, from which the step makes ``result``; that itself where none does."""
+        """Return the other operand, with which the step gives ``result``; ``result`` itself if there is none."""
         with np.errstate(all="ignore"):
             other = _INVERSES[self.type, self.operand](result, self.constant)
         is_vector = other.shape == result.shape and np.isfinite(other).all()
@@ -66,7 +66,7 @@ class _Arithmetic:
 
     @classmethod
     def of(cls, graph: Graph, step: Step, place: int) -> tuple[_Arithmetic, ...]:
-        """Return what a step does to its input at a place; nothing where it leaves values as they are."""
+        """Return the effect of a step on its input at a place; empty if it leaves values unchanged."""
         operand = 1 - place
         if (step.type, operand) not in _INVERSES:
             return ()
@@ -92,7 +92,7 @@ _INVERSES: dict[tuple[str, int], Callable[[NDArray[Any], NDArray[Any]], NDArray[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Use:
-    """An input as a step consumes it: at which place, and from which element on of what the step takes there.
+    """An input as a step consumes it: its place, and the first element of it in the step's operand.
 
     ``tensor`` is the name of the input, and ``path`` leads from the step back to it.
     """
@@ -112,7 +112,7 @@ class _Use:
         return np.dtype(next(dtypes, "") or "V").kind
 
     def lengths(self, place: int) -> PartialShape:
-        """Return the lengths of another input of the step, nothing where they are not known."""
+        """Return the shape of another input of the step, empty if unknown."""
         name = self.step.inputs[place] if place < len(self.step.inputs) else ""
         return self.shapes.get(name) or self.graph.shape(name) or ()
 
@@ -147,7 +147,7 @@ def roles(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Role
 def _uses(
     graph: Graph, name: str, shapes: Mapping[str, tuple[int, ...]], readers: Mapping[str, list[tuple[Step, int]]]
 ) -> Iterator[_Use]:
-    """Yield where a tensor is consumed in ways that tell what it is, the nearest first."""
+    """Yield the uses of a tensor that reveal its role, the nearest first."""
     tensors: list[tuple[str, int, tuple[_Arithmetic, ...]]] = [(name, 0, ())]
     visited = {name}
     for _ in range(_MAX_STEPS):
@@ -164,7 +164,7 @@ def _uses(
 
 
 def _before(graph: Graph, step: Step, place: int) -> int:
-    """Return how many elements stand before an input of a Concat."""
+    """Return the number of elements in front of an input of a Concat."""
     if step.type != "concat":
         return 0
     return sum((graph.shape(name) or (1,))[0] or 1 for name in step.inputs[:place])
@@ -172,7 +172,7 @@ def _before(graph: Graph, step: Step, place: int) -> int:
 
 def _sizes(use: _Use) -> Role | None:
     if use.step.type == "interpolate" and use.step.attributes.get("shape_calculation_mode") == "scales":
-        return _scales(use)  # also of Interpolate-4, which takes no notice of its sizes then
+        return _scales(use)  # also of Interpolate-4, which ignores its sizes then
     lengths, axes = use.lengths(0), _resized(use)
     before = {axis: lengths[axis] if axis < len(lengths) else None for axis in axes}
     return use.vector(tuple(_grown(length, axis, len(lengths)) for axis, length in before.items()))
@@ -183,7 +183,7 @@ def _resized(use: _Use) -> list[int]:
 
 
 def resized_axes(graph: Graph, step: Step, rank: int) -> list[int]:
-    """Return the axes that the sizes and scales of a resize stand for."""
+    """Return the axes of the sizes and scales of a resize."""
     listed = step.attributes.get("axes")
     if isinstance(listed, str):  # of Interpolate-1
         listed = [int(axis) for axis in listed.split(",") if axis.strip()]
@@ -195,7 +195,7 @@ def resized_axes(graph: Graph, step: Step, rank: int) -> list[int]:
 
 
 def target_sizes(graph: Graph, step: Step, rank: int) -> dict[int, int]:
-    """Return the sizes that a resize has as constants, by axis; none where they are inputs, or scales are given."""
+    """Return the constant sizes of a resize, by axis; none if they are inputs, or scales are used."""
     place = _SIZES if step.type == "interpolate" else 3
     has_sizes = len(step.inputs) > place and step.attributes.get("shape_calculation_mode") != "scales"
     sizes = graph.value(step.inputs[place]) if has_sizes else None
@@ -218,12 +218,12 @@ def _scales(use: _Use) -> Role:
 
 
 def _pixels(use: _Use) -> Role | None:
-    """Return integers of pixels; floats are as good at random."""
+    """Return integers of pixels; floats may be random."""
     return Role(high=_BRIGHTEST) if use.kind in ("i", "u") else None
 
 
 def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
-    """Return whether the constant scales of a resize change its first axis: then that counts no images."""
+    """Return whether the constant scales of a resize change its first axis: then that is not a batch of images."""
     axes = resized_axes(graph, step, rank)
     values = (graph.value(name) for name in step.inputs[1:])
     scales = (value.ravel() for value in values if value is not None and value.dtype.kind == "f")
@@ -304,7 +304,7 @@ def is_setting(each: ModelInput, shape: tuple[int, ...]) -> bool:
 
 
 def _by_name(each: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Role | None:
-    """Return what the name of a short input tells: lengths of images in pixels, factors, lengths of sequences."""
+    """Return the role that the name of a short input suggests: image sizes in pixels, factors, lengths of sequences."""
     shape = shapes[each.name]
     if int(np.prod(shape)) > _FEW or len(shape) > 2 or not each.dtype or np.dtype(each.dtype).kind not in "iuf":
         return None

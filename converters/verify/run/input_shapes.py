@@ -18,7 +18,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Extent(Enum):
-    """Which sizes dynamic dimensions become: a fault may show at one extent alone."""
+    """The sizes of dynamic dimensions: a fault may show at one extent alone."""
 
     REAL = "real"  # those that the model is for
     ODD = "odd"  # height and width differ, and there is more than one image
@@ -36,9 +36,9 @@ class _Candidate:
 
 
 _LENGTHS = (64, 224, 320, 256, 512, 640, 384, 480)
-"""Lengths of images and sequences, the quickest first; multiples of what networks shrink by, but for some 7."""
+"""Sizes of images and sequences, the fastest first: multiples of 32, by which networks shrink; 224 also of 7."""
 _TRIED = {
-    # Channels, or slices of a volume, are few where the graph allows it: with five dimensions of 224, none would fit.
+    # Channels, or slices of a volume, are few if the graph allows it: five dimensions of 224 would not fit into memory.
     Extent.REAL: (
         _Candidate(height=64, width=64, depth=3),
         _Candidate(height=64, width=64, depth=16),
@@ -59,15 +59,15 @@ _TRIED = {
 }
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
-_NO_BATCH = 2  # up to this rank, all that a resize takes is one image
-_MOST_ELEMENTS = 2**22  # of one input, where its rank lets it be as small
+_NO_BATCH = 2  # up to this rank, a resize takes a single image
+_MOST_ELEMENTS = 2**22  # of one input, if its rank lets it be as small
 _RESIZES = {"resize", "upsample", "interpolate"}
 
 
 def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]], extent: Extent = Extent.REAL) -> list[Shapes]:
-    """Return lengths for all inputs of a model, the likeliest first: one answer where nothing is dynamic.
+    """Return shapes for all inputs of a model, the likeliest first: one answer if nothing is dynamic.
 
-    ``chosen`` are those that somebody chose by input name. Raises IrInterpError for lengths that an input cannot have.
+    ``chosen`` are the user's shapes by input name. Raises IrInterpError for a shape that an input cannot have.
     """
     inputs = _settled(graph, chosen)
     answers: list[Shapes] = []
@@ -82,9 +82,9 @@ def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]], extent: Extent =
 
 
 def fixed(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> dict[str, PartialShape]:
-    """Return the lengths of all inputs once some are ``chosen``: those of one name are all alike.
+    """Return the shapes of all inputs once some are ``chosen``: dimensions of one name are all equal.
 
-    Raises IrInterpError for lengths that an input cannot have.
+    Raises IrInterpError for a shape that an input cannot have.
     """
     inputs = _settled(graph, chosen)
     named = _by_symbol(graph, inputs)
@@ -103,7 +103,7 @@ def _settled(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> dict[str, P
 
 
 def extents(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> list[Extent]:
-    """Return the extents at which a model has sizes of its own: one where nothing is dynamic."""
+    """Return the extents at which a model has separate sizes: one if nothing is dynamic."""
     known: list[Shapes] = []
     distinct = []
     for extent in Extent:
@@ -120,12 +120,12 @@ def _candidates(graph: Graph, extent: Extent) -> Iterator[_Candidate]:
 
 
 def named(inputs: Sequence[ModelInput], chosen: Mapping[str, tuple[int, ...]]) -> Shapes:
-    """Return chosen lengths by name, without one the only input's. Raises IrInterpError where there are several."""
+    """Return chosen shapes by name; one without is the only input's. Raises IrInterpError for several inputs."""
     if "" not in chosen or any(not tensor.name for tensor in inputs):
         return dict(chosen)
     if len(inputs) != 1:
         names = ", ".join(tensor.name for tensor in inputs)
-        raise IrInterpError(f"a shape is given without a name; the inputs are {names}")
+        raise IrInterpError(f"a shape has no input name; the inputs are {names}")
     return {name or inputs[0].name: shape for name, shape in chosen.items()}
 
 
@@ -138,23 +138,23 @@ def check_names(graph: Graph, chosen: Mapping[str, object]) -> None:
 
 
 def _fixed(each: ModelInput, chosen: Mapping[str, tuple[int, ...]]) -> PartialShape:
-    """Return the lengths of an input as far as they are settled."""
+    """Return the shape of an input as far as it is settled."""
     if each.name not in chosen:
         return each.lengths
     if not fits(chosen[each.name], each.lengths):
-        raise IrInterpError(f"no {each.dtype} of shape {list(chosen[each.name])}; {each.text}")
+        raise IrInterpError(f"shape {list(chosen[each.name])} does not fit; {each.text}")
     return chosen[each.name]
 
 
 def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
-    """Return whether an array of a shape can be an input of these lengths."""
+    """Return whether an array of a shape can be an input of this declared shape."""
     return len(shape) == len(lengths) and all(m >= 0 and n in (None, m) for m, n in zip(shape, lengths, strict=True))
 
 
 def _closed(
     each: ModelInput, lengths: PartialShape, likely: Mapping[int, int], named: dict[str, int]
 ) -> tuple[int, ...]:
-    """Return the lengths of an input, dynamic ones filled in; ``named`` gets those of names, which are all alike."""
+    """Return the shape of an input, dynamic dimensions filled in; ``named`` collects those with names."""
     closed = []
     for axis, (symbol, length) in enumerate(zip(_symbols(each), lengths, strict=True)):
         if length is None:
@@ -167,7 +167,7 @@ def _closed(
 
 
 def _symbols(each: ModelInput) -> tuple[str, ...]:
-    """Return the names of the dimensions of an input, nothing for those without."""
+    """Return the names of the dimensions of an input, empty for those without."""
     return each.symbols or ("",) * len(each.lengths)
 
 
@@ -192,13 +192,13 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
 
 
 def _is_state(each: ModelInput, graph: Graph) -> bool:
-    """Return whether an input looks like what a recurrence carries on: layers, the batch, numbers of each."""
+    """Return whether an input looks like the state of a recurrence: layers, the batch, numbers of each."""
     shaped = len(each.lengths) == 3 and [length is None for length in each.lengths] == [False, True, False]
     return shaped and any(other.lengths[:1] == (None,) for other in graph.inputs)
 
 
 def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, int]:
-    """Return the lengths of named dimensions that are settled in one place and dynamic in another."""
+    """Return the sizes of named dimensions that are settled in one place and dynamic in another."""
     return {
         symbol: length
         for tensor in graph.inputs
@@ -208,13 +208,13 @@ def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, in
 
 
 def _channels(graph: Graph, name: str) -> int | None:
-    """Return the channels that a convolution takes of an input, where the input leaves them dynamic."""
+    """Return the channels that a convolution requires of an input, if the input leaves them dynamic."""
     convolution = next((step for step in _takers(graph, name) if step.type in _CONVOLUTIONS), None)
     return _channels_of(graph, convolution) if convolution else None
 
 
 def _takers(graph: Graph, name: str) -> Iterator[Step]:
-    """Yield the steps whose data an input is, be it cast or quantised before."""
+    """Yield the steps whose data are an input, possibly cast or quantised before."""
     tensors = {name}
     for step in graph.steps:
         if step.inputs and step.inputs[0] in tensors:
@@ -232,11 +232,11 @@ def _channels_of(graph: Graph, step: Step) -> int | None:
 
 
 def attempts(answers: Sequence[Shapes], graph: Graph) -> str:
-    """Return what was tried, and how to choose: nothing where nothing is dynamic."""
+    """Return the sizes that were tried, and how to choose: empty if nothing is dynamic."""
     dynamic = [tensor for tensor in graph.inputs if None in tensor.lengths]
     if not dynamic or not answers:
         return ""
     name = dynamic[0].name
     tried = ", ".join(shape_text(answer[name]) for answer in answers)
     example = shell("--shape", f"{name}:{','.join(map(str, answers[-1][name]))}")
-    return f"tried on {name!r} of {tried}; choose lengths that the model is for, as in {example}"
+    return f"tried on {name!r} of {tried}; choose sizes that suit the model, as in {example}"

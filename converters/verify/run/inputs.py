@@ -1,4 +1,4 @@
-"""Arrays for the inputs of a model: from files, else random, of a kind that the model can work with."""
+"""Arrays for the inputs of a model: from files, else random values that suit the model."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from .array_files import Named
 from .input_roles import Role, is_setting, roles
 from .input_shapes import Shapes, check_names, fits
 
-_BYTES_AN_ELEMENT = 8  # of a float64, from which others are made
+_BYTES_AN_ELEMENT = 8  # of a float64, from which others are derived
 _IMAGE_RANK = 4
 _BRIGHTEST = 255
 _SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
-"""What integers often are that decide shapes: flags, counts, factors, percentages, lengths."""
+"""Frequent values of integers that decide shapes: flags, counts, factors, percentages, sizes."""
 DISTRIBUTIONS = ("uniform", "normal", "pixels")
-"""Of random floats: in [0, 1); around 0; integers of pixels. The next is tried where one proves nothing."""
+"""Of random floats: in [0, 1); around 0; integers of pixels. The next is tried if one proves nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What to run models on: lengths, and files (arrays, images or folders of them) by input name; the rest is random.
+    """The inputs of runs: shapes, and files (arrays, images or folders of them) by input name; the rest is random.
 
     Several files of an input make several runs; an input with one file has it in each. ``seed`` is that of random
-    values; ``images`` says how images become arrays.
+    values; ``images`` specifies how images become arrays.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -56,11 +56,11 @@ class Inputs:
 
     @property
     def paths(self) -> list[Path]:
-        """All that is read."""
+        """All files that are read."""
         return [path for paths in self.files.values() for path in paths]
 
     def samples(self) -> list[dict[str, Path]]:
-        """Return the files of each run. Raises IrInterpError where inputs have different numbers of files."""
+        """Return the files of each run. Raises IrInterpError if inputs have different numbers of files."""
         listed = {name: _listed(name, paths) for name, paths in self.files.items()}
         counts = {name: len(paths) for name, paths in listed.items() if len(paths) > 1}
         if len(set(counts.values())) > 1:
@@ -86,19 +86,19 @@ def _is_sample(path: Path) -> bool:
 
 
 def distributions(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
-    """Return the distributions that differ for a model: one where no random floats are needed."""
+    """Return the distributions that make a difference for a model: one if no random floats are needed."""
     is_random = any(tensor.name not in inputs.files and tensor.dtype.startswith("float") for tensor in graph.inputs)
     return DISTRIBUTIONS if is_random else DISTRIBUTIONS[:1]
 
 
 def settings(graph: Graph, shapes: Shapes, read: Collection[str]) -> tuple[int, ...]:
-    """Return values to try for inputs of a few integers, where the model runs on none of their role."""
+    """Return values to try for inputs of a few integers, if the model runs with none of their role."""
     is_open = any(is_setting(tensor, shapes[tensor.name]) for tensor in graph.inputs if tensor.name not in read)
     return _SETTINGS if is_open else ()
 
 
 def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[str, NDArray[Any]]:
-    """Return what the files of one run hold. Raises ReadError, IrInterpError where that is no input of the model."""
+    """Return the arrays of one run's files. Raises ReadError, or IrInterpError for one that fits no input."""
     check_names(graph, files)
     return {tensor.name: _read(files[tensor.name], tensor, inputs) for tensor in graph.inputs if tensor.name in files}
 
@@ -111,9 +111,9 @@ def arrays(
     distribution: str = DISTRIBUTIONS[0],
     setting: int | None = None,
 ) -> Named:
-    """Return an array for each input: those that were ``read`` of files, the rest random, by the seed.
+    """Return an array for each input: those that were ``read`` from files, the rest random, by the seed.
 
-    Inputs of a few integers are all ``setting``, where that is not None.
+    Inputs of a few integers are all ``setting``, unless that is None.
     """
     known, rng = roles(graph, shapes), np.random.default_rng(seed)
     if setting is not None:
@@ -133,7 +133,7 @@ def arrays(
 def _random(
     tensor: ModelInput, shapes: Shapes, role: Role | None, rng: np.random.Generator, distribution: str
 ) -> NDArray[Any]:
-    """Return floats of a distribution, integers of pixels, or 0 and 1: larger ones may lie beyond what they index."""
+    """Return floats of a distribution, integers of pixels, or 0 and 1: larger ones may be out of range as indices."""
     shape = shapes[tensor.name]
     check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
     dtype = _dtype(tensor)
@@ -156,14 +156,16 @@ def _bounds(dtype: np.dtype[Any], rank: int) -> tuple[int, int]:
 
 
 def _dtype(tensor: ModelInput) -> np.dtype[Any]:
-    """Return the element type of random values. Raises IrInterpError where there are none of it."""
+    """Return the element type of random values. Raises IrInterpError if it has no random values."""
     try:
         dtype = np.dtype(tensor.dtype)
     except TypeError:
         kind = tensor.dtype or "no tensor"
-        raise IrInterpError(f"input {tensor.name!r} holds {kind}, and there are no random values of that") from None
+        raise IrInterpError(
+            f"input {tensor.name!r} is {kind}, which has no random values; pass a file for it"
+        ) from None
     if dtype.kind in "OSU":
-        raise IrInterpError(f"input {tensor.name!r} holds strings, and there are no random strings")
+        raise IrInterpError(f"input {tensor.name!r} holds strings, which are not supported")
     return dtype
 
 
@@ -174,7 +176,7 @@ def _floats(rng: np.random.Generator, shape: tuple[int, ...], distribution: str)
 
 
 def _read(file: Path, target: ModelInput, inputs: Inputs) -> NDArray[Any]:
-    """Return the array or image of a file. Raises ReadError, IrInterpError where it is none, or does not fit."""
+    """Return the array or image of a file. Raises ReadError if it is neither, IrInterpError if it does not fit."""
     if is_image(file):
         return images.read(file, target, inputs.shapes.get(target.name), inputs.images)
     array = array_of(file)

@@ -1,4 +1,4 @@
-"""Inputs of two models that are the same but for layout and element type, as where one has its preprocessing inside."""
+"""Inputs of two models that agree except for layout and element type, for example if one includes its preprocessing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDERS = ((0, 2, 3, 1), (0, 3, 1, 2))  # of axes, from NCHW to NHWC and back
 
 
 def paired(inputs: Sequence[ModelInput], others: Sequence[ModelInput]) -> dict[str, ModelInput]:
-    """Return the input of another model for each of this one: by name where all have one, else by place."""
+    """Return the input of another model for each of this one: by name if all names agree, else by place."""
     if len(inputs) != len(others):
         names = ", ".join(other.name for other in others)
         raise IrInterpError(f"{len(others)} inputs ({names}), but {len(inputs)} are given")
@@ -31,9 +31,9 @@ def paired(inputs: Sequence[ModelInput], others: Sequence[ModelInput]) -> dict[s
 
 
 def joined(graph: Graph, other: Graph) -> Graph:
-    """Return the graph with inputs that both models can take: static dimensions of either, pixels where one takes them.
+    """Return the graph with inputs that both models can take: static dimensions of either, pixels if one takes them.
 
-    Raises IrInterpError where an input of the one can be none of the other.
+    Raises IrInterpError if an input of one cannot be an input of the other.
     """
     partners = paired(graph.inputs, other.inputs)
     return replace(graph, inputs=tuple(_joined(tensor, partners[tensor.name]) for tensor in graph.inputs))
@@ -42,7 +42,7 @@ def joined(graph: Graph, other: Graph) -> Graph:
 def _joined(mine: ModelInput, theirs: ModelInput) -> ModelInput:
     order = _order(theirs.lengths, mine.lengths)
     if order is None or not _same_kind(mine.dtype, theirs.dtype):
-        raise IrInterpError(f"inputs that do not go together: {mine.text}; {theirs.text}")
+        raise IrInterpError(f"incompatible inputs: {mine.text}; {theirs.text}")
     lengths = [theirs.lengths[axis] for axis in order]
     both = tuple(a if a is not None else b for a, b in zip(mine.lengths, lengths, strict=True))
     if _takes_pixels(theirs) and not _takes_pixels(mine):
@@ -51,7 +51,7 @@ def _joined(mine: ModelInput, theirs: ModelInput) -> ModelInput:
 
 
 def _order(lengths: PartialShape, target: PartialShape) -> tuple[int, ...] | None:
-    """Return the order of axes that turns lengths into others; None where no layout of images does."""
+    """Return the order of axes that turns one shape into another; None if no layout of images does."""
     if len(lengths) != len(target):
         return None
     orders = (tuple(range(len(lengths))), *(_ORDERS if len(lengths) == 4 else ()))
@@ -66,8 +66,8 @@ def _order(lengths: PartialShape, target: PartialShape) -> tuple[int, ...] | Non
 
 
 def _same_kind(mine: str, theirs: str) -> bool:
-    """Return whether numbers of one element type can be given as those of another."""
-    if mine == theirs or "bfloat16" in (mine, theirs):  # NumPy knows no bfloat16
+    """Return whether numbers of one element type can be passed as another."""
+    if mine == theirs or "bfloat16" in (mine, theirs):  # NumPy has no bfloat16
         return True
     return bool(mine and theirs) and {np.dtype(mine).kind, np.dtype(theirs).kind} <= set("fiu")
 
@@ -77,10 +77,10 @@ def _takes_pixels(tensor: ModelInput) -> bool:
 
 
 def fitted(array: NDArray[Any], source: ModelInput, target: ModelInput, images: Images) -> NDArray[Any]:
-    """Return an array of one input as another takes it: pixels become floats as ``images`` says."""
+    """Return an array of one input as another takes it: pixels become floats as ``images`` specifies."""
     order = _order(array.shape, target.lengths)
     if order is None:
-        raise IrInterpError(f"{array.dtype} of shape {list(array.shape)} given; {target.text}")
+        raise IrInterpError(f"{array.dtype} of shape {list(array.shape)} does not fit; {target.text}")
     if _takes_pixels(source) and target.dtype.startswith("float") and array.ndim == 4:
         axis = 3 if is_channel_last(array.shape) else 1
         array = images.normalised(np.flip(array, axis) if images.bgr else array, axis)

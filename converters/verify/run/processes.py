@@ -25,19 +25,19 @@ from .requests import NotLoadedError, NotRunError, answer
 from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
 from .tensor_memory import declared_bytes
 
-_REHEARSED = {Extent.REAL: 1, Extent.ODD: 4, Extent.SMALL: 4}  # how many lengths: those that take next to no time
+_REHEARSED = {Extent.REAL: 1, Extent.ODD: 4, Extent.SMALL: 4}  # of shapes: these take next to no time
 Array = NDArray[Any]
 
 
 class NoSourceError(NotRunError):
-    """A source does not run in its own runtime, on any lengths that were tried."""
+    """A source does not run in its own runtime, with any shapes that were tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     """Two models that are run on the same inputs, those of ``graph``; ``inputs_of`` has the inputs of each model.
 
-    .onnx runs in onnxruntime, but for those of ``through_openvino``, .xml in OpenVINO.
+    .onnx runs in onnxruntime, except those of ``through_openvino``, .xml in OpenVINO.
     """
 
     graph: Graph
@@ -46,12 +46,12 @@ class Models:
     through_openvino: frozenset[Path] = frozenset()
 
     def in_openvino(self, model: Path) -> bool:
-        """Say which runtime runs a model."""
+        """Return whether OpenVINO runs a model; onnxruntime runs the others."""
         return FileKind.of(model) is FileKind.IR or model in self.through_openvino
 
 
 def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozenset[Path] = frozenset()) -> Models:
-    """Return two models, read. Raises IrInterpError where their inputs do not go together."""
+    """Return two models, read. Raises IrInterpError if their inputs are incompatible."""
     mine, theirs = read(first), read(second)
     graph = joined(mine, theirs)
     return Models(
@@ -64,12 +64,12 @@ def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozense
 
 @dataclass(slots=True, kw_only=True)
 class Runs:
-    """Runs models in child processes, on the same inputs: a runtime that dies or hangs takes nothing along.
+    """Runs models in child processes, on the same inputs: a runtime that dies or hangs affects nothing else.
 
-    ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` where that is
-    tried only because the first proves nothing. ``extent`` says which sizes dynamic dimensions become. ``others`` are
+    ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` if that is
+    tried only because the first proves nothing. ``extent`` selects the sizes of dynamic dimensions. ``others`` are
     the runs at other extents than ``real``, which is the first. ``setting`` is the value of inputs of a few integers,
-    where the model does not run on those of their roles.
+    if the model does not run with those of their roles.
     """
 
     folder: Path
@@ -88,10 +88,10 @@ class Runs:
     _tried: int = 0
 
     def settle(self, model: Path, data: Sequence[str] = ()) -> Outcome:
-        """Run a model on lengths that it can work with, which all later runs take; return its outputs and ``data``.
+        """Run a model on shapes that it accepts, which all later runs use; return its outputs and ``data``.
 
-        Among these, and among the outputs, there are then no empty ones, as far as any lengths give such. Called again,
-        it tries what is left. Raises NotRunError where it runs on none, MemoryBoundError where all would take too much.
+        Among these, and among the outputs, none is empty then, unless all shapes give empty ones. Called again,
+        it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too much.
         """
         answers = self._answers()
         data = data if len(answers) > 1 or self.others or self.real else ()  # with one answer there is no choice
@@ -124,12 +124,12 @@ class Runs:
         raise NotRunError("; ".join([*first, *filter(None, [attempts(answers, self.models.graph)])]))
 
     def _answers(self) -> list[Shapes]:
-        """Return the lengths of inputs that may be tried, in order."""
+        """Return the input shapes that may be tried, in order."""
         files = {name: array.shape for name, array in self._read().items()}
         return shapes(self.models.graph, {**self.models.inputs.shapes, **files}, self.extent)
 
     def _attempts(self, answers: Sequence[Shapes]) -> list[tuple[int | None, Shapes]]:
-        """Return the lengths to try, with values of the roles of inputs, then with others."""
+        """Return the shapes to try, with values of the roles of inputs, then with others."""
         others = settings(self.models.graph, answers[0], self._read())
         return [(None, each) for each in answers] + [(value, each) for value in others for each in answers[:2]]
 
@@ -142,10 +142,10 @@ class Runs:
         )
 
     def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
-        """Return the outputs of a model and its translation on lengths on which both run, and where one did not.
+        """Return the outputs of a model and its translation on shapes on which both run, and the error if one did not.
 
-        A source may leave its own domain without a word, as where a pool is longer than its input. Raises NotRunError,
-        where that is because of the source alone NoSourceError, where they run together on none.
+        A source may silently leave its own domain, for example if a pool is larger than its input. Raises NotRunError,
+        or NoSourceError if only the source fails, if they run together on none.
         """
         problems: list[str] = []
         while True:
@@ -163,7 +163,7 @@ class Runs:
                 problems.append(f"{problem}, on {self._lengths()}")
 
     def _rehearse(self, model: Path, data: Sequence[str], lengths: Sequence[Sequence[Shapes]]) -> None:
-        """Run a model on the first lengths of each extent that it takes, all in one process, unless that was done."""
+        """Run a model on the first accepted shapes of each extent, all in one process, unless that was done."""
         every = [each for group in lengths for each in group]
         if not self.others or not every or self.rehearsals.knows(model):
             return
@@ -173,11 +173,11 @@ class Runs:
         self.rehearsals.rehearse(self._request(model, self.folder, data), groups, self._declared(largest))
 
     def _likeliest(self) -> list[list[Shapes]]:
-        """Return the lengths of each extent that are tried first."""
+        """Return the shapes of each extent that are tried first."""
         return [run._answers()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
 
     def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Shapes]]:
-        """Return the lengths on which this run and the others settle, as far as that is known."""
+        """Return the shapes on which this run and the others settle, as far as known."""
         taken = [[each for each in group if self.rehearsals.takes(source, data, each)] for group in self._likeliest()]
         return [[self.shapes], *(group[:1] for group in taken[1:])]
 
@@ -189,16 +189,16 @@ class Runs:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the source runs at another extent: where it does not at this one, these sizes are not for it."""
+        """Whether the source runs at another extent: if it does not at this one, these sizes are not for it."""
         return self.real is not None and self.real.has_settled
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The lengths of the inputs that it runs on, by name."""
+        """The shapes of the inputs that it runs on, by name."""
         return {name: array.shape for name, array in self.arrays}
 
     def hint(self) -> str:
-        """Return what was run on, and how to choose; nothing where no length is dynamic."""
+        """Return the shapes that were tried, and how to choose others; empty if nothing is dynamic."""
         return attempts([self.shapes], self.models.graph)
 
     def _lengths(self) -> str:
@@ -209,7 +209,7 @@ class Runs:
     ) -> tuple[Named, dict[str, Array]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name.
 
-        ``given`` are values that take the place of tensors inside; ``options`` are those of ``Request``.
+        ``given`` are values that replace inner tensors; ``options`` are those of ``Request``.
         """
         known = self.rehearsals.recall(model, tensors, self.shapes) if self._is_plain(given, options) else None
         if known is not None:
@@ -232,7 +232,7 @@ class Runs:
         return Request(model=model, folder=folder, tensors=tuple(tensors), in_openvino=in_openvino, **options)
 
     def _declared(self, shapes: Shapes) -> float:
-        """Return what the tensors of the models take on inputs of these lengths."""
+        """Return the memory of the models' tensors on inputs of these shapes."""
         return declared_bytes(self.models.inputs_of, shapes)
 
     def _inputs_of(self, model: Path, given: Named) -> Named:
@@ -242,7 +242,7 @@ class Runs:
 
 
 def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
-    """Yield what runs two models: on all files of each input, on all extents, then on other random floats."""
+    """Yield runners of two models: on all files of each input, on all extents, then on other random floats."""
     shared: dict[str, Any] = {"folder": folder, "models": both, "progress": progress}
     first, *rest = both.inputs.samples()
     distribution, *others = distributions(both.inputs, both.graph)

@@ -19,9 +19,9 @@ from .requests import NotLoadedError, NotRunError, answer, not_run
 from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Request, numbered, try_inputs
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
-"""The outputs of a model, and the tensors that were asked for, by name."""
+"""The outputs of a model, and the requested tensors, by name."""
 Inputs = tuple[Shapes, Named]
-"""Inputs as a model takes them, behind the lengths by which they are remembered."""
+"""Inputs as a model takes them, behind the shapes by which they are remembered."""
 _Key = tuple[Path, tuple[str, ...], tuple[tuple[str, tuple[int, ...]], ...]]
 
 
@@ -38,7 +38,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsals:
-    """Remembers what came of models on inputs of different sizes, which are otherwise the same."""
+    """Remembers the outcomes of models on inputs of different sizes, which are otherwise the same."""
 
     folder: Path
     _runs: dict[_Key, _Run] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Rehearsals:
     def rehearse(self, request: Request, groups: Sequence[Sequence[Inputs]], declared: float) -> None:
         """Run a model on the first inputs of each group that it takes; ``folder`` of the request is ignored.
 
-        Where the process dies, whatever it has not done is not remembered.
+        If the process dies, inputs that it has not run are not remembered.
         """
         request = replace(request, folder=Path(mkdtemp(dir=self.folder)))
         numbers = count()
@@ -68,9 +68,9 @@ class Rehearsals:
         return model in self._refusals or any(known == model for known, _, _ in self._runs)
 
     def recall(self, model: Path, tensors: Sequence[str], shapes: Shapes) -> Outcome | None:
-        """Return what a model output on inputs of ``shapes``; None where that was not tried.
+        """Return the outputs of a model on inputs of ``shapes``; None if that was not tried.
 
-        Raises NotRunError where it did not run.
+        Raises NotRunError if it did not run.
         """
         if model in self._refusals:
             raise self._refusals[model]
@@ -84,7 +84,7 @@ class Rehearsals:
         return None
 
     def takes(self, model: Path, tensors: Sequence[str], shapes: Shapes) -> bool:
-        """Return whether a model ran on inputs of ``shapes`` so that nothing was empty."""
+        """Return whether a model ran on inputs of ``shapes`` without an empty output."""
         try:
             outcome = self.recall(model, tensors, shapes)
         except NotRunError:

@@ -15,17 +15,17 @@ _SECONDS = 600  # for one request
 
 
 class NotRunError(VerificationError):
-    """A model does not run in its runtime, on any lengths that were tried."""
+    """A model does not run in its runtime, with any shapes that were tried."""
 
 
 class NotLoadedError(NotRunError):
-    """A runtime does not take a model, on whatever inputs."""
+    """A runtime does not accept a model, whatever the inputs."""
 
 
 def answer(request: Request, declared: float, function: Callable[[Request], int] = runners.answer) -> None:
-    """Run a request in a process of its own, for a model whose tensors are of ``declared`` bytes.
+    """Run a request in a separate process, for a model whose tensors are of ``declared`` bytes.
 
-    Raises NotRunError for what goes wrong in the runtime, IrInterpError for a request that makes no sense.
+    Raises NotRunError for errors in the runtime, IrInterpError for an invalid request.
     """
     model = request.model
     allow_declared(declared)

@@ -1,4 +1,4 @@
-"""Run a model in its own runtime, as a ``Request`` says; ``workers.forks`` calls this in processes of its own."""
+"""Run a model in its own runtime, by a ``Request``; ``workers.forks`` calls this in separate processes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ...runtimes.telemetry import openvino_silent
 from .array_files import Named, load, save
 
 USAGE = 3
-"""The exit code for a request that makes no sense; its message is the last line of stderr."""
+"""The exit code for an invalid request; its message is the last line of stderr."""
 
 NOT_LOADED = 4
-"""The exit code for a model that the runtime does not take, on whatever inputs."""
+"""The exit code for a model that the runtime does not accept, whatever the inputs."""
 
 
 _CAST_LIKE = 15  # the operator set that brought it
-_SHOWN = 32  # tensors at most, about, that are shown only to keep the plugin from fusing
+_SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
 _PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 _AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
-# Left alone, the plugin computes in bfloat16, and what FakeQuantize surrounds in 8 bits, which rounds more often.
+# By default, the plugin computes in bfloat16, and in 8 bits between FakeQuantize layers, which rounds more often.
 
 _IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
-# Left alone, onnxruntime rounds to 8 bits what matrices of few bits multiply.
+# By default, onnxruntime rounds to 8 bits what matrices of few bits multiply.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class Request:
     """A model to run, on the files of a ``folder``, into which its outputs go; see ``array_files``.
 
     INPUTS holds arrays by name, in the order of the model's inputs. OUTPUTS gets its outputs, and TENSORS those of
-    ``tensors`` that it has. REPLACEMENTS, if there, holds tensors inside: nodes that read one read the array of the
-    file, while the model still shows what it computes itself. ``rounds_given`` rounds these once more where the model
+    ``tensors`` that it has. REPLACEMENTS, if present, holds inner tensors: nodes that read one read the array of the
+    file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO
-    multiply integers where FakeQuantize surrounds a layer, as it does by itself. With ``threads`` 0 it chooses
+    multiply integers between FakeQuantize layers, as it does by default. With ``threads`` 0 it chooses
     their number. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
     """
 
@@ -64,13 +64,13 @@ PROBLEM = "problem.txt"
 
 
 def answer(request: Request) -> int:
-    """Run a request, and return the exit code; what is wrong goes to stderr."""
+    """Run a request, and return the exit code; errors go to stderr."""
     try:
         _run(request)
     except IrInterpError as error:
         print(error, file=sys.stderr)
         return USAGE
-    except Exception as error:  # whatever a runtime throws, of several lines
+    except Exception as error:  # whatever a runtime raises, of several lines
         print(reason(error), file=sys.stderr)
         return NOT_LOADED if isinstance(error, _NotLoadedError) else 1
     return 0
@@ -79,12 +79,12 @@ def answer(request: Request) -> int:
 def try_inputs(request: Request) -> int:
     """Run a model on the first of each of ``request.groups`` that it takes, and whose tensors are not empty.
 
-    Each set of inputs has files of its own, see ``numbered``; PROBLEM gets the reason where one fails. Return the exit
+    Each set of inputs has separate files, see ``numbered``; PROBLEM gets the reason if one fails. Return the exit
     code.
     """
     try:
         runner = _runner(request, {})
-    except Exception as error:  # whatever a runtime throws: it will say so again where the model is run by itself
+    except Exception as error:  # whatever a runtime raises: it will raise it again when the model is run by itself
         print(reason(error), file=sys.stderr)
         return NOT_LOADED
     for group in request.groups:
@@ -99,8 +99,8 @@ def _proves(request: Request, runner: _Onnx | _Ir, number: int) -> bool:
     try:
         results = runner.run(load(inputs))
         save(tensors, results[runner.count :])
-        save(outputs, results[: runner.count])  # last: it says that this number is done
-    except Exception as error:  # whatever a runtime throws, of several lines
+        save(outputs, results[: runner.count])  # last: it marks this number as done
+    except Exception as error:  # whatever a runtime raises, of several lines
         (request.folder / numbered(PROBLEM, number)).write_text(reason(error), encoding="utf-8")
         return False
     return all(array.size for _, array in results)
@@ -120,7 +120,7 @@ def _run(request: Request) -> None:
     replacements = dict(load(folder / REPLACEMENTS)) if (folder / REPLACEMENTS).exists() else {}
     try:
         runner = _runner(request, replacements)
-    except Exception as error:  # whatever a runtime throws
+    except Exception as error:  # whatever a runtime raises
         raise _NotLoadedError(error) from None
     results = runner.run(load(folder / INPUTS))
     save(folder / OUTPUTS, results[: runner.count])
@@ -128,7 +128,7 @@ def _run(request: Request) -> None:
 
 
 class _NotLoadedError(Exception):
-    """A model that its runtime does not take, whatever it would run on."""
+    """A model that its runtime does not accept, whatever the inputs."""
 
 
 class _Onnx:
@@ -175,7 +175,7 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
         replacements = _before_rounding(graph, replacements)
     aliases = _replaced(graph, replacements, casts=_opset(model) >= _CAST_LIKE)
     for index, name in enumerate(shown):
-        alias = f"{name}/{index}"  # an output once more would be refused
+        alias = f"{name}/{index}"  # a duplicate output would be refused
         graph.node.append(onnx.helper.make_node("Identity", [aliases.get(name, name)], [alias]))
         graph.output.append(onnx.ValueInfoProto(name=alias))
     return bytes(model.SerializeToString()), len(outputs), outputs + shown
@@ -186,7 +186,7 @@ def _opset(model: Any) -> int:
 
 
 def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Let each DequantizeLinear of a replaced tensor read that, quantised once more; return what is left to replace."""
+    """Let each DequantizeLinear of a replaced tensor read it quantised once more; return the remaining replacements."""
     import onnx
 
     producers = {name: node for node in graph.node for name in node.output}
@@ -207,14 +207,14 @@ def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[
 
 
 def _quantises(producers: dict[str, Any], name: str) -> bool:
-    """Return whether a tensor is what DequantizeLinear makes of a QuantizeLinear."""
+    """Return whether a tensor is the result of DequantizeLinear behind a QuantizeLinear."""
     node = producers.get(name)
     source = producers.get(node.input[0]) if node is not None and node.op_type == "DequantizeLinear" else None
     return source is not None and source.op_type == "QuantizeLinear"
 
 
 def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
-    """Make inputs of the model of tensors inside; return the names under which nodes still compute these."""
+    """Turn inner tensors into inputs of the model; return the names under which nodes still compute these."""
     import onnx
 
     aliases: dict[str, str] = {}
@@ -229,7 +229,7 @@ def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool)
         if casts:  # the other model may hold it in another precision
             graph.node.insert(place, onnx.helper.make_node("CastLike", [fed, alias], [name]))
     for output in graph.output:
-        if output.name in aliases:  # an output is what the model makes
+        if output.name in aliases:  # an output is what the model computes
             output.name = aliases[output.name]
     return aliases
 
@@ -278,7 +278,7 @@ def _ports(model: Any) -> dict[str, Any]:
     for node in model.get_ordered_ops():
         if node.get_type_name() != "Result":
             for output in node.outputs():
-                # constants without a tensor name are numbered by model: equal numbers of two models mean nothing
+                # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
                 unnamed = set() if node.get_type_name() == "Constant" else {node.get_friendly_name()}
                 for name in output.get_names() or unnamed:
                     ports.setdefault(name, output)
@@ -286,7 +286,7 @@ def _ports(model: Any) -> dict[str, Any]:
 
 
 def _spread_out(ports: dict[str, Any]) -> list[Any]:
-    """Return some outputs of nodes: what is shown is not fused with what follows it."""
+    """Return some outputs of nodes: a tensor that is shown is not fused with the next layer."""
     floats = [output for output in ports.values() if output.get_element_type().is_real() and not _is_constant(output)]
     return floats[:: max(1, len(floats) // _SHOWN)]
 
@@ -305,7 +305,7 @@ def _result(output: Any) -> Any:
 
 
 def _fed_before_rounding(output: Any, array: NDArray[Any]) -> Any:
-    """Give the FakeQuantize that makes a tensor an input of the model instead, any other layer as ``_fed`` does."""
+    """Turn the FakeQuantize that produces a tensor into an input of the model, any other layer as ``_fed`` does."""
     node = output.get_node()
     if node.get_type_name() != "FakeQuantize":
         return _fed(output, array)
@@ -325,7 +325,7 @@ def _parameter(element: Any, array: NDArray[Any]) -> tuple[Any, Any]:
 
 
 def _fed(output: Any, array: NDArray[Any]) -> Any:
-    """Give readers of a tensor an input of the model instead; what shows it still shows what the model makes."""
+    """Redirect readers of a tensor to an input of the model; what shows it still shows the model's own result."""
     parameter, converted = _parameter(output.get_element_type(), array)
     readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
     for reader in readers:

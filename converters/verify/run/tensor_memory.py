@@ -1,4 +1,4 @@
-"""How much memory the tensors of a model take on given inputs, by what the model itself declares."""
+"""The memory of a model's tensors on given inputs, by the model's own declarations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ...onnx.inference import infer, without_weights
 from ...onnx.onnx_files import read_model
 from .. import graphs
 
-_BYTES_AN_ELEMENT = 8  # float32 at least, as it is and in another layout
+_BYTES_AN_ELEMENT = 8  # float32 at least, in its own and in another layout
 
 
 def declared_bytes(paths: Iterable[Path], shapes: Mapping[str, Shape]) -> float:
-    """Return what the tensors of the largest of some models take on inputs of ``shapes``, by name."""
+    """Return the memory of the tensors of the largest of some models on inputs of ``shapes``, by name."""
     key = tuple(sorted(shapes.items()))
     return max((_of_model(path, path.stat().st_mtime_ns, key) for path in paths), default=0.0)
 
@@ -36,9 +36,9 @@ def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> floa
 
 
 def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
-    """Return the number of elements of every tensor of the main graph, inferred from inputs of these lengths."""
+    """Return the number of elements of every tensor of the main graph, inferred from inputs of these shapes."""
     model = without_weights(read_model(path))
-    del model.graph.value_info[:]  # of other lengths, which inference would keep
+    del model.graph.value_info[:]  # of other shapes, which inference would keep
     for each in model.graph.output:
         each.type.tensor_type.ClearField("shape")
     for each in model.graph.input:
@@ -56,7 +56,7 @@ def _fix(tensor: onnx.TypeProto.Tensor, lengths: Shape) -> None:
 
 
 def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
-    """Return the number of elements of every tensor; where a length is dynamic, it is that of an input of its rank."""
+    """Return the number of elements of every tensor; a dynamic dimension is that of an input of the same rank."""
     graph = graphs.read(path)
     like = {len(lengths): lengths for lengths in shapes.values()}
     shapes_known: list[PartialShape] = [lengths for name in graph.names if (lengths := graph.shape(name)) is not None]
