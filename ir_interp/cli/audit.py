@@ -1,4 +1,4 @@
-"""``ir-interp audit``: what every runtime makes of every resize, before anything is converted."""
+"""``ir-interp audit``: how every runtime computes every resize, before anything is converted."""
 
 from __future__ import annotations
 
@@ -28,30 +28,27 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited
 
 EXAMPLES = """
-Examples:
-
-  ir-interp audit model.onnx
-
-  ir-interp audit models/ --jobs 2 --fail-on differs --fail-on mistake
-
-  ir-interp audit models/ --severity tensorrt=note --format sarif
-
-  ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
-
-  ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
-
-  ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
+ir-interp audit model.onnx
+ir-interp audit models/ --jobs 2 --fail-on differs,mistake
+ir-interp audit models/ --severity tensorrt=note --format sarif
+ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
+ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
+ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
 """
 
 
 @with_options(AuditOptions)
 def audit(
     models: Annotated[
-        list[Path], typer.Argument(help=".onnx models, IRs (.xml), .tflite files, folders of them, @list.txt.")
+        list[Path],
+        typer.Argument(metavar="MODEL", help=".onnx, .xml (IR) and .tflite files, folders of them, @list.txt."),
     ],
     options: AuditOptions,
 ) -> int:
-    """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
+    """Predict how each runtime computes each resize; find mistakes.
+
+    Exit code 1 if there are findings; notes do not count. `ir-interp explain CODE` explains a finding.
+    """
     from ir_interp.converters.audit.audit_report import check_severities
     from ir_interp.converters.audit.auditing import models as expanded
 

@@ -1,4 +1,4 @@
-"""``ir-interp compare``: run two models on the same inputs, and say how far they differ."""
+"""``ir-interp compare``: run two models on the same inputs and report how far they differ."""
 
 from __future__ import annotations
 
@@ -27,15 +27,10 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
 
 EXAMPLES = """
-Examples:
-
-  ir-interp compare model.onnx model.xml
-
-  ir-interp compare model.onnx model.xml --per-resize --input x=photo.png --mean 127.5 --scale 127.5 --html report.html
-
-  ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
-
-  ir-interp compare photo.png --like pillow:bicubic --like opencv:cubic --sizes 224,224 --picture apart.png
+ir-interp compare model.onnx model.xml
+ir-interp compare model.onnx model.xml --per-resize --input photo.png --mean 127.5 --std 127.5 --html report.html
+ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
+ir-interp compare photo.png --like pillow:bicubic,opencv:cubic --sizes 224,224 --picture apart.png
 """
 _WIDTH = 40  # of the longest bar
 _LABELS = 30  # characters beside it
@@ -43,18 +38,27 @@ _LABELS = 30  # characters beside it
 
 @with_options(CompareOptions)
 def compare(
-    first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml); with --like, an image or array.")],
-    second: Annotated[Path | None, typer.Argument(help="Another, of the same inputs and outputs.")] = None,
+    first: Annotated[
+        Path, typer.Argument(metavar="FIRST", help="An .onnx model or an IR (.xml); with --like, an image or array.")
+    ],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="SECOND", help="A model with the same inputs and outputs.")
+    ] = None,
     *,
     options: CompareOptions,
 ) -> int:
-    """Run two models, each in its own runtime, and compare their outputs."""
+    """Compare the outputs of two models or two resizes.
+
+    Each model runs in its own runtime. Exit code 1 if the outputs differ by more than the tolerance.
+    """
     form = printed_form(options)
     if options.like:
         check_place(options, CALLS, f"with --like, which compares two resizes of {first.name}")
         return _compare_calls(first, second, options, form)
     if second is None:
-        raise IrInterpError("a second model is missing; or two --like, as in --like pillow:bicubic --like opencv:cubic")
+        raise IrInterpError(
+            "SECOND is missing: a model; or --like with two library calls, as in --like pillow:bicubic,opencv:cubic"
+        )
     check_place(options, MODELS, "without --like")
     check_image(options.image, options.html)
     files = [path for paths in options.inputs.values() for path in paths]
@@ -92,7 +96,8 @@ def _compare_calls(file: Path, second: Path | None, options: CompareOptions, for
 
     like, picture = options.like, options.picture
     if second is not None or len(like) != 2:
-        raise IrInterpError(f"--like is given {len(like)} times for an image; expected two calls and one image")
+        files = count(1 + (second is not None), "file")
+        raise IrInterpError(f"--like has {count(len(like), 'call')} for {files}; expected two calls and one image")
     check_outputs([picture] if picture else [], [file])
     if picture and FileKind.of(picture) not in (FileKind.PICTURE, FileKind.DRAWING):
         raise IrInterpError(f"--picture {picture.name!r} is no name of a picture; expected .png or .svg")

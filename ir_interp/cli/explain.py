@@ -1,4 +1,4 @@
-"""``ir-interp explain``: what a diagnostic means, or what one resize takes from where."""
+"""``ir-interp explain``: what a diagnostic means, or which pixels a resize uses."""
 
 from __future__ import annotations
 
@@ -31,15 +31,10 @@ if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
 
 EXAMPLES = """
-Examples:
-
-  ir-interp explain IRI002
-
-  ir-interp explain model.onnx --layer up2
-
-  ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
-
-  ir-interp explain preprocessor_config.json --backend torchvision
+ir-interp explain IRI002
+ir-interp explain model.onnx --layer up2
+ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
+ir-interp explain preprocessor_config.json --backend torchvision
 """
 _ROWS = 8  # of an axis, where not all are asked for
 _TAPS = 6  # shown of one output
@@ -47,10 +42,17 @@ _TAPS = 6  # shown of one output
 
 @with_options(ExplainOptions)
 def explain(
-    subject: Annotated[str, typer.Argument(help="A code (IRI001), or a file: .onnx, .xml, .json; a configuration.")],
+    subject: Annotated[
+        str,
+        typer.Argument(metavar="SUBJECT", help="A code (IRI001), an .onnx, .xml or .json file, or a configuration."),
+    ],
     options: ExplainOptions,
 ) -> None:
-    """Say what a diagnostic means, which source pixels make each output of a resize, or the steps of a pipeline."""
+    """Explain a finding, a resize or a preprocessing pipeline.
+
+    A code: its meaning and remedy. A resize: the source pixels and weights of each output pixel. A configuration: its
+    steps, as text or source code.
+    """
     form = printed_form(options)
     if options.every and form == "json":
         raise IrInterpError("--all has no effect on JSON, which holds every output")

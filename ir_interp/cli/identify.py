@@ -16,21 +16,25 @@ from ir_interp.options.resize_options import IdentifyOptions
 from ir_interp.text.names import shown
 
 EXAMPLES = """
-Examples:
-
-  ir-interp identify photo.png small.png
-
-  ir-interp identify originals/ resized/
+ir-interp identify photo.png small.png
+ir-interp identify originals/ resized/
 """
 
 
 @with_options(IdentifyOptions)
 def identify(
-    before: Annotated[Path, typer.Argument(help="An image or array (.npy), or a folder of them.")],
-    after: Annotated[Path, typer.Argument(help="The same, resized; in a folder under the same names.")],
+    before: Annotated[
+        Path, typer.Argument(metavar="BEFORE", help="The original: an image or array (.npy), or a folder of them.")
+    ],
+    after: Annotated[
+        Path, typer.Argument(metavar="AFTER", help="The resized image or array, or a folder with the same file names.")
+    ],
     options: IdentifyOptions,
 ) -> int:
-    """Name the call of an image library that made one image of another. Exit code 1 unless the call is certain."""
+    """Find which library call resized an image.
+
+    Exit code 1 unless the call is certain.
+    """
     from ir_interp.origins import search
     from ir_interp.origins.pairs import read_pair
 

@@ -1,4 +1,4 @@
-"""``ir-interp inspect``: a model in brief, and every resize in it: its formula in words, and what to know about it."""
+"""``ir-interp inspect``: a summary of a model, and the formula and diagnostics of every resize in it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from ir_interp.converters.sources.model_summary import Brief
 
 EXAMPLES = """
-Examples:
-
-  ir-interp inspect model.onnx
-
-  ir-interp inspect model.xml --json
-
-  ir-interp inspect layer.xml --semantics document
+ir-interp inspect model.onnx
+ir-interp inspect model.xml --json
+ir-interp inspect layer.xml --semantics document
 """
 Unknown = tuple[Layer, ReadError]
 """A layer of which the file does not tell enough, and why."""
@@ -40,10 +36,18 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 @with_options(InspectOptions)
 def inspect(
-    file: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layers (.xml), or layers as .json.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="An .onnx model, an IR or pasted layers (.xml), .tflite, or layers (.json)."
+        ),
+    ],
     options: InspectOptions,
 ) -> None:
-    """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""
+    """Summarize a model and list its resizes.
+
+    Without its .bin file, an IR shows only what the .xml holds.
+    """
     from ir_interp.converters.sources.model_summary import brief
 
     form, model = printed_form(options), brief(file)

@@ -17,23 +17,24 @@ from ir_interp.text.names import shown
 from ir_interp.views.figures import Picture
 
 EXAMPLES = """
-Examples:
-
-  ir-interp plot model.onnx up.png --layer up2
-
-  ir-interp plot layer.xml matrix.png --what weights --axis 2
-
-  ir-interp plot layer.xml changed.png --what image --against document --input photo.png
+ir-interp plot model.onnx up.png --layer up2
+ir-interp plot layer.xml matrix.png --what weights --axis 2
+ir-interp plot layer.xml changed.png --what image --against document --input photo.png
 """
 
 
 @with_options(PlotOptions)
 def plot(
-    file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
-    output: Annotated[Path, typer.Argument(help="A .png or .svg to write.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file with the resize: .onnx, .xml, .tflite or .json.")
+    ],
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .png or .svg file to write.")],
     options: PlotOptions,
 ) -> None:
-    """Show where a resize samples, what it weighs by how much, or an image under two configurations."""
+    """Plot where a resize samples and how it weighs.
+
+    --what image compares an image under two definitions.
+    """
     if options.axis is not None and options.what is Picture.IMAGE:
         raise IrInterpError("--axis has no effect on an image, which shows two")
     check_place(options, options.what.value, f"on {options.what.value}; it goes with --what image")

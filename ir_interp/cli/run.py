@@ -1,4 +1,4 @@
-"""``ir-interp run``: execute one resize of a file on an array or an image."""
+"""``ir-interp run``: execute one resize on an array, an image or a Zarr store."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ if TYPE_CHECKING:
     from ir_interp.large.stores import Request
 
 EXAMPLES = """
-Examples:
-
-  ir-interp run layer.xml --input x.npy --output y.npy
-
-  ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
-
-  ir-interp run layer.xml --input photo.png --output small.png
-
-  ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
-
-  ir-interp run layer.xml --input big.zarr --output small.zarr --memory 1GiB
-
-  ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output small.zarr
+ir-interp run layer.xml --input x.npy --output y.npy
+ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
+ir-interp run layer.xml --input photo.png --output small.png
+ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
+ir-interp run layer.xml --input big.zarr --output small.zarr --memory 1GiB
+ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output small.zarr
 """
 
 
 @with_options(RunOptions)
 def run(
     file: Annotated[
-        Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json; with --like, what is resized.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The file with the resize (.onnx, .xml, .tflite, .json); with --like, the image."
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", help="An array (.npy), an image, or .zarr.")],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")
+    ],
     options: RunOptions,
 ) -> None:
-    """Execute one resize.
+    """Resize an array, image or Zarr store.
 
-    Of a .zarr array any size will do: it is read and written chunk by chunk. What an earlier call did, however that
-    ended, stays done.
+    FILE holds the resize; with --like, FILE is resized as an image library does it.
+
+    A .zarr array may be larger than memory: it is processed chunk by chunk, and an interrupted call continues where it
+    stopped.
     """
     if options.like is not None and is_in_store(file):
         check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")

@@ -84,9 +84,9 @@ class Console(console.Console):
             self.print(*(Text(line, "bold") for line in _wrapped(first.plain, self.width)), sep="\n")
             self._print_list(list(zip(columns[1:], others, strict=True)), _INDENT)
 
-    def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
+    def pairs(self, rows: Sequence[tuple[str, str]], indent: str = "") -> None:
         """Print texts, each beside its name."""
-        self._print_list([(name, self._text(text)) for name, text in rows], "")
+        self._print_list([(name, self._text(text)) for name, text in rows], indent)
 
     def _print_list(self, rows: Sequence[tuple[str, Text]], indent: str) -> None:
         names = [shown(name) for name, _ in rows]

@@ -28,15 +28,17 @@ class Images:
     """
 
     mean: tuple[float, ...] = option(
-        NUMBERS, "Taken from the pixels of images: 127.5, or one a channel: 104,117,123.", "--mean"
+        NUMBERS, "Mean to subtract from pixels: 127.5, or per channel 104,117,123.", "--mean"
     )
-    scale: tuple[float, ...] = option(NUMBERS, "What pixels are divided by then: 255, or one a channel.", "--scale")
+    scale: tuple[float, ...] = option(
+        NUMBERS, "Divisor, usually 255 times the standard deviation: 58.4, or per channel.", "--std", "--scale"
+    )
     layout: str = option(
-        WORD, "Of inputs that are images: nchw, nhwc; else as their lengths tell.", "--layout", make=str
+        WORD, "Layout of image inputs: nchw or nhwc. Default: inferred from their shape.", "--layout", make=str
     )
-    bgr: bool = option(SWITCH, "Blue comes first in images.", "--bgr")
+    bgr: bool = option(SWITCH, "Feed the channels in the order blue, green, red.", "--bgr")
     pixel_range: str = option(
-        WORD, "Range of pixels that --mean and --scale are meant for: 0-255 (the default) or 0-1.", "--range", make=str
+        WORD, "Pixel range that --mean and --std refer to: 0-255 (the default) or 0-1.", "--range", make=str
     )
 
     def __post_init__(self) -> None:
