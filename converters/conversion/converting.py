@@ -130,10 +130,10 @@ def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
-    """Show external data to a model that is to share them with its source."""
+    """Show external weights to a model that is to share or copy those of its source."""
     if (FileKind.of(source), FileKind.of(destination)) != PORTABLE:
         return nullcontext()
-    from ..portable.portable_model import weights_beside
+    from ..onnx.external_weights import weights_beside
 
     return weights_beside(source, destination, temporary)
 

@@ -14,7 +14,7 @@ from ir_interp.options.finding_codes import check_codes, is_chosen
 from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.shared_options import check_needs
 
-from ..portable.portable_model import weights_beside
+from ..onnx.external_weights import weights_beside
 from ..sources.model_summary import parts
 from ..verify.compare import tolerances
 from ..verify.comparison import ModelComparison

@@ -17,8 +17,9 @@ from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind, is_in_store
+from ir_interp.files.kinds import FileKind, is_image, is_in_store
 from ir_interp.files.memory import check_bytes
+from ir_interp.library_registry import is_call
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
@@ -58,6 +59,7 @@ def run(
     A .zarr array may be larger than memory: it is processed chunk by chunk, and an interrupted call continues where it
     stopped.
     """
+    file, options = _as_call(file, options)
     if options.like is not None and is_in_store(file):
         check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")
         _run_call_on_store(options.like, file, output, options)
@@ -89,6 +91,14 @@ def run(
         _write(temporary, y, op)
     if not options.quiet:
         print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+
+
+def _as_call(file: Path, options: RunOptions) -> tuple[Path, RunOptions]:
+    """Return ``run CALL --input FILE`` on an image or store as ``run FILE --like CALL``."""
+    source = options.source
+    if options.like or source is None or not is_call(file) or not (is_image(source) or is_in_store(source)):
+        return file, options
+    return source, replace(options, like=str(file), source=None)
 
 
 def _resize(file: Path, options: RunOptions) -> ResizeOp:

@@ -62,12 +62,12 @@ class Images:
             if self.pixel_range not in _RANGES:
                 raise SpecError(f"pixel_range is {self.pixel_range!r}; expected {' or '.join(_RANGES)}")
             if not (self.mean or self.scale):
-                raise SpecError("the range of pixels has no effect without mean or scale")
+                raise SpecError("pixel_range has no effect without mean or scale")
             return
         small = [number for number in (*self.mean, *self.scale) if 0 < abs(number) < 1]
         if small:
-            problem = f"mean or scale {small[0]:g} is meant for pixels from 0 to 1, but pixels are from 0 to 255"
-            raise SpecError(f"{problem}; give the range of pixels (--range): 0-1, or 0-255 if that is meant")
+            problem = f"mean or scale {small[0]:g} looks meant for pixels from 0 to 1, but pixels are from 0 to 255"
+            raise SpecError(f"pixel_range is missing: {problem}; expected 0-1, or 0-255 if that is meant")
 
     @property
     def in_pixels(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
