@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import ReadError
@@ -39,7 +40,8 @@ def identify(
     from ir_interp.origins.pairs import read_pair
 
     form = printed_form(options)
-    identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
+    with progress.bar(options.quiet, "searching"):
+        identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
     if form == "json":
         print(json.dumps(identified.record(), indent=2))
     elif form == "text":

@@ -10,7 +10,9 @@ import typer
 
 import ir_interp
 from ir_interp.cli.flags import with_options
+from ir_interp.cli.folding import folded, name_lines, place
 from ir_interp.cli.invocation import printed_form
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
 from ir_interp.ir.interpolates import load_known
@@ -19,6 +21,7 @@ from ir_interp.options.resize_options import InspectOptions
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_SEVERITY
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
@@ -98,10 +101,11 @@ def _show(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[
         _show_model(console, file, model)
     rows = [*map(_row, found), *map(_unknown_row, unknown)]
     columns = ("resize", "input", "target", "computes")
-    console.table(columns, rows, title=f"{count(len(rows), 'resize')} in {file.name}")
-    for op in found:
-        for diagnostic in op.diagnostics:
-            console.say(f"{op.where}: {diagnostic}", "yellow")
+    cells: list[tuple[Cell, ...]] = [((*name_lines(names), rest[0]), *rest[1:]) for names, rest in folded(rows)]
+    console.table(columns, cells, title=f"{count(len(rows), 'resize')} in {file.name}")
+    diagnostics = ((op.where, each) for op in found for each in op.diagnostics)
+    for places, diagnostic in folded(diagnostics):
+        console.mark(f"{place(places)}: {diagnostic}", OF_SEVERITY[RULES[diagnostic.code].severity])
 
 
 def _show_model(console: Console, file: Path, model: Brief) -> None:
@@ -135,15 +139,15 @@ def _file_size(size: int | None) -> str:
     return "(missing)" if size is None else f"({_size(size)})"
 
 
-def _row(op: ResizeOp) -> tuple[Cell, ...]:
-    name = (op.name or op.where, f"{op.dialect} {op.version}")
-    return name, describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec)
+def _row(op: ResizeOp) -> tuple[str, tuple[str, ...]]:
+    cells = (describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec))
+    return op.name or op.where, (f"{op.dialect} {op.version}", *cells)
 
 
-def _unknown_row(found: Unknown) -> tuple[Cell, ...]:
+def _unknown_row(found: Unknown) -> tuple[str, tuple[str, ...]]:
     """Return what is known of a layer of which the rest may be in a .bin that is not there."""
     layer, error = found
     shape = layer.inputs[0].shape if layer.inputs else None
     attributes = ", ".join(f"{name}={value}" for name, value in layer.attributes.items())
-    name = (layer.name or layer.where, f"openvino opset{layer.version}")
-    return name, describe.shape_text(shape), f"not known: {error.problem}", attributes
+    cells = (describe.shape_text(shape), f"not known: {error.problem}", attributes)
+    return layer.name or layer.where, (f"openvino opset{layer.version}", *cells)

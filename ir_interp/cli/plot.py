@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import ir_interp
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import check_place, keywords
@@ -38,6 +39,7 @@ def plot(
     if options.axis is not None and options.what is Picture.IMAGE:
         raise IrInterpError("--axis has no effect on an image, which shows two")
     check_place(options, options.what.value, f"on {options.what.value}; it goes with --what image")
-    ir_interp.plot(file, output, **keywords(options) | named_layer(options.layer, options.shape))
+    with progress.bar(options.quiet, "drawing"):
+        ir_interp.plot(file, output, **keywords(options) | named_layer(options.layer, options.shape))
     if not options.quiet:
         print(shown(f"wrote {output}"))

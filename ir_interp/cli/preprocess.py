@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import ir_interp
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import keywords, options_set
@@ -39,7 +40,8 @@ def preprocess(
         raise IrInterpError(f"--config says {', '.join(stated)} as well")
     if options.config is None:
         _check_target(options)
-    image = ir_interp.preprocess(model, output, **keywords(options))
+    with progress.bar(options.quiet, "writing"):
+        image = ir_interp.preprocess(model, output, **keywords(options))
     if not options.quiet:
         batch = [] if options.batch is None else [options.batch or "batch"]
         shape = [*batch, *(options.image_size or ("height", "width")), options.channels]

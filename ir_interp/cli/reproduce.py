@@ -65,7 +65,8 @@ def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form
     if source is not None:
         raise IrInterpError(f"{source!r} has no effect with --kit, whose models are its own")
     check_place(options, KIT, "with --kit")
-    written = ir_interp.kit(folder)
+    with progress.bar(options.quiet, "writing"):
+        written = ir_interp.kit(folder)
     if form == "json":
         print(json.dumps({"folder": str(folder), "cases": written.count, "groups": dict(written.groups)}, indent=2))
     elif form == "text":

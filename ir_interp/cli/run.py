@@ -79,14 +79,15 @@ def run(
     op = _resize(file, options)
     x = image_arrays.array_or_image(source, op)
     _check_format(output, x.dtype)
-    y = op.run(
-        x,
-        sizes=options.sizes,
-        scales=options.scales,
-        arithmetic=options.arithmetic,
-        nodata=options.nodata,
-        valid=options.valid,
-    )
+    with progress.bar(options.quiet, "resizing"):
+        y = op.run(
+            x,
+            sizes=options.sizes,
+            scales=options.scales,
+            arithmetic=options.arithmetic,
+            nodata=options.nodata,
+            valid=options.valid,
+        )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
     if not options.quiet:
@@ -152,7 +153,8 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
     scales = options.scales * 2 if options.scales and len(options.scales) == 1 else options.scales
-    y = likeness.resized(op, x, options.sizes, scales)
+    with progress.bar(options.quiet, "resizing"):
+        y = likeness.resized(op, x, options.sizes, scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
     if not options.quiet:

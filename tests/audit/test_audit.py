@@ -502,10 +502,10 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
         assert row.ran == "ran on [1, 2, 6, 5]"
         assert row.seen
     _, printed, _ = command(capsys, "audit", "b.onnx", "--run", "--shape", "x:1,2,6,5")
-    assert "told, and not run" not in printed
+    assert "predicted, not run" not in printed
     assert "not run: inputs known only at run time" in words(printed)
     _, printed, _ = command(capsys, "audit", "a.onnx", "--run", "--shape", "x:1,2,6,5")
-    assert "told, and not run: TensorRT's importer\n" in printed
+    assert "predicted, not run: TensorRT's importer\n" in printed
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "u:1,2,6,5")
     assert (code, errors) == (2, "error: no input 'u'; the inputs are x, z\n")
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "x:1,3,6,5")
