@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import fleet, progress
+from ir_interp.cli import fleet, json_schemas, progress
 from ir_interp.cli.audit_text import show
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
@@ -88,9 +88,11 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
 
 
 def _print(report: Audit, form: str) -> None:
-    from ir_interp.converters.audit.formats import FORMATS
+    from ir_interp.converters.audit.formats import FORMATS, record
 
-    if form in FORMATS:
+    if form == "json":
+        print(json_schemas.printed(record(report)))
+    elif form in FORMATS:
         print(FORMATS[form](report))
     elif form == "text":
         show(report)

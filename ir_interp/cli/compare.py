@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
 from ir_interp.errors import IrInterpError
@@ -69,7 +68,7 @@ def compare(
     if options.html:
         _save_page(options.html, comparison, options)
     if form == "json":
-        print(json.dumps(comparison.record(), indent=2))
+        print(json_schemas.printed(comparison.record()))
     elif form == "text":
         _show(comparison)
     return 0 if comparison.passes else 1
@@ -108,7 +107,7 @@ def _compare_calls(file: Path, second: Path | None, options: CompareOptions, for
         with replacing(picture) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(picture) or FileKind.PICTURE)
     if form == "json":
-        print(json.dumps(comparison.record(), indent=2))
+        print(json_schemas.printed(comparison.record()))
     elif form == "text":
         print(shown(comparison.text))
     return 1 if comparison.unequal else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from typer.core import TyperOption
 
 import ir_interp
-from ir_interp.cli import fleet, progress
+from ir_interp.cli import fleet, json_schemas, progress
 from ir_interp.cli.command_help import Command
 from ir_interp.cli.conversion_text import show
 from ir_interp.cli.flags import with_options
@@ -129,7 +128,7 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
 
 
 def _json(report: ConversionReport) -> str:
-    return json.dumps(report.record(), indent=2)
+    return json_schemas.printed(report.record())
 
 
 def _save_json(report: ConversionReport, path: Path) -> None:

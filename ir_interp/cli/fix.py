@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.options.declaration import keywords
@@ -43,7 +42,7 @@ def fix(
     with progress.bar(options.quiet) as report_progress:
         done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))
     if form == "json":
-        print(json.dumps(done.record(), indent=2))
+        print(json_schemas.printed(done.record()))
     elif form == "text":
         _show(done)
 

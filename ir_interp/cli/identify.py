@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import ReadError
@@ -43,7 +42,7 @@ def identify(
     with progress.bar(options.quiet, "searching"):
         identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
     if form == "json":
-        print(json.dumps(identified.record(), indent=2))
+        print(json_schemas.printed(identified.record()))
     elif form == "text":
         print("\n".join(map(shown, identified.text.splitlines())))
     return 0 if identified.is_sure else 1

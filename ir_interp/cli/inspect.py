@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import ir_interp
+from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.folding import folded, name_lines, place
 from ir_interp.cli.invocation import printed_form
@@ -24,6 +24,7 @@ from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_SEVERITY
 
 if TYPE_CHECKING:
+    from ir_interp.cli.inspect_records import InspectRecord, OperationRecord, UnknownRecord
     from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.sources.model_summary import Brief
 
@@ -59,21 +60,21 @@ def inspect(
     else:
         found, unknown = ir_interp.load(file, semantics=options.semantics), []
     if form == "json":
-        print(json.dumps(_record(file, model, found, unknown), indent=2))
+        print(json_schemas.printed(_record(file, model, found, unknown)))
     else:
         _show(file, model, found, unknown)
 
 
-def _record(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> dict[str, Any]:
+def _record(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> InspectRecord:
     return {
         "file": str(file),
-        "model": model and model.record(),
+        "model": model.record() if model else None,
         "resizes": list(map(_resize, found)),
         "unknown": list(map(_unknown, unknown)),
     }
 
 
-def _resize(op: ResizeOp) -> dict[str, Any]:
+def _resize(op: ResizeOp) -> OperationRecord:
     return {
         "name": op.name,
         "where": op.where,
@@ -88,7 +89,7 @@ def _resize(op: ResizeOp) -> dict[str, Any]:
     }
 
 
-def _unknown(found: Unknown) -> dict[str, Any]:
+def _unknown(found: Unknown) -> UnknownRecord:
     layer, error = found
     return {"name": layer.name, "where": layer.where, "attributes": layer.attributes, "problem": error.problem}
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
 import ir_interp
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
@@ -24,6 +23,14 @@ ir-interp reproduce model.onnx fault --runtime mnn --layer up2 --shape x:1,3,64,
 ir-interp reproduce openvino:antialias fault
 ir-interp reproduce --kit resizes
 """
+
+
+class KitRecord(TypedDict):
+    """A conformance kit in JSON: the number of cases, and of those in each group."""
+
+    folder: str
+    cases: int
+    groups: dict[str, int]
 
 
 @with_options(ReproduceOptions)
@@ -53,7 +60,7 @@ def reproduce(
     with progress.bar(options.quiet) as report_progress:
         done = ir_interp.reproduce(source, folder, **keywords(replace(options, progress=report_progress)))
     if form == "json":
-        print(json.dumps(done.record(), indent=2))
+        print(json_schemas.printed(done.record()))
     elif form == "text":
         print(shown(f"{done.runtime}: {done.verdict}"))
         print(shown(f"{done.op.spec}; input {list(done.op.shape or ())}"))
@@ -68,7 +75,8 @@ def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form
     with progress.bar(options.quiet, "writing"):
         written = ir_interp.kit(folder)
     if form == "json":
-        print(json.dumps({"folder": str(folder), "cases": written.count, "groups": dict(written.groups)}, indent=2))
+        record: KitRecord = {"folder": str(folder), "cases": written.count, "groups": dict(written.groups)}
+        print(json_schemas.printed(record))
     elif form == "text":
         print(", ".join(f"{count} {group}" for group, count in written.groups.items()))
         print(shown(f"wrote {folder}: {written.count} cases; python {folder / 'run.py'} onnxruntime runs them"))

@@ -18,8 +18,8 @@ CALL, CALL_ON_STORE, ARRAY, STORE = "call", "call on a store", "array", "store"
 an array, of a store."""
 _STORES = (STORE, CALL_ON_STORE)
 _ARRAYS = (ARRAY, *_STORES)
-RESIZE, RULE, PIPELINE = "resize", "rule", "pipeline"
-"""The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration."""
+RESIZE, RULE, PIPELINE, SCHEMA = "resize", "rule", "pipeline", "schema"
+"""The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration, a command."""
 _ZARR, _MISSING, _DEFINITION, _PIPELINES = "Zarr stores", "Missing pixels", "Definition", "Pipelines"
 
 
@@ -110,6 +110,13 @@ class ExplainOptions:
         default=None,
         panel=_PIPELINES,
         places=(PIPELINE,),
+    )
+    schema: bool = shared.of_command_line(
+        SWITCH,
+        "Print the JSON Schema of what a command prints with --json.",
+        "--schema",
+        places=(SCHEMA,),
+        panel=shared.REPORTS,
     )
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()

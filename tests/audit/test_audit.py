@@ -299,7 +299,7 @@ def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
     assert [{f.code for f in each.findings} >= {"IRI002"} for each in rows] == [True, True]
     code, printed, _ = command(capsys, "audit", "a.xml", "--select", "IRI005")
     assert code == 1
-    assert "1 resize, 1 finding (IRI005; `ir-interp explain CODE` says more)\n" in printed
+    assert "1 resize, 1 finding; `ir-interp explain CODE` explains a finding\n" in printed
 
 
 @pytest.mark.parametrize("version", [1, 4, 11])

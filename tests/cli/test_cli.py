@@ -538,7 +538,8 @@ def test_convert_reports_in_json(cli: Cli, folder: Path) -> None:
     assert (code, errors) == (0, "")
     assert (folder / "b.json").read_text() == printed
     report = json.loads(printed)
-    assert list(report) == ["source", "destination", "resizes", "notes", "states", "operations", "verification"]
+    names = ["schema_version", "source", "destination", "resizes", "notes", "states", "operations", "verification"]
+    assert list(report) == names
     assert (report["source"], report["destination"]) == ("a.onnx", "b.xml")
     for name, found in zip(("one", "two"), report["resizes"], strict=True):
         assert list(found) == ["name", "where", "configuration", "form", "grade", "note"]
