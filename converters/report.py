@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from ir_interp.options.convert_options import Form as Form
 from ir_interp.options.convert_options import StateForm as StateForm
@@ -104,6 +104,16 @@ class Compared:
         return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
 
+class LevelsRecord(TypedDict):
+    """Counts of levels in JSON."""
+
+    grade: str
+    count: int
+    flipped: int
+    flipped_by_source: int | None
+    runtime: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
     """How many values of a quantised model lie one level from those of its source, each segment on the same values.
@@ -133,9 +143,15 @@ class Levels:
         """The grade and the counts, in one line."""
         return f"{self.grade}: {self.text}"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> LevelsRecord:
         """Return it as plain values, for JSON."""
-        return {"grade": self.grade} | asdict(self)
+        return {
+            "grade": self.grade,
+            "count": self.count,
+            "flipped": self.flipped,
+            "flipped_by_source": self.flipped_by_source,
+            "runtime": self.runtime,
+        }
 
     def __add__(self, other: Levels) -> Levels:
         """Return the sum of both counts, on other inputs."""
@@ -200,6 +216,47 @@ class State:
         return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
 
 
+class RowRecord(TypedDict):
+    """A resize of a conversion in JSON."""
+
+    name: str
+    where: str
+    configuration: str
+    form: str
+    grade: str
+    note: str
+
+
+class OperationsRecord(TypedDict):
+    """Operations of both models in JSON, by type; None for files without a model."""
+
+    before: dict[str, int] | None
+    after: dict[str, int] | None
+
+
+class VerificationRecord(TypedDict):
+    """A verification in JSON; shapes by input."""
+
+    outputs: list[Compared]
+    alone: list[Compared]
+    levels: LevelsRecord | None
+    note: str
+    shapes: dict[str, list[int]]
+    more_shapes: list[dict[str, list[int]]]
+
+
+class ConversionRecord(TypedDict):
+    """A conversion in JSON."""
+
+    source: str
+    destination: str
+    resizes: list[RowRecord]
+    notes: list[str]
+    states: list[State]
+    operations: OperationsRecord
+    verification: VerificationRecord | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs differ, if that was verified.
@@ -217,7 +274,7 @@ class ConversionReport:
     states: tuple[State, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> ConversionRecord:
         """Return the report as plain values, for JSON."""
         return {
             "source": str(self.source),
@@ -234,16 +291,17 @@ class ConversionReport:
                 for row in self.rows
             ],
             "notes": list(self.notes),
-            "states": [each.record() for each in self.states],
+            "states": [cast(State, each.record()) for each in self.states],
             "operations": {"before": self.before, "after": self.after},
             "verification": _verification_record(self.verification),
         }
 
 
-def _verification_record(verification: Verification | None) -> dict[str, Any] | None:
+def _verification_record(verification: Verification | None) -> VerificationRecord | None:
     if verification is None:
         return None
-    return asdict(verification) | {"levels": verification.levels and verification.levels.record()}
+    plain = asdict(verification) | {"levels": verification.levels.record() if verification.levels else None}
+    return cast(VerificationRecord, plain)
 
 
 def expressed(translation: Translation) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict, cast
 
 from ir_interp.diagnostic_codes import RULES, Severity
 from ir_interp.text.quoting import uri, workflow_message, workflow_property
@@ -15,6 +15,7 @@ from ir_interp.views.marks import Tone
 from ..runtimes.outcome import Kind
 from .audit_report import Audit
 from .findings import Audited, Finding
+from .preprocessing import Cost
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -29,22 +30,65 @@ TONES: dict[Kind, Tone] = {
 """The marks of verdicts in pages and terminals."""
 
 
-def to_json(audit: Audit) -> str:
-    """Return every resize with its verdicts, the findings, and the unreadable files."""
-    return json.dumps(record(audit), indent=2)
+class VerdictRecord(TypedDict):
+    """A verdict of an audit in JSON: as seen where ``run``, else as predicted."""
+
+    verdict: str
+    reason: str
+    difference: float | None
+    forecast: str
+    run: bool
 
 
-def record(audit: Audit) -> dict[str, Any]:
-    """Return the same as plain values."""
+class ResizeRecord(TypedDict):
+    """A resize of an audit in JSON; verdicts by runtime."""
+
+    file: str
+    name: str
+    where: str
+    target: str
+    formula: str
+    verdicts: dict[str, VerdictRecord]
+
+
+class FindingRecord(TypedDict):
+    """A finding of an audit in JSON."""
+
+    code: str
+    severity: str
+    runtime: str | None
+    file: str
+    where: str
+    message: str
+
+
+class ErrorRecord(TypedDict):
+    """A file that could not be read, in JSON."""
+
+    where: str
+    message: str
+
+
+class AuditRecord(TypedDict):
+    """An audit in JSON."""
+
+    resizes: list[ResizeRecord]
+    findings: list[FindingRecord]
+    preprocessing: list[Cost]
+    errors: list[ErrorRecord]
+
+
+def record(audit: Audit) -> AuditRecord:
+    """Return every resize with its verdicts, the findings, and the files that could not be read."""
     return {
         "resizes": [_resize(row) for row in audit.rows],
         "findings": [_finding(each) for each in audit.findings],
-        "preprocessing": [each.record() for each in audit.preprocessing],
+        "preprocessing": [cast(Cost, each.record()) for each in audit.preprocessing],
         "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
     }
 
 
-def _resize(row: Audited) -> dict[str, Any]:
+def _resize(row: Audited) -> ResizeRecord:
     return {
         "file": row.file,
         "name": row.op.name,
@@ -64,7 +108,7 @@ def _resize(row: Audited) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, str | None]:
+def _finding(finding: Finding) -> FindingRecord:
     return {
         "code": finding.code,
         "severity": finding.severity.value,
@@ -125,7 +169,6 @@ def to_sarif(audit: Audit) -> str:
 
 
 FORMATS: dict[str, Callable[[Audit], str]] = {
-    "json": to_json,
     "github": to_github,
     "sarif": to_sarif,
 }

@@ -133,7 +133,7 @@ def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContex
     """Make external data available to a model that shares them with its source."""
     if (FileKind.of(source), FileKind.of(destination)) != PORTABLE:
         return nullcontext()
-    from ..portable.portable_model import weights_beside
+    from ..onnx.external_weights import weights_beside
 
     return weights_beside(source, destination, temporary)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.files.atomic import check_outputs, replacing
@@ -14,13 +14,32 @@ from ir_interp.options.finding_codes import check_codes, is_chosen
 from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.shared_options import check_needs
 
-from ..portable.portable_model import weights_beside
+from ..onnx.external_weights import weights_beside
 from ..sources.model_summary import parts
 from ..verify.compare import tolerances
-from ..verify.comparison import ModelComparison
+from ..verify.comparison import ComparisonRecord, ModelComparison
 from ..verify.model_pairs import compare_models
 from ..verify.run.inputs import Inputs
 from .fixed_model import Mended, write_fixed
+
+
+class RepairRecord(TypedDict):
+    """A repaired mistake in JSON."""
+
+    resize: str
+    where: str
+    code: str
+    change: str
+
+
+class FixedRecord(TypedDict):
+    """What was repaired, in JSON."""
+
+    source: str
+    destination: str
+    mended: list[RepairRecord]
+    comparison: ComparisonRecord | None
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +61,7 @@ class Fixed:
         compared = next((each.output for each in found if each.name == mended.op.name), None)
         return compared.apart if compared else "not shown"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> FixedRecord:
         """Return it as plain values, for JSON."""
         return {
             "source": str(self.source),
@@ -52,7 +71,7 @@ class Fixed:
                 for each in self.mended
                 for remedy in each.remedies
             ],
-            "comparison": self.comparison and self.comparison.record(),
+            "comparison": self.comparison.record() if self.comparison else None,
             "note": self.note,
         }
 

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.options.finding_codes import codes_of
+
+
+class SummaryRecord(TypedDict):
+    """The results of many models in JSON: numbers of models, resizes and errors, and counts by name."""
+
+    models: int
+    resizes: int
+    errors: int
+    verdicts: dict[str, dict[str, int]]
+    findings: dict[str, int]
+    exporters: dict[str, int]
+    grades: dict[str, int]
 
 
 @dataclass(slots=True)
@@ -47,8 +59,8 @@ class Summary:
         """Return whether there is a finding that matters; ``on`` is that of ``Audit.fails``."""
         return any(code.startswith(codes_of(on)) for code in self.severe)
 
-    def record(self) -> dict[str, Any]:
-        """Return all counts as plain values, for JSON."""
+    def record(self) -> SummaryRecord:
+        """Return all of it as plain values, for JSON."""
         return {
             "models": self.models,
             "resizes": self.resizes,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
 import onnx.inliner
 from onnx import helper, numpy_helper
 
-from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
-from ir_interp.files.paths import is_file, real
+from ir_interp.errors import InexactError, ReadError, SpecError
 from ir_interp.translation.dialect import Semantics
 
 from ..forecasts.ranks import completed
@@ -162,31 +160,3 @@ def _check(source: Path, output: Path, name: str) -> None:
     problem = invalid(output)
     if problem and not invalid(source):
         raise InexactError(source.name, name, reason=f"it would not be valid ONNX: {problem}")
-
-
-@contextmanager
-def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
-    """Copy a model's external data beside ``temporary``, which is to become ``output``, for a while.
-
-    The result refers to them as its source does, by relative paths; ONNX does not read links to them. Raises
-    IrInterpError if ``output`` is to lie in another folder, ReadError if they lie outside the source's.
-    """
-    held, folder = external_files(source), real(source.parent)
-    for path in held:
-        if not real(path).is_relative_to(folder):
-            raise ReadError(f"its external data lie outside its folder: {path}", source.name)
-        if not is_file(path):
-            raise ReadError(f"its external data are missing: {path}", source.name)
-    if held and real(output.parent) != folder:
-        names = ", ".join(sorted(path.name for path in held))
-        raise IrInterpError(f"{source.name} has weights in {names}: write the result beside them, into {source.parent}")
-    for path in held:
-        copy = temporary.parent / path.relative_to(source.parent)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-    yield
-    for made in temporary.parent.iterdir():
-        if made.is_dir():
-            shutil.rmtree(made)
-        elif made != temporary:
-            made.unlink()

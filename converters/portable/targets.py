@@ -166,3 +166,8 @@ _IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or o
 _ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
 _EDITIONS = {f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", each) for name, each in tensorrt.EDITIONS.items()}
 _NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}
+
+
+def names() -> list[str]:
+    """Return the names of all targets."""
+    return [*_NAMED, *(f"onnx:{opset}" for opset in range(OLDEST_OPSET, NEWEST_OPSET + 1))]

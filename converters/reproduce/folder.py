@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,19 @@ _OF_DIALECT = {
 }
 
 
+class ReproducedRecord(TypedDict):
+    """A reproduction in JSON; versions by package."""
+
+    folder: str
+    runtime: str
+    resize: str
+    shape: list[int | None]
+    kind: str
+    reason: str
+    difference: float | None
+    versions: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduced:
     """A folder that reproduces a runtime's fault in a resize: ``op``, in the smallest shape that shows it.
@@ -55,7 +68,7 @@ class Reproduced:
     verdict: Verdict
     versions: Mapping[str, str]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> ReproducedRecord:
         """Return it as plain values, for JSON."""
         return {
             "folder": str(self.folder),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 import onnx
 
@@ -35,6 +35,25 @@ class Tensor:
         return f"{self.name}: {self.dtype} " + (shape or ("of any rank" if self.shape is None else "scalar"))
 
 
+class WeightsRecord(TypedDict):
+    """Constants of a model in JSON: how many tensors, and their bytes."""
+
+    tensors: int
+    bytes: int
+
+
+class ModelRecord(TypedDict):
+    """A model in brief, in JSON."""
+
+    format: str
+    operator_sets: list[str]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    operations: dict[str, int]
+    weights: WeightsRecord
+    files: dict[str, int | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
     """A summary of a model. ``weights`` are constant tensors and their bytes; ``files`` its files, and their bytes.
@@ -50,10 +69,10 @@ class Brief:
     weights: tuple[int, int]
     files: dict[str, int | None]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> ModelRecord:
         """Return all of it as plain values, for JSON."""
         tensors, size = self.weights
-        return asdict(self) | {"weights": {"tensors": tensors, "bytes": size}}
+        return cast(ModelRecord, asdict(self) | {"weights": {"tensors": tensors, "bytes": size}})
 
 
 def brief(path: Path) -> Brief | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,61 @@ class OutputComparison:
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
 
 
+class ValuesRecord(TypedDict):
+    """The values of an output in JSON; the numbers are those of its finite values."""
+
+    shape: list[int]
+    dtype: str
+    min: float | None
+    mean: float | None
+    max: float | None
+
+
+class BinRecord(TypedDict):
+    """A bin of the differences in JSON; None for infinity and NaN."""
+
+    lower: float | None
+    upper: float | None
+    count: int
+
+
+class OutputRecord(TypedDict):
+    """An output of both models in JSON."""
+
+    name: str
+    equal: bool
+    conclusive: bool
+    first: ValuesRecord
+    second: ValuesRecord
+    absolute: float | None
+    relative: float | None
+    limit: float
+    least_tolerance: float | None
+    histogram: list[BinRecord]
+
+
+class LocatedRecord(TypedDict):
+    """A resize of both models in JSON: how far its data and its output differ."""
+
+    name: str
+    where: str
+    data: float | None
+    output: float | None
+    equal: bool | None
+
+
+class ComparisonRecord(TypedDict):
+    """A comparison of two models in JSON."""
+
+    first: str
+    second: str
+    equal: bool
+    outputs: list[OutputRecord]
+    resizes: list[LocatedRecord] | None
+    first_resize_that_differs: str | None
+    first_layer_that_differs: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelComparison:
     """Two models, output by output, and their resizes in order if requested.
@@ -134,7 +189,7 @@ class ModelComparison:
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> ComparisonRecord:
         """Return the comparison as plain values, for JSON."""
         first = self.first_resize
         return {
@@ -143,8 +198,8 @@ class ModelComparison:
             "equal": self.passes,
             "outputs": [_output_record(output) for output in self.outputs],
             "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
-            "first_resize_that_differs": first and first.name,
-            "first_layer_that_differs": self.first_layer and self.first_layer.name,
+            "first_resize_that_differs": first.name if first else None,
+            "first_layer_that_differs": self.first_layer.name if self.first_layer else None,
         }
 
 
@@ -187,7 +242,7 @@ def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin,
     return (*bins, HistogramBin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
 
 
-def _output_record(output: OutputComparison) -> dict[str, Any]:
+def _output_record(output: OutputComparison) -> OutputRecord:
     compared = output.compared
     return {
         "name": output.name,
@@ -206,7 +261,7 @@ def _output_record(output: OutputComparison) -> dict[str, Any]:
     }
 
 
-def _values_record(values: OutputValues) -> dict[str, Any]:
+def _values_record(values: OutputValues) -> ValuesRecord:
     return {
         "shape": list(values.shape),
         "dtype": values.dtype,
@@ -216,7 +271,7 @@ def _values_record(values: OutputValues) -> dict[str, Any]:
     }
 
 
-def _resize_record(each: Located) -> dict[str, Any]:
+def _resize_record(each: Located) -> LocatedRecord:
     return {
         "name": each.name,
         "where": each.where,

@@ -1,1 +1,1 @@
-"""The command line, ``ir-interp``: one file a verb."""
+"""The command line, ``ir-interp``: one file per command."""

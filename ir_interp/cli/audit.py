@@ -1,18 +1,17 @@
-"""``ir-interp audit``: what every runtime makes of every resize, before anything is converted."""
+"""``ir-interp audit``: how every runtime computes every resize, before anything is converted."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import ir_interp
-from ir_interp.cli import fleet, progress
+from ir_interp.cli import fleet, json_schemas, progress
+from ir_interp.cli.audit_text import show
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
 from ir_interp.errors import IrInterpError
@@ -20,38 +19,32 @@ from ir_interp.files.atomic import check_outputs
 from ir_interp.options.audit_options import REPORT, RESULTS, AuditOptions
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.text.names import shown
-from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
-    from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.audit.audit_report import Audit
-    from ir_interp.converters.audit.findings import Audited
 
 EXAMPLES = """
-Examples:
-
-  ir-interp audit model.onnx
-
-  ir-interp audit models/ --jobs 2 --fail-on differs --fail-on mistake
-
-  ir-interp audit models/ --severity tensorrt=note --format sarif
-
-  ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
-
-  ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
-
-  ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
+ir-interp audit model.onnx
+ir-interp audit models/ --jobs 2 --fail-on differs,mistake
+ir-interp audit models/ --severity tensorrt=note --format sarif
+ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
+ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
+ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
 """
 
 
 @with_options(AuditOptions)
 def audit(
     models: Annotated[
-        list[Path], typer.Argument(help=".onnx models, IRs (.xml), .tflite files, folders of them, @list.txt.")
+        list[Path],
+        typer.Argument(metavar="MODEL", help=".onnx, .xml (IR) and .tflite files, folders of them, @list.txt."),
     ],
     options: AuditOptions,
 ) -> int:
-    """Say what each runtime makes of each resize, and what is likely a mistake. Exit code 1 where anything is found."""
+    """Predict how each runtime computes each resize; find mistakes.
+
+    Exit code 1 if there are findings; notes do not count. `ir-interp explain CODE` explains a finding.
+    """
     from ir_interp.converters.audit.audit_report import check_severities
     from ir_interp.converters.audit.auditing import models as expanded
 
@@ -95,50 +88,11 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
 
 
 def _print(report: Audit, form: str) -> None:
-    from ir_interp.converters.audit.formats import FORMATS
+    from ir_interp.converters.audit.formats import FORMATS, record
 
-    if form in FORMATS:
+    if form == "json":
+        print(json_schemas.printed(record(report)))
+    elif form in FORMATS:
         print(FORMATS[form](report))
     elif form == "text":
-        _show(report)
-
-
-def _show(report: Audit) -> None:
-    from ir_interp.cli.terminal import Console
-    from ir_interp.converters.audit.findings import by_runtimes
-    from ir_interp.converters.audit.preprocessing import by_input
-
-    console = Console()
-    for those in by_runtimes(report.rows):
-        _show_files(console, those)
-    for costs in by_input(report.preprocessing):
-        if costs.finding is None:
-            console.say(f"{costs.where}: {costs.text}")
-    for finding in report.findings:
-        console.say(f"{finding.where}: {finding.code} {finding.message}")
-    codes = ", ".join(sorted({each.code for each in report.findings}))
-    more = f" ({codes}; `ir-interp explain CODE` says more)" if codes else ""
-    unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
-    console.say(f"{count(len(report.rows), 'resize')}, {count(len(report.findings), 'finding')}{unread}{more}")
-
-
-def _show_files(console: Console, rows: Sequence[Audited]) -> None:
-    """Print a table for each file; the files themselves are told once, above it."""
-    ran = ["run"] if any(row.ran for row in rows) else []
-    columns = ("resize", *rows[0].titles.values(), *ran)
-    for label, those in groupby(rows, key=lambda row: row.label):
-        cells = [(row.op.name or row.op.where, *_verdicts(row), *([row.ran] if ran else [])) for row in those]
-        console.table(columns, cells, title=label)
-    seen = {name for row in rows for name in row.seen}
-    idle = [title for name, title in rows[0].titles.items() if name not in seen]
-    if seen and idle:
-        console.say(f"told, and not run: {', '.join(idle)}")
-
-
-def _verdicts(row: Audited) -> Iterator[Cell]:
-    from ir_interp.cli.terminal import Marked
-    from ir_interp.converters.audit.formats import TONES
-
-    for name in row.titles:
-        verdict = row.verdicts[name]
-        yield Marked(verdict.short, TONES[verdict.kind])
+        show(report)

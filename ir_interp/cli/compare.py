@@ -1,8 +1,7 @@
-"""``ir-interp compare``: run two models on the same inputs, and say how far they differ."""
+"""``ir-interp compare``: run two models on the same inputs and report how far they differ."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
 from ir_interp.errors import IrInterpError
@@ -27,15 +26,10 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
 
 EXAMPLES = """
-Examples:
-
-  ir-interp compare model.onnx model.xml
-
-  ir-interp compare model.onnx model.xml --per-resize --input x=photo.png --mean 127.5 --scale 127.5 --html report.html
-
-  ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
-
-  ir-interp compare photo.png --like pillow:bicubic --like opencv:cubic --sizes 224,224 --picture apart.png
+ir-interp compare model.onnx model.xml
+ir-interp compare model.onnx model.xml --per-resize --input photo.png --mean 127.5 --std 127.5 --html report.html
+ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
+ir-interp compare photo.png --like pillow:bicubic,opencv:cubic --sizes 224,224 --picture apart.png
 """
 _WIDTH = 40  # of the longest bar
 _LABELS = 30  # characters beside it
@@ -43,18 +37,27 @@ _LABELS = 30  # characters beside it
 
 @with_options(CompareOptions)
 def compare(
-    first: Annotated[Path, typer.Argument(help="An .onnx model or an IR (.xml); with --like, an image or array.")],
-    second: Annotated[Path | None, typer.Argument(help="Another, of the same inputs and outputs.")] = None,
+    first: Annotated[
+        Path, typer.Argument(metavar="FIRST", help="An .onnx model or an IR (.xml); with --like, an image or array.")
+    ],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="SECOND", help="A model with the same inputs and outputs.")
+    ] = None,
     *,
     options: CompareOptions,
 ) -> int:
-    """Run two models, each in its own runtime, and compare their outputs."""
+    """Compare the outputs of two models or two resizes.
+
+    Each model runs in its own runtime. Exit code 1 if the outputs differ by more than the tolerance.
+    """
     form = printed_form(options)
     if options.like:
         check_place(options, CALLS, f"with --like, which compares two resizes of {first.name}")
         return _compare_calls(first, second, options, form)
     if second is None:
-        raise IrInterpError("a second model is missing; or two --like, as in --like pillow:bicubic --like opencv:cubic")
+        raise IrInterpError(
+            "SECOND is missing: a model; or --like with two library calls, as in --like pillow:bicubic,opencv:cubic"
+        )
     check_place(options, MODELS, "without --like")
     check_image(options.image, options.html)
     files = [path for paths in options.inputs.values() for path in paths]
@@ -65,7 +68,7 @@ def compare(
     if options.html:
         _save_page(options.html, comparison, options)
     if form == "json":
-        print(json.dumps(comparison.record(), indent=2))
+        print(json_schemas.printed(comparison.record()))
     elif form == "text":
         _show(comparison)
     return 0 if comparison.passes else 1
@@ -92,7 +95,8 @@ def _compare_calls(file: Path, second: Path | None, options: CompareOptions, for
 
     like, picture = options.like, options.picture
     if second is not None or len(like) != 2:
-        raise IrInterpError(f"--like is given {len(like)} times for an image; expected two calls and one image")
+        files = count(1 + (second is not None), "file")
+        raise IrInterpError(f"--like has {count(len(like), 'call')} for {files}; expected two calls and one image")
     check_outputs([picture] if picture else [], [file])
     if picture and FileKind.of(picture) not in (FileKind.PICTURE, FileKind.DRAWING):
         raise IrInterpError(f"--picture {picture.name!r} is no name of a picture; expected .png or .svg")
@@ -103,7 +107,7 @@ def _compare_calls(file: Path, second: Path | None, options: CompareOptions, for
         with replacing(picture) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(picture) or FileKind.PICTURE)
     if form == "json":
-        print(json.dumps(comparison.record(), indent=2))
+        print(json_schemas.printed(comparison.record()))
     elif form == "text":
         print(shown(comparison.text))
     return 1 if comparison.unequal else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from ir_interp.cli.folding import folded_cells
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_GRADE
 
@@ -20,10 +21,10 @@ def show(report: ConversionReport) -> None:
     from ir_interp.cli.terminal import Console
 
     console = Console()
-    rows = [(row.name, row.configuration, row.form, _grade(row)) for row in report.rows]
+    rows = [(row.name, (row.configuration, row.form, _grade(row))) for row in report.rows]
     title = f"{count(len(rows), 'resize')} of {report.source.name}"
     if rows:
-        console.table(("resize", "was", "became", "grade"), rows, title=title)
+        console.table(("resize", "was", "became", "grade"), folded_cells(rows), title=title)
     if report.before and report.after:
         console.say("operations", "bold")
         console.print(_operations(report.before, report.after))

@@ -1,18 +1,18 @@
-"""``ir-interp convert``: translate a file, and say how exact every resize came out."""
+"""``ir-interp convert``: translate a file and report how exact every resize is."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
 
 import ir_interp
-from ir_interp.cli import fleet, progress
+from ir_interp.cli import fleet, json_schemas, progress
+from ir_interp.cli.command_help import Command
 from ir_interp.cli.conversion_text import show
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
@@ -29,26 +29,18 @@ if TYPE_CHECKING:
     from ir_interp.converters.report import ConversionReport
 
 EXAMPLES = """
-Examples:
-
-  ir-interp convert model.onnx model.xml
-
-  ir-interp convert model.onnx model.xml --shape image:1,3,640,640 --report report.json
-
-  ir-interp convert model.xml model.onnx --opset 17 --html report.html
-
-  ir-interp convert layer.xml resize.onnx
-
-  ir-interp convert model.onnx portable.onnx --target tensorrt
-
-  ir-interp convert model.onnx resizes.json --dialect tensorrt
-
-  ir-interp convert zoo/ converted/ --to .xml --jobs 4
+ir-interp convert model.onnx model.xml
+ir-interp convert model.onnx model.xml --shape image:1,3,640,640 --report report.json
+ir-interp convert model.xml model.onnx --opset 17 --html report.html
+ir-interp convert layer.xml resize.onnx
+ir-interp convert model.onnx portable.onnx --target tensorrt
+ir-interp convert model.onnx resizes.json --dialect tensorrt
+ir-interp convert zoo/ converted/ --to .xml --jobs 4
 """
 
 
-class NamingDialects(TyperCommand):
-    """A command whose help names the dialects that there are; found late, as that takes a while."""
+class NamingDialects(Command):
+    """A command whose help names the installed dialects; looked up late, as that takes a while."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""
@@ -60,16 +52,28 @@ class NamingDialects(TyperCommand):
         super().format_help(ctx, formatter)
 
 
+COMMAND = NamingDialects
+
+
 @with_options(ConvertOptions)
 def convert(
-    source: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layer (.xml), or layers as .json.")],
-    destination: Annotated[Path, typer.Argument(help="An .xml (with its .bin), .onnx, .json or .py file.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", help="An .onnx model, an IR or a pasted layer (.xml), .tflite, or layers (.json)."
+        ),
+    ],
+    destination: Annotated[
+        Path, typer.Argument(metavar="DESTINATION", help="The .xml (with its .bin), .onnx, .json or .py file to write.")
+    ],
     options: ConvertOptions,
 ) -> int:
-    """Translate a file, and prove it; refuse what has no exact form, and write nothing then.
+    """Convert a model or layer and prove the result.
 
-    What has the name of a result is replaced, but nothing that is read. The page of --html tells of a refusal, too.
-    Of a folder every model becomes one in the folder DESTINATION, and results.jsonl there tells what came of each.
+    A resize without an exact form is refused, and nothing is written. Existing outputs are overwritten; inputs never
+    are. --html also describes a refusal.
+
+    With --to, every model of a folder becomes a file in the folder DESTINATION, and results.jsonl there reports each.
     """
     form = printed_form(options)
     if options.to is not None:
@@ -124,7 +128,7 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
 
 
 def _json(report: ConversionReport) -> str:
-    return json.dumps(report.record(), indent=2)
+    return json_schemas.printed(report.record())
 
 
 def _save_json(report: ConversionReport, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``ir-interp explain``: what a diagnostic means, or what one resize takes from where."""
+"""``ir-interp explain``: what a diagnostic means, or which pixels a resize uses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import typer
 
 import ir_interp
 from ir_interp import diagnostic_codes
+from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.paths import is_file
 from ir_interp.options.declaration import check_place, keywords, options_set
-from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, ExplainOptions
+from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, SCHEMA, ExplainOptions
 from ir_interp.options.shared_options import named_layer
 from ir_interp.pipelines import cpp_code, openvino_preprocessor, source_code, torch_code
 from ir_interp.pipelines.code_language import CodeLanguage
@@ -31,15 +32,10 @@ if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
 
 EXAMPLES = """
-Examples:
-
-  ir-interp explain IRI002
-
-  ir-interp explain model.onnx --layer up2
-
-  ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
-
-  ir-interp explain preprocessor_config.json --backend torchvision
+ir-interp explain IRI002
+ir-interp explain model.onnx --layer up2
+ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
+ir-interp explain preprocessor_config.json --backend torchvision
 """
 _ROWS = 8  # of an axis, where not all are asked for
 _TAPS = 6  # shown of one output
@@ -47,11 +43,22 @@ _TAPS = 6  # shown of one output
 
 @with_options(ExplainOptions)
 def explain(
-    subject: Annotated[str, typer.Argument(help="A code (IRI001), or a file: .onnx, .xml, .json; a configuration.")],
+    subject: Annotated[
+        str,
+        typer.Argument(metavar="SUBJECT", help="A code (IRI001), a file with a resize, a configuration or a command."),
+    ],
     options: ExplainOptions,
 ) -> None:
-    """Say what a diagnostic means, which source pixels make each output of a resize, or the steps of a pipeline."""
+    """Explain a finding, a resize or a preprocessing pipeline.
+
+    A code: its meaning and remedy. A resize: the source pixels and weights of each output pixel. A configuration: its
+    steps, as text or source code.
+    """
     form = printed_form(options)
+    if options.schema:
+        check_place(options, SCHEMA, "with --schema")
+        print(json.dumps(json_schemas.of_command(subject), indent=2))
+        return
     if options.every and form == "json":
         raise IrInterpError("--all has no effect on JSON, which holds every output")
     if re.fullmatch(r"[A-Za-z]+\d+", subject):
@@ -67,7 +74,7 @@ def explain(
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
     if form == "json":
-        print(json.dumps(explanation.record(), indent=2))
+        print(json_schemas.printed(explanation.record()))
     else:
         _show(explanation, options.every)
 
@@ -82,7 +89,7 @@ def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:
 
 def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(asdict(rule) | {"severity": rule.severity.value}, indent=2))
+        print(json_schemas.printed(asdict(rule) | {"severity": rule.severity.value}))
         return
     from ir_interp.cli.terminal import Console
 

@@ -1,8 +1,7 @@
-"""``ir-interp fix``: mend what an audit calls an exporter's likely mistake."""
+"""``ir-interp fix``: repair likely exporter mistakes."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.options.declaration import keywords
@@ -23,28 +22,27 @@ if TYPE_CHECKING:
     from ir_interp.converters.verify.comparison import OutputComparison
 
 EXAMPLES = """
-Examples:
-
-  ir-interp fix model.onnx mended.onnx
-
-  ir-interp fix model.onnx mended.onnx --select IRI012 --layer shrink
-
-  ir-interp fix model.onnx mended.onnx --input image=photo.png --scale 255
+ir-interp fix model.onnx fixed.onnx
+ir-interp fix model.onnx fixed.onnx --select IRI012 --layer shrink
+ir-interp fix model.onnx fixed.onnx --input photo.png --std 255
 """
 
 
 @with_options(FixOptions)
 def fix(
-    model: Annotated[Path, typer.Argument(help="An .onnx model.")],
-    output: Annotated[Path, typer.Argument(help="The .onnx to write.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An .onnx model.")],
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .onnx file to write.")],
     options: FixOptions,
 ) -> None:
-    """Mend what `audit` calls likely mistakes of an exporter (IRI011 to IRI016), and change nothing else."""
+    """Repair likely exporter mistakes in an ONNX model.
+
+    These are the findings IRI011 to IRI016 of `ir-interp audit`. Nothing else in the model changes.
+    """
     form = printed_form(options)
     with progress.bar(options.quiet) as report_progress:
         done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))
     if form == "json":
-        print(json.dumps(done.record(), indent=2))
+        print(json_schemas.printed(done.record()))
     elif form == "text":
         _show(done)
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from ir_interp.diagnostic_codes import RULES
+from ir_interp.cli.completion import completion
+from ir_interp.errors import SpecError
 from ir_interp.options.declaration import Option, declared, flagged
-from ir_interp.options.finding_codes import FAILURES
 
 Result = TypeVar("Result")
+_ABOUT_A_VALUE = re.compile(r"(is|has|holds) ")
 _OPTIONS = "options"  # the parameter of a command that gets all of them
 
 
@@ -29,13 +31,23 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
         @functools.wraps(command)
         def call(**values: Any) -> Result:
             flags = {each.name: values.pop(each.name) for each in flagged(owner)}
-            return command(**values, **{_OPTIONS: options_of(owner, flags)})
+            try:
+                return command(**values, **{_OPTIONS: options_of(owner, flags)})
+            except SpecError as error:
+                raise _of_flag(error, owner) from error
 
         call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
         call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
         return call
 
     return decorate
+
+
+def _of_flag(error: SpecError, owner: type[Any]) -> SpecError:
+    """Return an error about a keyword of Python, which its message starts with, as one about the flag."""
+    name, _, problem = str(error).partition(" ")
+    flag = next((each.flag for each in flagged(owner) if each.name == name), None)
+    return type(error)(f"{flag} {problem}") if flag and _ABOUT_A_VALUE.match(problem) else error
 
 
 def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
@@ -65,8 +77,9 @@ def _parameter(option: Option) -> inspect.Parameter:
         *_spelled(option),
         help=option.help,
         metavar=option.metavar,
+        rich_help_panel=option.panel or None,
         parser=_parser(kind.parse) if kind.parse else None,
-        autocompletion=_completion(WORDS[option.complete]) if option.complete else None,
+        autocompletion=completion(option.complete) if option.complete else None,
     )
     text: Any = value_type(option)
     default = default_text(option)
@@ -101,32 +114,3 @@ def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
             raise typer.BadParameter(str(error)) from None
 
     return parsed
-
-
-def _completion(words: Callable[[], Sequence[str]]) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        return [word for word in words() if word.startswith(incomplete)]
-
-    return complete
-
-
-def _runtimes() -> Sequence[str]:
-    from ir_interp.converters.forecasts.runtimes_asked import NAMES
-
-    return list(NAMES)
-
-
-def _runners() -> Sequence[str]:
-    from ir_interp.converters.runtimes.running import RUNNERS
-
-    return list(RUNNERS)
-
-
-WORDS: dict[str, Callable[[], Sequence[str]]] = {
-    "codes": lambda: list(RULES),
-    "failures": lambda: [*FAILURES, *RULES],
-    "mistakes": lambda: [code for code in RULES if code.startswith("IRI01")],
-    "runtimes": _runtimes,
-    "runners": _runners,
-}
-"""What a shell completes the values of options from; found when it asks, as some of it takes a while to import."""

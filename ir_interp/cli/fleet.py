@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ir_interp.cli import progress
+from ir_interp.cli import json_schemas, progress
 from ir_interp.errors import IrInterpError
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.convert_options import ConvertOptions
@@ -55,7 +54,7 @@ def _print(summary: Summary, form: str, results: Path) -> None:
     from ir_interp.cli.terminal import Console
 
     if form == "json":
-        print(json.dumps(summary.record(), indent=2))
+        print(json_schemas.printed(summary.record()))
     elif form == "text":
         console = Console()
         for title, rows in summary.tables():

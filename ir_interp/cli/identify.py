@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import ReadError
@@ -16,28 +16,33 @@ from ir_interp.options.resize_options import IdentifyOptions
 from ir_interp.text.names import shown
 
 EXAMPLES = """
-Examples:
-
-  ir-interp identify photo.png small.png
-
-  ir-interp identify originals/ resized/
+ir-interp identify photo.png small.png
+ir-interp identify originals/ resized/
 """
 
 
 @with_options(IdentifyOptions)
 def identify(
-    before: Annotated[Path, typer.Argument(help="An image or array (.npy), or a folder of them.")],
-    after: Annotated[Path, typer.Argument(help="The same, resized; in a folder under the same names.")],
+    before: Annotated[
+        Path, typer.Argument(metavar="BEFORE", help="The original: an image or array (.npy), or a folder of them.")
+    ],
+    after: Annotated[
+        Path, typer.Argument(metavar="AFTER", help="The resized image or array, or a folder with the same file names.")
+    ],
     options: IdentifyOptions,
 ) -> int:
-    """Name the call of an image library that made one image of another. Exit code 1 unless the call is certain."""
+    """Find which library call resized an image.
+
+    Exit code 1 unless the call is certain.
+    """
     from ir_interp.origins import search
     from ir_interp.origins.pairs import read_pair
 
     form = printed_form(options)
-    identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
+    with progress.bar(options.quiet, "searching"):
+        identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
     if form == "json":
-        print(json.dumps(identified.record(), indent=2))
+        print(json_schemas.printed(identified.record()))
     elif form == "text":
         print("\n".join(map(shown, identified.text.splitlines())))
     return 0 if identified.is_sure else 1

@@ -1,16 +1,18 @@
-"""``ir-interp inspect``: a model in brief, and every resize in it: its formula in words, and what to know about it."""
+"""``ir-interp inspect``: a summary of a model, and the formula and diagnostics of every resize in it."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import ir_interp
+from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
+from ir_interp.cli.folding import folded, name_lines, place
 from ir_interp.cli.invocation import printed_form
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
 from ir_interp.ir.interpolates import load_known
@@ -19,19 +21,17 @@ from ir_interp.options.resize_options import InspectOptions
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views import describe
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_SEVERITY
 
 if TYPE_CHECKING:
+    from ir_interp.cli.inspect_records import InspectRecord, OperationRecord, UnknownRecord
     from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.sources.model_summary import Brief
 
 EXAMPLES = """
-Examples:
-
-  ir-interp inspect model.onnx
-
-  ir-interp inspect model.xml --json
-
-  ir-interp inspect layer.xml --semantics document
+ir-interp inspect model.onnx
+ir-interp inspect model.xml --json
+ir-interp inspect layer.xml --semantics document
 """
 Unknown = tuple[Layer, ReadError]
 """A layer of which the file does not tell enough, and why."""
@@ -40,10 +40,18 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 @with_options(InspectOptions)
 def inspect(
-    file: Annotated[Path, typer.Argument(help="An .onnx model, an IR or pasted layers (.xml), or layers as .json.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="An .onnx model, an IR or pasted layers (.xml), .tflite, or layers (.json)."
+        ),
+    ],
     options: InspectOptions,
 ) -> None:
-    """Show a model in brief, and every resize in it. Of an IR without its .bin, what the .xml tells."""
+    """Summarize a model and list its resizes.
+
+    Without its .bin file, an IR shows only what the .xml holds.
+    """
     from ir_interp.converters.sources.model_summary import brief
 
     form, model = printed_form(options), brief(file)
@@ -52,21 +60,21 @@ def inspect(
     else:
         found, unknown = ir_interp.load(file, semantics=options.semantics), []
     if form == "json":
-        print(json.dumps(_record(file, model, found, unknown), indent=2))
+        print(json_schemas.printed(_record(file, model, found, unknown)))
     else:
         _show(file, model, found, unknown)
 
 
-def _record(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> dict[str, Any]:
+def _record(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> InspectRecord:
     return {
         "file": str(file),
-        "model": model and model.record(),
+        "model": model.record() if model else None,
         "resizes": list(map(_resize, found)),
         "unknown": list(map(_unknown, unknown)),
     }
 
 
-def _resize(op: ResizeOp) -> dict[str, Any]:
+def _resize(op: ResizeOp) -> OperationRecord:
     return {
         "name": op.name,
         "where": op.where,
@@ -81,7 +89,7 @@ def _resize(op: ResizeOp) -> dict[str, Any]:
     }
 
 
-def _unknown(found: Unknown) -> dict[str, Any]:
+def _unknown(found: Unknown) -> UnknownRecord:
     layer, error = found
     return {"name": layer.name, "where": layer.where, "attributes": layer.attributes, "problem": error.problem}
 
@@ -94,10 +102,11 @@ def _show(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[
         _show_model(console, file, model)
     rows = [*map(_row, found), *map(_unknown_row, unknown)]
     columns = ("resize", "input", "target", "computes")
-    console.table(columns, rows, title=f"{count(len(rows), 'resize')} in {file.name}")
-    for op in found:
-        for diagnostic in op.diagnostics:
-            console.say(f"{op.where}: {diagnostic}", "yellow")
+    cells: list[tuple[Cell, ...]] = [((*name_lines(names), rest[0]), *rest[1:]) for names, rest in folded(rows)]
+    console.table(columns, cells, title=f"{count(len(rows), 'resize')} in {file.name}")
+    diagnostics = ((op.where, each) for op in found for each in op.diagnostics)
+    for places, diagnostic in folded(diagnostics):
+        console.mark(f"{place(places)}: {diagnostic}", OF_SEVERITY[RULES[diagnostic.code].severity])
 
 
 def _show_model(console: Console, file: Path, model: Brief) -> None:
@@ -131,15 +140,15 @@ def _file_size(size: int | None) -> str:
     return "(missing)" if size is None else f"({_size(size)})"
 
 
-def _row(op: ResizeOp) -> tuple[Cell, ...]:
-    name = (op.name or op.where, f"{op.dialect} {op.version}")
-    return name, describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec)
+def _row(op: ResizeOp) -> tuple[str, tuple[str, ...]]:
+    cells = (describe.shape_text(op.shape), op.spec.resized_to, describe.formula(op.spec))
+    return op.name or op.where, (f"{op.dialect} {op.version}", *cells)
 
 
-def _unknown_row(found: Unknown) -> tuple[Cell, ...]:
+def _unknown_row(found: Unknown) -> tuple[str, tuple[str, ...]]:
     """Return what is known of a layer of which the rest may be in a .bin that is not there."""
     layer, error = found
     shape = layer.inputs[0].shape if layer.inputs else None
     attributes = ", ".join(f"{name}={value}" for name, value in layer.attributes.items())
-    name = (layer.name or layer.where, f"openvino opset{layer.version}")
-    return name, describe.shape_text(shape), f"not known: {error.problem}", attributes
+    cells = (describe.shape_text(shape), f"not known: {error.problem}", attributes)
+    return layer.name or layer.where, (f"openvino opset{layer.version}", *cells)

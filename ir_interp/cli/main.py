@@ -1,4 +1,4 @@
-"""The program ``ir-interp``: its verbs, and what becomes of errors."""
+"""The program ``ir-interp``: its commands, and what becomes of errors."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from ir_interp.cli import (
     identify,
     inspect,
     invocation,
-    kit,
     plot,
     preprocess,
     reproduce,
     run,
+    usage_errors,
 )
+from ir_interp.cli.command_help import Command, Program
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.files.memory import limit_process, memory_refusal
 from ir_interp.text.names import shown
@@ -40,7 +41,8 @@ _CLEANING = 3.0  # seconds in which what is temporary is removed
 
 app = typer.Typer(
     name="ir-interp",
-    help="Exact resizes: read, run and translate ONNX Resize, OpenVINO Interpolate and TensorRT IResizeLayer.",
+    cls=Program,
+    help="Exact image resizes for ONNX, OpenVINO, TensorRT and image libraries.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -48,8 +50,8 @@ app = typer.Typer(
 )
 
 
-def _show_versions(wanted: bool) -> None:
-    if wanted:
+def _show_versions(is_set: bool) -> None:
+    if is_set:
         print(show_config())
         raise typer.Exit
 
@@ -62,25 +64,26 @@ def _program(
             "--version",
             is_eager=True,
             callback=_show_versions,
-            help="Show the versions of this program and of the runtimes, and what computes here.",
+            help="Show the versions of this program and of the runtimes.",
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before a verb."""
+    """Take the options that stand before a command."""
 
 
-app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
-app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
-app.command("run", epilog=run.EXAMPLES)(run.run)
-app.command("convert", cls=convert.NamingDialects, epilog=convert.EXAMPLES)(convert.convert)
-app.command("fix", epilog=fix.EXAMPLES)(fix.fix)
-app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce)
-app.command("kit", epilog=kit.EXAMPLES)(kit.kit)
-app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
-app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
-app.command("plot", epilog=plot.EXAMPLES)(plot.plot)
-app.command("preprocess", epilog=preprocess.EXAMPLES)(preprocess.preprocess)
-app.command("identify", epilog=identify.EXAMPLES)(identify.identify)
+_GROUPS = {
+    "Diagnose": (audit, compare, explain, inspect, plot),
+    "Change": (convert, fix, preprocess),
+    "Images": (run, identify),
+    "Runtimes": (reproduce,),
+}
+"""The modules of the commands, by the headings of help."""
+
+for _group, _modules in _GROUPS.items():
+    for _module in _modules:
+        _name = _module.__name__.rpartition(".")[2]
+        _kind = getattr(_module, "COMMAND", Command)
+        app.command(_name, cls=_kind, epilog=_module.EXAMPLES, rich_help_panel=_group)(getattr(_module, _name))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,10 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
-        if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors, whatever carries them
-            if hasattr(error, "message"):
-                error.message = shown(error.message)
-            error.show()
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's usage errors, of any release
+            print(usage_errors.text(error), file=sys.stderr)
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
             raise
@@ -116,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _call(arguments: Sequence[str] | None) -> int | None:
     try:
-        code: int | None = app(args=arguments, standalone_mode=False)
+        code: int | None = app(args=arguments, prog_name="ir-interp", standalone_mode=False)
         sys.stdout.flush()
         return code
     finally:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import ir_interp
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import check_place, keywords
@@ -17,26 +18,28 @@ from ir_interp.text.names import shown
 from ir_interp.views.figures import Picture
 
 EXAMPLES = """
-Examples:
-
-  ir-interp plot model.onnx up.png --layer up2
-
-  ir-interp plot layer.xml matrix.png --what weights --axis 2
-
-  ir-interp plot layer.xml changed.png --what image --against document --input photo.png
+ir-interp plot model.onnx up.png --layer up2
+ir-interp plot layer.xml matrix.png --what weights --axis 2
+ir-interp plot layer.xml changed.png --what image --against document --input photo.png
 """
 
 
 @with_options(PlotOptions)
 def plot(
-    file: Annotated[Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json.")],
-    output: Annotated[Path, typer.Argument(help="A .png or .svg to write.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file with the resize: .onnx, .xml, .tflite or .json.")
+    ],
+    output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .png or .svg file to write.")],
     options: PlotOptions,
 ) -> None:
-    """Show where a resize samples, what it weighs by how much, or an image under two configurations."""
+    """Plot where a resize samples and how it weighs.
+
+    --what image compares an image under two definitions.
+    """
     if options.axis is not None and options.what is Picture.IMAGE:
         raise IrInterpError("--axis has no effect on an image, which shows two")
     check_place(options, options.what.value, f"on {options.what.value}; it goes with --what image")
-    ir_interp.plot(file, output, **keywords(options) | named_layer(options.layer, options.shape))
+    with progress.bar(options.quiet, "drawing"):
+        ir_interp.plot(file, output, **keywords(options) | named_layer(options.layer, options.shape))
     if not options.quiet:
         print(shown(f"wrote {output}"))

@@ -1,4 +1,4 @@
-"""``ir-interp run``: execute one resize of a file on an array or an image."""
+"""``ir-interp run``: execute one resize on an array, an image or a Zarr store."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from ir_interp.cli.flags import with_options
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind, is_in_store, is_tiff
+from ir_interp.files.kinds import FileKind, is_image, is_in_store, is_tiff
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.tiff_header import is_raster
+from ir_interp.library_registry import is_call
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
@@ -30,35 +31,36 @@ if TYPE_CHECKING:
     from ir_interp.large.stores import Request
 
 EXAMPLES = """
-Examples:
-
-  ir-interp run layer.xml --input x.npy --output y.npy
-
-  ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
-
-  ir-interp run layer.xml --input photo.png --output small.png
-
-  ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
-
-  ir-interp run layer.xml --input big.zarr --output small.zarr --memory 1GiB
-
-  ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output small.zarr
+ir-interp run layer.xml --input x.npy --output y.npy
+ir-interp run model.onnx --layer up2 --input x.npy --sizes 50,60 --output y.npy
+ir-interp run layer.xml --input photo.png --output small.png
+ir-interp run photo.png --like pillow:bicubic --sizes 224,224 --output small.png
+ir-interp run layer.xml --input big.zarr --output small.zarr --memory 1GiB
+ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output small.zarr
 """
 
 
 @with_options(RunOptions)
 def run(
     file: Annotated[
-        Path, typer.Argument(help="Where the resize stands: .onnx, .xml or .json; with --like, what is resized.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The file with the resize (.onnx, .xml, .tflite, .json); with --like, the image."
+        ),
     ],
-    output: Annotated[Path, typer.Option("--output", help="An array (.npy), an image, or .zarr.")],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")
+    ],
     options: RunOptions,
 ) -> None:
-    """Execute one resize.
+    """Resize an array, image or Zarr store.
 
-    Of a .zarr array any size will do: it is read and written chunk by chunk. What an earlier call did, however that
-    ended, stays done.
+    FILE holds the resize; with --like, FILE is resized as an image library does it.
+
+    A .zarr array may be larger than memory: it is processed chunk by chunk, and an interrupted call continues where it
+    stopped.
     """
+    file, options = _as_call(file, options)
     if options.like is not None and is_on_disk(file, output):
         check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")
         _run_call_on_store(options.like, file, output, options)
@@ -78,14 +80,15 @@ def run(
     op = _resize(file, options)
     x = image_arrays.array_or_image(source, op)
     _check_format(output, x.dtype)
-    y = op.run(
-        x,
-        sizes=options.sizes,
-        scales=options.scales,
-        arithmetic=options.arithmetic,
-        nodata=options.nodata,
-        valid=options.valid,
-    )
+    with progress.bar(options.quiet, "resizing"):
+        y = op.run(
+            x,
+            sizes=options.sizes,
+            scales=options.scales,
+            arithmetic=options.arithmetic,
+            nodata=options.nodata,
+            valid=options.valid,
+        )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
     if not options.quiet:
@@ -97,6 +100,14 @@ def is_on_disk(source: Path, output: Path) -> bool:
     if is_in_store(source) or is_in_store(output):
         return True
     return is_tiff(source) and is_tiff(output) and is_raster(source)
+
+
+def _as_call(file: Path, options: RunOptions) -> tuple[Path, RunOptions]:
+    """Return ``run CALL --input FILE`` on an image or store as ``run FILE --like CALL``."""
+    source = options.source
+    if options.like or source is None or not is_call(file) or not (is_image(source) or is_in_store(source)):
+        return file, options
+    return source, replace(options, like=str(file), source=None)
 
 
 def _resize(file: Path, options: RunOptions) -> ResizeOp:
@@ -150,7 +161,8 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
     scales = options.scales * 2 if options.scales and len(options.scales) == 1 else options.scales
-    y = likeness.resized(op, x, options.sizes, scales)
+    with progress.bar(options.quiet, "resizing"):
+        y = likeness.resized(op, x, options.sizes, scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
     if not options.quiet:

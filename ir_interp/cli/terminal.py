@@ -46,6 +46,13 @@ class Console(console.Console):
         """Print a text, wrapped between words where somebody looks at a terminal, else as one line."""
         self.print(text, markup=False, highlight=False, style=style, soft_wrap=not self.is_terminal)
 
+    def mark(self, text: str, tone: Tone) -> None:
+        """Print a text behind the sign of a tone."""
+        self.say(f"{self._sign(tone)} {text}", _STYLES[tone])
+
+    def _sign(self, tone: Tone) -> str:
+        return (SIGNS_IN_ASCII if self.options.ascii_only else SIGNS)[tone]
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, title: str = "") -> None:
         """Print a table; where words would break in it, each row as a list under its first cell."""
         if title:
@@ -60,8 +67,7 @@ class Console(console.Console):
     def _text(self, cell: Cell) -> Text:
         if not isinstance(cell, Marked):
             return Text("\n".join(map(shown, (cell,) if isinstance(cell, str) else cell)))
-        signs = SIGNS_IN_ASCII if self.options.ascii_only else SIGNS
-        return Text(f"{signs[cell.tone]}\u00a0{shown(cell.word)}", _STYLES[cell.tone])
+        return Text(f"{self._sign(cell.tone)}\u00a0{shown(cell.word)}", _STYLES[cell.tone])
 
     def _widths(self, rows: Sequence[Sequence[str]]) -> list[int] | None:
         """Return the width of each column by its content; None where words would break, or a row be too tall."""
@@ -84,9 +90,9 @@ class Console(console.Console):
             self.print(*(Text(line, "bold") for line in _wrapped(first.plain, self.width)), sep="\n")
             self._print_list(list(zip(columns[1:], others, strict=True)), _INDENT)
 
-    def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
+    def pairs(self, rows: Sequence[tuple[str, str]], indent: str = "") -> None:
         """Print texts, each beside its name."""
-        self._print_list([(name, self._text(text)) for name, text in rows], "")
+        self._print_list([(name, self._text(text)) for name, text in rows], indent)
 
     def _print_list(self, rows: Sequence[tuple[str, Text]], indent: str) -> None:
         names = [shown(name) for name, _ in rows]

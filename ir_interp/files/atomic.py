@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ir_interp.errors import IrInterpError
 from ir_interp.files.folder_lock import locked
-from ir_interp.files.paths import is_same
+from ir_interp.files.paths import is_file, is_same
 from ir_interp.files.scratch import is_scratch, scratch
 
 
@@ -66,8 +66,10 @@ def replacing(*destinations: Path) -> Iterator[tuple[Path, ...]]:
             # Without the lock, the .xml of one program could end up beside the .bin of another.
             with nullcontext() if is_scratch(folder.absolute()) else locked(folder):
                 # The destinations come last: whoever sees one finds the files that it refers to.
-                for made in sorted(inside.iterdir(), key=temporary.__contains__):
-                    made.replace(folder / made.name)
+                for path in sorted(filter(is_file, inside.rglob("*")), key=temporary.__contains__):
+                    destination = folder / path.relative_to(inside)
+                    destination.parent.mkdir(parents=True, exist_ok=True)
+                    path.replace(destination)
     except OSError as error:
         raise OutputError(f"{destinations[0]} cannot be written: {error.strerror or error}") from error
 

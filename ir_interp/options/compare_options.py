@@ -9,10 +9,12 @@ from pathlib import Path
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import NOT_NEGATIVE, PATH, REALS, SWITCH, WHOLES, WORDS
+from ir_interp.options.value_kinds import CALLS as LIBRARY_CALLS
+from ir_interp.options.value_kinds import NOT_NEGATIVE, PATH, REALS, SWITCH, WHOLES
 
 MODELS, CALLS = "models", "calls"
 """The places where an option has an effect: a comparison of two models, of two calls of image libraries."""
+_CALLS = "Two library calls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,32 +22,38 @@ class CompareOptions:
     """How to compare; ``ir_interp.compare`` says what each option of models means."""
 
     like: tuple[str, ...] = shared.of_command_line(
-        WORDS,
-        "Twice: resize an image as calls of image libraries, such as pillow:bicubic, opencv:cubic.",
+        LIBRARY_CALLS,
+        "Resize an image as two library calls: pillow:bicubic,opencv:cubic.",
         "--like",
+        complete="likes",
+        panel=_CALLS,
         places=(CALLS,),
     )
     sizes: tuple[int, ...] | None = shared.of_command_line(
-        WHOLES, "With --like: output lengths, 224,224.", "--sizes", places=(CALLS,)
+        WHOLES, "With --like: output height and width, 224,224.", "--sizes", places=(CALLS,), panel=_CALLS
     )
     scales: tuple[float, ...] | None = shared.of_command_line(
-        REALS, "With --like: output / input, 0.5,0.5.", "--scales", places=(CALLS,)
+        REALS, "With --like: output / input, 0.5,0.5.", "--scales", places=(CALLS,), panel=_CALLS
     )
     picture: Path | None = shared.of_command_line(
-        PATH, "With --like: a .png or .svg of where they differ.", "--picture", places=(CALLS,)
+        PATH, "With --like: write a .png or .svg of the differences.", "--picture", places=(CALLS,), panel=_CALLS
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes(places=(MODELS,))
-    inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(places=(MODELS,))
+    inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(places=(MODELS,), panel="")
     seed: int = shared.seed(places=(MODELS,))
-    images: Images = shared.images(places=(MODELS,))  # of random pixels too: one model may have preprocessing inside
+    images: Images = shared.images(
+        places=(MODELS,), leaves_out=("--scale",)
+    )  # of random pixels too: one model may have preprocessing inside
     tolerance: float | None = option(
         NOT_NEGATIVE,
-        "Allowed, of the largest value. Default 1e-4, else segment by segment.",
+        "Allowed difference, relative to the largest value. Default: 1e-4, else measured segment by segment.",
         "--tolerance",
         places=(MODELS,),
     )
-    per_resize: bool = option(SWITCH, "Walk the resizes, and name the first one.", "--per-resize", places=(MODELS,))
-    per_layer: bool = option(SWITCH, "Find the first layer that differs.", "--per-layer", places=(MODELS,))
+    per_resize: bool = option(
+        SWITCH, "Compare resize by resize and name the first that differs.", "--per-resize", places=(MODELS,)
+    )
+    per_layer: bool = option(SWITCH, "Name the first layer that differs.", "--per-layer", places=(MODELS,))
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()
     quiet: bool = shared.quiet()

@@ -34,6 +34,7 @@ class Form(Enum):
 
 FILE, FOLDER = "file", "folder"
 """The places where an option has an effect: the conversion of one file, of all files in a folder."""
+_RESULT = "Form of the result"
 _ONNX, _IR, _JSON, _TFLITE = FileKind.ONNX, FileKind.IR, FileKind.JSON, FileKind.TFLITE
 _MODELS = (_ONNX, _IR)
 
@@ -68,66 +69,83 @@ class ConvertOptions:
 
     opset: int | None = option(
         WHOLE,
-        "ONNX operator set: 11 to 24, of a single layer from 7.",
+        "ONNX operator set to write: 11 to 24; for a single layer from 7.",
         "--opset",
         routes=lambda start, end: start is not _ONNX and end is _ONNX,
     )
-    ir: int | None = option(WHOLE, "Version of an .xml: 11, or 10 (up to 2021.4).", "--ir", routes=_writes_ir)
+    ir: int | None = option(
+        WHOLE, "IR version to write: 11, or 10 for OpenVINO up to 2021.4.", "--ir", routes=_writes_ir, panel=_RESULT
+    )
     interpolate: int | None = option(
-        WHOLE, "Version of Interpolate in an .xml: 11, 4 (in IR v10) or 1.", "--interpolate", routes=_writes_ir
+        WHOLE,
+        "Interpolate version to write: 11, 4 (in IR v10) or 1.",
+        "--interpolate",
+        routes=_writes_ir,
+        panel=_RESULT,
     )
     dialect: str | None = option(
         WORD,
-        "Dialect of a .json file to write. Default: tensorrt.",
+        "Dialect of a .json result. Default: tensorrt.",
         "--dialect",
+        complete="dialects",
+        panel=_RESULT,
         routes=lambda start, end: end in (_JSON, FileKind.PYTHON),
     )
     into: Path | None = option(
         PATH,
-        "Of .json to .tflite: a .tflite whose resizes of these names become as the layers say.",
+        "For .json to .tflite: the .tflite model whose resizes get the layers' attributes, by name.",
         "--into",
         metavar="MODEL",
+        panel=_RESULT,
         routes=lambda start, end: (start, end) == (_JSON, _TFLITE),
         places=(FILE,),
     )
-    semantics: Semantics = shared.semantics(
-        "Which to take where several exist, types at the ends of an IR v10 included: runtime, document, reference, a "
-        "release of OpenVINO, or observed: what onnxruntime was seen to compute, faults included.",
-    )
+    semantics: Semantics = shared.semantics(panel=_RESULT)
     target: str | None = option(
         WORD,
-        "Of .onnx to .onnx, who is to run it: onnx:11 and the like, tensorrt, openvino, opencv-dnn, ..., any.",
+        "Rewrite .onnx for a runtime or operator set: tensorrt, openvino, opencv-dnn, onnx:11, ..., any.",
         "--target",
+        complete="targets",
     )
     only: Form = option(
         member(Form, "Form | str", "FORM"),
-        "One form for all resizes of an .xml, or for a target: native or decomposed.",
+        "Write every resize in one form: native or decomposed.",
         "--only",
+        panel=_RESULT,
         default=Form.ANY,
         takes_none=True,
         choices=(Form.NATIVE.value, Form.DECOMPOSED.value),
         routes=_chooses_forms,
     )
-    strict: bool = option(SWITCH, "Refuse what is not exact for every shape.", "--strict", routes=_chooses_forms)
+    strict: bool = option(
+        SWITCH, "Refuse any resize that is not exact for every shape.", "--strict", routes=_chooses_forms
+    )
     fp16: bool = option(
         SWITCH,
-        "Store weights of an .xml or .onnx in half precision.",
+        "Store weights in half precision.",
         "--fp16",
+        panel=_RESULT,
         routes=_between_models,
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
-        "What an IR keeps between inferences: inputs (and outputs) of an .onnx, or refuse.",
+        "State of an IR: becomes inputs and outputs (inputs), or is refused (refuse).",
         "--state",
+        panel=_RESULT,
         default=StateForm.INPUTS,
         routes=lambda start, end: (start, end) == (_IR, _ONNX),
     )
     verify: bool = option(
-        SWITCH, "Run both in their own runtimes before writing.", "--verify", "--no-verify", default=True
+        SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes(routes=_is_verified, needs=shared.VERIFICATION_OR_FREEZE)
     freeze: bool = option(
-        SWITCH, "Write the lengths of --shape into the model.", "--freeze", routes=_between_models, needs=shared.SHAPE
+        SWITCH,
+        "Make the sizes of --shape static in the result.",
+        "--freeze",
+        routes=_between_models,
+        needs=shared.SHAPE,
+        panel=_RESULT,
     )
     inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(
         routes=_is_verified, needs=shared.VERIFICATION, places=(FILE,)
@@ -141,9 +159,14 @@ class ConvertOptions:
     html: Path | None = shared.html(places=(FILE,))
     image: Path | None = shared.image(places=(FILE,))
     to: str | None = shared.of_command_line(
-        WORD, "SOURCE is a folder or @list.txt, DESTINATION a folder: what to write, as .xml.", "--to", places=(FOLDER,)
+        WORD,
+        "Convert a folder or @list.txt into the folder DESTINATION, each file to this format: .xml.",
+        "--to",
+        metavar="SUFFIX",
+        places=(FOLDER,),
+        panel=shared.MANY_FILES,
     )
-    jobs: int = shared.jobs("With --to, processes that share the files.", "--jobs", is_keyword=False, places=(FOLDER,))
+    jobs: int = shared.jobs(is_keyword=False, places=(FOLDER,))
     results: Path | None = shared.results(places=(FOLDER,))
     scheduler: str | None = shared.scheduler(places=(FOLDER,))
     time_limit: int | None = shared.time_limit(places=(FOLDER,))

@@ -22,8 +22,9 @@ class Option:
 
     ``flags`` are its names on the command line, none for an option of Python alone; ``is_keyword`` is False for one of
     the command line alone. ``choices`` are the values that it takes there,
-    where these are fewer, ``complete`` names the list of words that a shell completes it from, and ``parts`` is a
-    dataclass whose options stand for it there.
+    where these are fewer, ``complete`` names the list of words that a shell completes it from, ``panel`` is the heading
+    that help shows it under, and ``parts`` is a dataclass whose options stand for it there, without the flags in
+    ``leaves_out``.
 
     It has an effect in the ``places`` that its command names, or in all of them; in a conversion by ``routes``, or by
     any; and only together with what ``needs`` says. ``decides`` says whether the result for a model depends on it, as
@@ -38,7 +39,9 @@ class Option:
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     complete: str = ""
+    panel: str = ""
     parts: Any = None
+    leaves_out: tuple[str, ...] = ()
     is_keyword: bool = True
     takes_none: bool = False
     decides: bool = True
@@ -85,7 +88,8 @@ def flagged(owner: type[Any]) -> Iterator[Option]:
 def _parts(whole: Option) -> Iterator[Option]:
     """Yield the parts of an option, which have an effect where that has one."""
     for part in declared(whole.parts) if whole.parts else ():
-        yield replace(part, places=whole.places, routes=whole.routes, needs=whole.needs)
+        flags = tuple(flag for flag in part.flags if flag not in whole.leaves_out)
+        yield replace(part, flags=flags, places=whole.places, routes=whole.routes, needs=whole.needs, panel=whole.panel)
 
 
 def settled(owner: type[Options], values: Mapping[str, Any]) -> Options:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import SWITCH, WORDS
+from ir_interp.options.value_kinds import CODES, SWITCH, WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,12 +17,12 @@ class FixOptions:
     """What to fix, and how to verify it; ``ir_interp.fix`` says what each option means."""
 
     select: tuple[str, ...] = option(
-        WORDS, "Codes to mend, or their beginnings: IRI012. Default: all of IRI01.", "--select", complete="mistakes"
+        CODES, "Codes or prefixes to fix: IRI012. Default: IRI01, all of them.", "--select", complete="mistakes"
     )
-    ignore: tuple[str, ...] = option(WORDS, "Codes not to mend, or their beginnings.", "--ignore", complete="mistakes")
-    layers: tuple[str, ...] = option(WORDS, "Only the resize of this name.", "--layer")
+    ignore: tuple[str, ...] = option(CODES, "Codes or prefixes to leave alone.", "--ignore", complete="mistakes")
+    layers: tuple[str, ...] = option(WORDS, "Fix only these resizes.", "--layer", complete="layers")
     verify: bool = option(
-        SWITCH, "Run it before and after, and say what changes.", "--verify", "--no-verify", default=True
+        SWITCH, "Run the model before and after, and report the changes.", "--verify", "--no-verify", default=True
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes(needs=shared.VERIFICATION)
     inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(needs=shared.VERIFICATION)

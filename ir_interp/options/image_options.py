@@ -28,15 +28,17 @@ class Images:
     """
 
     mean: tuple[float, ...] = option(
-        NUMBERS, "Taken from the pixels of images: 127.5, or one a channel: 104,117,123.", "--mean"
+        NUMBERS, "Mean to subtract from pixels: 127.5, or per channel 104,117,123.", "--mean"
     )
-    scale: tuple[float, ...] = option(NUMBERS, "What pixels are divided by then: 255, or one a channel.", "--scale")
+    scale: tuple[float, ...] = option(
+        NUMBERS, "Divisor, usually 255 times the standard deviation: 58.4, or per channel.", "--std", "--scale"
+    )
     layout: str = option(
-        WORD, "Of inputs that are images: nchw, nhwc; else as their lengths tell.", "--layout", make=str
+        WORD, "Layout of image inputs: nchw or nhwc. Default: inferred from their shape.", "--layout", make=str
     )
-    bgr: bool = option(SWITCH, "Blue comes first in images.", "--bgr")
+    bgr: bool = option(SWITCH, "Feed the channels in the order blue, green, red.", "--bgr")
     pixel_range: str = option(
-        WORD, "Range of pixels that --mean and --scale are meant for: 0-255 (the default) or 0-1.", "--range", make=str
+        WORD, "Pixel range that --mean and --std refer to: 0-255 (the default) or 0-1.", "--range", make=str
     )
 
     def __post_init__(self) -> None:
@@ -60,12 +62,12 @@ class Images:
             if self.pixel_range not in _RANGES:
                 raise SpecError(f"pixel_range is {self.pixel_range!r}; expected {' or '.join(_RANGES)}")
             if not (self.mean or self.scale):
-                raise SpecError("the range of pixels has no effect without mean or scale")
+                raise SpecError("pixel_range has no effect without mean or scale")
             return
         small = [number for number in (*self.mean, *self.scale) if 0 < abs(number) < 1]
         if small:
-            problem = f"mean or scale {small[0]:g} is meant for pixels from 0 to 1, but pixels are from 0 to 255"
-            raise SpecError(f"{problem}; give the range of pixels (--range): 0-1, or 0-255 if that is meant")
+            problem = f"mean or scale {small[0]:g} looks meant for pixels from 0 to 1, but pixels are from 0 to 255"
+            raise SpecError(f"pixel_range is missing: {problem}; expected 0-1, or 0-255 if that is meant")
 
     @property
     def in_pixels(self) -> tuple[tuple[float, ...], tuple[float, ...]]:

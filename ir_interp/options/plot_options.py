@@ -11,6 +11,7 @@ from ir_interp.options.value_kinds import ARRAY, CONFIGURATION, WHOLE, LayerShap
 from ir_interp.views.figures import Picture
 
 _AXIS = tuple(each.value for each in Picture if each is not Picture.IMAGE)
+_IMAGE = "With --what image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,20 +20,22 @@ class PlotOptions:
 
     what: Picture = option(
         member(Picture, "Picture | str", "PICTURE"),
-        "positions, weights, kernel or image.",
+        "Picture to draw: positions, weights, kernel or image.",
         "--what",
         default=Picture.POSITIONS,
     )
     layer: str | None = shared.layer(shared.LAYER, "--layer")
-    axis: int | None = option(WHOLE, "Axis to show, if not the first that changes.", "--axis", places=_AXIS)
+    axis: int | None = option(WHOLE, "Axis to show. Default: the first that changes.", "--axis", places=_AXIS)
     shape: LayerShape | None = shared.layer_shape()
     sizes: tuple[int, ...] | None = shared.sizes()
     scales: tuple[float, ...] | None = shared.scales()
-    x: Any = option(ARRAY, "For image: an array (.npy) or an image.", "--input", places=(Picture.IMAGE.value,))
+    x: Any = option(ARRAY, "Array (.npy) or image to resize.", "--input", places=(Picture.IMAGE.value,), panel=_IMAGE)
     against: Any = option(
         CONFIGURATION,
-        "For image: a reading, an arithmetic, or a file with another resize. Default: a runtime that differs.",
+        "Semantics, arithmetic or file to compare with. Default: a runtime that differs.",
         "--against",
+        complete="semantics",
         places=(Picture.IMAGE.value,),
+        panel=_IMAGE,
     )
     quiet: bool = shared.quiet()

@@ -16,6 +16,7 @@ from ir_interp.pipelines.pipeline import Pipeline
 
 STATED = ("like", "size", "letterbox", "mean", "scale", "bgr", "pixel_range")
 """Options that a configuration or pipeline states as well."""
+_IMAGES, _NORMALIZATION = "Images", "Normalization"
 _COLOUR = replace(NATURAL, check=arguments.whole, metavar="COLOUR")
 
 
@@ -29,28 +30,31 @@ def _pipeline(value: Any, name: str) -> Pipeline:
 class PreprocessOptions:
     """What was done to images in training; ``ir_interp.preprocess`` says what each option means."""
 
-    like: str | None = option(WORD, "The resize of the training: pillow:bicubic, opencv:linear.", "--like")
-    size: tuple[int, int] | None = option(PAIR, "Height and width that the model takes: 224,224.", "--size")
+    like: str | None = option(
+        WORD, "Resize used in training: pillow:bicubic, opencv:linear.", "--like", metavar="CALL", complete="likes"
+    )
+    size: tuple[int, int] | None = option(PAIR, "Height and width of the model's input: 224,224.", "--size")
     letterbox: int | None = option(
-        _COLOUR, "Keep the aspect, in the middle, and fill the rest with this: 114, as YOLO does.", "--letterbox"
+        _COLOUR, "Keep the aspect ratio and pad with this value: 114, as YOLO does.", "--letterbox"
     )
     image_size: tuple[int, int] | None = option(
         PAIR,
-        "Height and width of all images, where known: 480,640. More calls can be written then.",
+        "Height and width of every image, if fixed: 480,640. Supports more calls.",
         "--image-size",
+        panel=_IMAGES,
     )
     config: Path | None = option(
         PATH,
-        "Instead: preprocessor_config.json (Hugging Face), config.json (timm), printed transforms (torchvision), "
-        "or a model with metadata (Ultralytics).",
+        "Take all of this from a preprocessor_config.json (Hugging Face), config.json (timm), printed transforms "
+        "(torchvision) or a model with metadata (Ultralytics).",
         "--config",
     )
     backend: Backend | None = shared.backend()
     pipeline: Pipeline | None = option(Kind(takes="Pipeline", check=_pipeline), default=None, takes_none=True)
-    batch: int | None = option(NATURAL, "Number of images that the new input takes at once; 0 for any.", "--batch")
+    batch: int | None = option(NATURAL, "Images per batch; 0 for any number.", "--batch", panel=_IMAGES)
     channels: int = option(
-        POSITIVE, "Channels of the images: 1 (grey), 3 (RGB) or 4 (alpha is dropped).", "--channels", default=3
+        POSITIVE, "Channels: 1 (grey), 3 (RGB) or 4 (alpha is dropped).", "--channels", default=3, panel=_IMAGES
     )
-    name: str | None = option(WORD, "Name of the input, if the model has several.", "--input")
-    images: Images = shared.images()
+    name: str | None = option(WORD, "Name of the image input, if the model has several.", "--input")
+    images: Images = shared.images(panel=_NORMALIZATION)
     quiet: bool = shared.quiet()

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import WORD
+from ir_interp.options.value_kinds import PATH, WORD
+
+FAULT, KIT = "fault", "kit"
+"""The places where an option has an effect: a fault of a runtime, the conformance kit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproduceOptions:
     """What to show; ``ir_interp.reproduce`` says what each option means."""
 
-    runtime: str | None = option(
-        WORD, "Which one: onnxruntime, openvino, reference, opencv-dnn, ...", "--runtime", complete="runners"
+    kit: Path | None = shared.of_command_line(
+        PATH, "Write a conformance kit for any runtime into this folder.", "--kit", metavar="FOLDER", places=(KIT,)
     )
-    layer: str | None = shared.layer("Name of the resize. Default: the first that it does not compute.", "--layer")
-    shapes: Mapping[str, tuple[int, ...]] = shared.shapes()
+    runtime: str | None = option(
+        WORD,
+        "Runtime to test: onnxruntime, openvino, reference, opencv-dnn, ...",
+        "--runtime",
+        complete="runners",
+        places=(FAULT,),
+    )
+    layer: str | None = shared.layer(
+        "Name of the resize. Default: the first that the runtime gets wrong.", "--layer", places=(FAULT,)
+    )
+    shapes: Mapping[str, tuple[int, ...]] = shared.shapes(places=(FAULT,))
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()
     quiet: bool = shared.quiet()

@@ -18,12 +18,9 @@ CALL, CALL_ON_STORE, ARRAY, STORE = "call", "call on a store", "array", "store"
 an array, of a store."""
 _STORES = (STORE, CALL_ON_STORE)
 _ARRAYS = (ARRAY, *_STORES)
-RESIZE, RULE, PIPELINE = "resize", "rule", "pipeline"
-"""The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration."""
-_READING = (
-    "Which to take where several exist: runtime, document, reference, a release of OpenVINO, or observed: what "
-    "onnxruntime was seen to make of an .onnx, faults included."
-)
+RESIZE, RULE, PIPELINE, SCHEMA = "resize", "rule", "pipeline", "schema"
+"""The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration, a command."""
+_ZARR, _MISSING, _DEFINITION, _PIPELINES = "Zarr stores", "Missing pixels", "Definition", "Pipelines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +29,7 @@ class InspectOptions:
 
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()
-    semantics: Semantics = shared.semantics(_READING)
+    semantics: Semantics = shared.semantics()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,52 +42,53 @@ class IdentifyOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KitOptions:
-    """How to write a conformance kit."""
-
-    quiet: bool = shared.quiet()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How to run a resize, and on what."""
 
-    source: Path | None = option(PATH, "An array (.npy), an image, or .zarr.", "--input", places=(ARRAY, STORE))
+    source: Path | None = option(PATH, "Array (.npy), image or .zarr to resize.", "--input", places=(ARRAY, STORE))
     like: str | None = option(
         WORD,
-        "Resize FILE as a call of an image library: pillow:bicubic, opencv@4:area, torch:bilinear.",
+        "Resize FILE as a library call: pillow:bicubic, opencv@4:area, torch:bilinear.",
         "--like",
+        metavar="CALL",
+        complete="likes",
         places=(CALL, CALL_ON_STORE),
     )
     dims: tuple[int | str, ...] | None = option(
-        NAMES, "Of .zarr, the axes that --like resizes, by name or number: y,x.", "--dims", places=(CALL_ON_STORE,)
+        NAMES, "Axes that --like resizes, by name or number: y,x.", "--dims", places=(CALL_ON_STORE,), panel=_ZARR
     )
     layer: str | None = shared.layer(shared.LAYER, "--layer", places=(ARRAY, STORE))
     sizes: tuple[int, ...] | None = shared.sizes()
     scales: tuple[float, ...] | None = shared.scales()
     arithmetic: Arithmetic | None = option(
         member(Arithmetic, "Arithmetic | str", "NAME"),
-        "Instead of the own runtime's: exact, onnxruntime or openvino.",
+        "Arithmetic to compute in: exact, onnxruntime, openvino, ... Default: that of the file's runtime.",
         "--arithmetic",
         default=None,
+        panel=_DEFINITION,
         places=(ARRAY, STORE),
     )
-    semantics: Semantics = shared.semantics(_READING, places=(ARRAY, STORE))
+    semantics: Semantics = shared.semantics(places=(ARRAY, STORE), panel=_DEFINITION)
     nodata: float | None = option(
-        NUMBER, "The value of missing pixels, which take no part: -9999, nan.", "--nodata", places=_ARRAYS
+        NUMBER, "Value of missing pixels, which get no weight: -9999, nan.", "--nodata", places=_ARRAYS, panel=_MISSING
     )
     valid: float = option(
         NUMBER,
-        "The share of weights that has to be there; with less, a result is missing too.",
+        "Share of the weights, 0 to 1, that must be on valid pixels; otherwise the output is missing too.",
         "--valid",
         default=0.0,
         places=_ARRAYS,
+        panel=_MISSING,
     )
     memory: int | None = option(
-        MEMORY, "Of .zarr, how much to take: 1GiB (the default).", "--memory", metavar="BYTES", places=_STORES
+        MEMORY, "Memory to use: 1GiB (the default).", "--memory", metavar="BYTES", places=_STORES, panel=_ZARR
     )
     levels: int | None = option(
-        POSITIVE, "Of .zarr, write a pyramid: each level from the one before.", "--levels", places=_STORES
+        POSITIVE,
+        "Write a pyramid of this many levels, each computed from the previous one.",
+        "--levels",
+        places=_STORES,
+        panel=_ZARR,
     )
     quiet: bool = shared.quiet()
 
@@ -103,14 +101,22 @@ class ExplainOptions:
     shape: LayerShape | None = shared.layer_shape(places=(RESIZE,))
     sizes: tuple[int, ...] | None = shared.sizes(places=(RESIZE,))
     scales: tuple[float, ...] | None = shared.scales(places=(RESIZE,))
-    every: bool = shared.of_command_line(SWITCH, "Show every output.", "--all", places=(RESIZE,))
-    backend: Backend | None = shared.backend(is_keyword=False, places=(PIPELINE,))
+    every: bool = shared.of_command_line(SWITCH, "Show every output pixel.", "--all", places=(RESIZE,))
+    backend: Backend | None = shared.backend(is_keyword=False, places=(PIPELINE,), panel=_PIPELINES)
     code: CodeLanguage | None = shared.of_command_line(
         member(CodeLanguage, "CodeLanguage | str", "LANGUAGE"),
-        "Print a pipeline as source code: numpy (Python, its own libraries), opencv (Python), cpp (OpenCV) or torch.",
+        "Print the pipeline as source code: numpy, opencv, cpp (OpenCV in C++) or torch.",
         "--code",
         default=None,
+        panel=_PIPELINES,
         places=(PIPELINE,),
+    )
+    schema: bool = shared.of_command_line(
+        SWITCH,
+        "Print the JSON Schema of what a command prints with --json.",
+        "--schema",
+        places=(SCHEMA,),
+        panel=shared.REPORTS,
     )
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()

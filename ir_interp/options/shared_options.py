@@ -56,12 +56,24 @@ def _images(value: Any, name: str) -> Images:
     return value
 
 
-def semantics(text: str, **known: Any) -> Any:
-    """Declare the reading of a source."""
-    reading = member(Semantics, "Semantics | str", "READING")
-    return option(reading, text, "--semantics", default=Semantics.RUNTIME, **known)
+# The headings of help; options without one stand under "Options"
+
+TEST_INPUTS, REPORTS, MANY_FILES = "Test inputs", "Reports", "Many files"
+
+READING = (
+    "Definition to apply where several exist: runtime, document, reference, observed (onnxruntime with its faults) or "
+    "an OpenVINO release."
+)
 
 
+semantics = partial(
+    option,
+    member(Semantics, "Semantics | str", "READING"),
+    READING,
+    "--semantics",
+    default=Semantics.RUNTIME,
+    complete="semantics",
+)
 of_command_line = partial(option, is_keyword=False, decides=False)
 of_python = partial(option, decides=False, takes_none=True)
 progress = partial(of_python, Kind(takes="Progress", check=arguments.function), default=silent)
@@ -69,52 +81,57 @@ progress = partial(of_python, Kind(takes="Progress", check=arguments.function), 
 # What models run on
 
 shapes = partial(
-    option, SHAPES, "Lengths of an input, where dynamic: x:1,3,640,640; of an only one, 1,3,640,640.", "--shape"
+    option, SHAPES, "Sizes of dynamic inputs: 1,3,640,640, or x:1,3,640,640 if there are several.", "--shape"
 )
 inputs = partial(
-    option, FILES, "An input to run on, else made up: x=image.npy, x=photo.png, x=folder; or several.", "--input"
+    option,
+    FILES,
+    "Arrays, images or folders to run on: photo.png, or x=photo.png if there are several inputs. Default: random.",
+    "--input",
+    panel=TEST_INPUTS,
 )
-seed = partial(option, NATURAL, "Of what is made up.", "--seed", default=0)
-images = partial(option, Kind(takes="Images", check=_images), parts=Images, make=Images, takes_none=True)
+seed = partial(option, NATURAL, "Seed for random inputs.", "--seed", default=0, panel=TEST_INPUTS)
+images = partial(
+    option,
+    Kind(takes="Images", check=_images),
+    parts=Images,
+    make=Images,
+    takes_none=True,
+    panel=TEST_INPUTS,
+)
 
 # One resize
 
-layer = partial(option, WORD)
+layer = partial(option, WORD, complete="layers")
 layer_shape = partial(
-    option, LAYER_SHAPE, "Lengths of its input, where dynamic: 1,3,20,30, or with its name, up:1,3,20,30.", "--shape"
+    option, LAYER_SHAPE, "Sizes of a dynamic input: 1,3,20,30, or up:1,3,20,30 to name the resize too.", "--shape"
 )
 sizes = partial(
-    option, WHOLES, "Output lengths instead of the file's, of the resized axes or of all: 50,60.", "--sizes"
+    option, WHOLES, "Output sizes of the resized axes or of all axes: 50,60. Default: the file's.", "--sizes"
 )
 scales = partial(
-    option, REALS, "Output / input instead of the file's, of the resized axes or of all: 2,1.5.", "--scales"
+    option, REALS, "Output / input, of the resized axes or of all axes: 2,1.5. Default: the file's.", "--scales"
 )
 LAYER = "Name of the resize, if the file has several."
 
 # What is printed and written about results
 
+_reported = partial(of_command_line, panel=REPORTS)
 style = partial(
-    of_command_line, member(Format, "Format | str", "FORMAT"), "text (the default) or json.", "--format", default=None
+    _reported, member(Format, "Format | str", "FORMAT"), "text (the default) or json.", "--format", default=None
 )
-as_json = partial(of_command_line, SWITCH, "The same as --format json.", "--json")
-quiet = partial(
-    of_command_line, SWITCH, "Print errors only; the exit code and files written tell the rest.", "--quiet", "-q"
-)
-html = partial(
-    of_command_line, file("page", FileKind.PAGE), "Write the report to this file too, as one page of HTML.", "--html"
-)
-
-report = partial(
-    of_command_line, file("report", FileKind.JSON), "Write the report to this file too, as JSON.", "--report"
-)
-image = partial(of_command_line, PATH, "An image on which the page of --html shows what changes.", "--image")
+as_json = partial(_reported, SWITCH, "Print JSON; `ir-interp explain COMMAND --schema` prints its schema.", "--json")
+quiet = partial(_reported, SWITCH, "Print errors only.", "--quiet", "-q")
+html = partial(_reported, file("page", FileKind.PAGE), "Write the report as one HTML page.", "--html")
+report = partial(_reported, file("report", FileKind.JSON), "Write the report as JSON.", "--report")
+image = partial(_reported, PATH, "Image on which the HTML page shows the differences.", "--image")
 
 # Pipelines
 
 backend = partial(
     option,
     member(Backend, "Backend | str", "BACKEND"),
-    "What resizes in a configuration that does not tell: pil (Pillow) or torchvision.",
+    "Library that resizes if the configuration names none: pil (Pillow) or torchvision.",
     "--backend",
     default=None,
     takes_none=True,
@@ -122,20 +139,21 @@ backend = partial(
 
 # Many models
 
-jobs = partial(option, POSITIVE, decides=False, default=1)
+_of_many = partial(of_command_line, panel=MANY_FILES)
+jobs = partial(option, POSITIVE, "Number of processes.", "--jobs", decides=False, default=1, panel=MANY_FILES)
 results = partial(
-    of_command_line,
+    _of_many,
     file("file of results", FileKind.LINES),
-    "Of many models: add the result of each to this file as it comes, one line of JSON; skip what it holds.",
+    "Append one line of JSON for each model; skip models that the file already holds.",
     "--results",
 )
 scheduler = partial(
-    of_command_line, WORD, "With --results, of a dask.distributed cluster: tcp://...", "--scheduler", metavar="ADDRESS"
+    _of_many, WORD, "With --results: run on a dask.distributed cluster: tcp://...", "--scheduler", metavar="ADDRESS"
 )
 time_limit = partial(
-    of_command_line,
+    _of_many,
     POSITIVE,
-    "Of many models: what takes longer is stopped, and told as an error (default: 1800).",
+    "Stop a model after this time and report an error (default: 1800).",
     "--time-limit",
     metavar="SECONDS",
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,11 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError, SpecError, closest
 from ir_interp.files.atomic import OutputError
 from ir_interp.files.kinds import FileKind
+from ir_interp.library_registry import is_call
 from ir_interp.text.decimals import integer, real
 
+_COMMAS = re.compile(r"(?<!\\),")
+_BEFORE_NAMES = re.compile(r"(?<=\d),(?=[^,]*:)")  # of x:1,3,8,8,y:1,3 the comma between the two
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
@@ -109,7 +113,8 @@ class LayerShape:
         try:
             if colon and not name:
                 raise ValueError("no name")
-            return cls(name=name, lengths=tuple(integer(part) for part in lengths.split(",")))
+            plain = name.replace(r"\,", ",")
+            return cls(name=plain, lengths=tuple(integer(part) for part in lengths.split(",")))
         except ValueError:
             expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
             raise IrInterpError(f"{flag} {text!r}: {expected}") from None
@@ -117,25 +122,44 @@ class LayerShape:
 
 def _shapes(texts: Sequence[str], flag: str) -> dict[str, tuple[int, ...]]:
     """Return shapes by the name of their input; ``""`` stands for the only input of a model."""
-    shapes = (LayerShape.read(text, flag) for text in texts)
+    shapes = (LayerShape.read(entry, flag) for text in texts for entry in _BEFORE_NAMES.split(text))
     return {shape.name: shape.lengths for shape in shapes}
 
 
 def _files(texts: Sequence[str], flag: str) -> dict[str, tuple[Path, ...]]:
-    """Return the files of each input, in order."""
+    """Return the files of each input, in order; ``""`` stands for the only input of a model."""
     named: dict[str, tuple[Path, ...]] = {}
     for text in texts:
-        name, equals, path = text.partition("=")
-        if not equals or not name or not path:
-            raise IrInterpError(f"{flag} {text!r}: expected NAME=FILE, as in x=image.npy")
-        named[name] = (*named.get(name, ()), Path(path))
+        name = ""
+        for entry in _entries(text):
+            name, path = _named_file(entry, name)
+            if not path:
+                raise IrInterpError(f"{flag} {text!r}: expected PATH or NAME=PATH, as in image.npy or x=image.npy")
+            named[name] = (*named.get(name, ()), Path(path))
     return named
+
+
+def _named_file(entry: str, previous: str) -> tuple[str, str]:
+    """Return the input that a file is for, and its path, which is empty where the name is.
+
+    An entry without a name belongs to the input of the previous one, as in ``x=a.npy,b.npy``.
+    """
+    if "=" not in entry or os.path.lexists(entry):
+        return previous, entry
+    name, _, path = entry.partition("=")
+    return name, path if name else ""
+
+
+def _entries(text: str) -> tuple[str, ...]:
+    """Return the parts between commas; a comma may also stand in the name of a file that exists."""
+    is_one = any(map(os.path.lexists, (text, text.partition("=")[2])))
+    return (text,) if is_one else listed((text,))
 
 
 def _severities(texts: Sequence[str], flag: str) -> dict[str, Severity]:
     """Return the severity of the findings about each runtime."""
     known, by_runtime = {each.value: each for each in Severity}, {}
-    for text in texts:
+    for text in listed(texts):
         runtime, equals, level = text.partition("=")
         if not equals or level not in known:
             problem = closest(level, known) if equals else "expected RUNTIME=SEVERITY, as in tensorrt=note"
@@ -144,8 +168,33 @@ def _severities(texts: Sequence[str], flag: str) -> dict[str, Severity]:
     return by_runtime
 
 
-def _tuple(texts: Sequence[str], flag: str) -> tuple[str, ...]:
-    return tuple(texts)
+def listed(texts: Sequence[str]) -> tuple[str, ...]:
+    r"""Return the parts of texts between commas; ``\,`` is a comma in a name."""
+    return tuple(part.replace(r"\,", ",") for text in texts for part in _COMMAS.split(text))
+
+
+def _calls(texts: Sequence[str], flag: str) -> tuple[str, ...]:
+    """Return calls of image libraries, whose arguments also have commas between them."""
+    return tuple(call for text in texts for call in _split_calls(text))
+
+
+def _split_calls(text: str) -> list[str]:
+    first, *others = text.split(",")
+    calls = [first]
+    for part in others:
+        if is_call(part):
+            calls.append(part)
+        else:
+            calls[-1] += f",{part}"
+    return calls
+
+
+def _words(texts: Sequence[str], flag: str) -> tuple[str, ...]:
+    """Return words. Raises IrInterpError for an empty one, as in ``a,,b``."""
+    words = tuple(word.strip() for word in listed(texts))
+    if not all(words):
+        raise IrInterpError(f"{flag} {','.join(texts)!r}: a name between the commas is empty")
+    return words
 
 
 def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
@@ -180,42 +229,54 @@ def member(enum: type[Enum], takes: str, metavar: str) -> Kind:
 
 def file(thing: str, *kinds: FileKind) -> Kind:
     """Return the kind of a path that must have the extension of some kinds of files."""
-    return Kind(takes=_PATH, check=arguments.path, text=Path, read=partial(_of_kinds, kinds=kinds, thing=thing))
+    read = partial(_of_kinds, kinds=kinds, thing=thing)
+    return Kind(takes=_PATH, check=arguments.path, text=Path, read=read, metavar="PATH")
 
 
 _PATH = "str | os.PathLike[str]"
 _INTEGER = partial(Kind, takes="int", text=int, metavar="INTEGER")
 
-SWITCH = Kind(takes="bool", check=arguments.flag, text=bool, empty=bool)
+SWITCH = Kind(takes="bool", check=arguments.flag, text=bool, empty=bool, metavar="")
 WHOLE = _INTEGER(check=arguments.whole, parse=integer)
 NATURAL = _INTEGER(check=arguments.natural, parse=partial(_bounded, least=0))
 POSITIVE = _INTEGER(check=arguments.positive, parse=partial(_bounded, least=1))
 MEMORY = _INTEGER(check=arguments.whole, parse=_memory)
-NAMES = Kind(takes="Sequence[int | str]", check=_any, read=_names)
+NAMES = Kind(takes="Sequence[int | str]", check=_any, read=_names, metavar="AXES")
 NUMBER = Kind(takes="float", check=arguments.real, text=float, parse=real, metavar="NUMBER")
 NOT_NEGATIVE = Kind(takes="float", check=arguments.not_negative, text=float, parse=real, metavar="NUMBER")
-WORD = Kind(takes="str", check=arguments.word)
-WORDS = Kind(takes="Iterable[str]", check=arguments.words, read=_tuple, is_repeated=True, empty=tuple)
-PATH = Kind(takes=_PATH, check=arguments.path, text=Path)
-ARRAY = Kind(takes=f"ArrayLike | {_PATH}", check=_array, text=Path)
-CONFIGURATION = Kind(takes="Semantics | Arithmetic | ResizeSpec | Source", check=_any)
-PAIR = Kind(takes="Sequence[int]", check=_pair, read=_integers)
-WHOLES = Kind(takes="Sequence[int]", check=arguments.wholes, read=_integers)
-REALS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals)
-NUMBERS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals, empty=tuple)
-LAYER_SHAPE = Kind(takes="Sequence[int]", check=LayerShape.of, read=LayerShape.read)
+WORD = Kind(takes="str", check=arguments.word, metavar="NAME")
+WORDS = Kind(takes="Iterable[str]", check=arguments.words, read=_words, is_repeated=True, metavar="NAMES", empty=tuple)
+CODES = replace(WORDS, metavar="CODES")
+CALLS = replace(WORDS, metavar="CALLS", read=_calls)
+PATH = Kind(takes=_PATH, check=arguments.path, text=Path, metavar="PATH")
+ARRAY = Kind(takes=f"ArrayLike | {_PATH}", check=_array, text=Path, metavar="PATH")
+CONFIGURATION = Kind(takes="Semantics | Arithmetic | ResizeSpec | Source", check=_any, metavar="NAME")
+PAIR = Kind(takes="Sequence[int]", check=_pair, read=_integers, metavar="SIZES")
+WHOLES = Kind(takes="Sequence[int]", check=arguments.wholes, read=_integers, metavar="SIZES")
+REALS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals, metavar="SCALES")
+NUMBERS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals, metavar="NUMBERS", empty=tuple)
+LAYER_SHAPE = Kind(takes="Sequence[int]", check=LayerShape.of, read=LayerShape.read, metavar="SIZES")
 SHAPES = Kind(
     takes="Mapping[str, Sequence[int]]",
     check=partial(arguments.by_name, arguments.lengths),
     read=_shapes,
     is_repeated=True,
+    metavar="SIZES",
     empty=dict,
 )
-SEVERITIES = Kind(takes="Mapping[str, Severity]", check=_any, read=_severities, is_repeated=True, empty=dict)
+SEVERITIES = Kind(
+    takes="Mapping[str, Severity]",
+    check=_any,
+    read=_severities,
+    is_repeated=True,
+    metavar="LEVELS",
+    empty=dict,
+)
 FILES = Kind(
     takes="Mapping[str, Files]",
     check=partial(arguments.by_name, arguments.paths),
     read=_files,
     is_repeated=True,
+    metavar="PATHS",
     empty=dict,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TypedDict, cast
 
 from ir_interp.origins.library_calls import versions, without_version
 
@@ -54,6 +54,20 @@ class Candidate:
         share = f"{self.unequal} of {self.count} values differ"
         apart = f"{share}, by up to {self.largest:.3g}, by {self.mean:.3g} on average"
         return apart + (f" ({self.approximate})" if self.approximate else "")
+
+
+class IdentifiedRecord(TypedDict):
+    """Which call made an image, in JSON; ``further`` is an image size and an output size that tell more."""
+
+    sure: bool
+    call: str | None
+    versions: tuple[int, ...]
+    steps: tuple[str, ...]
+    fitting: list[Candidate]
+    nearest: list[Candidate]
+    none_of_these: list[Candidate]
+    telling: int | None
+    further: tuple[tuple[int, int], tuple[int, int]] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,19 +179,23 @@ class Identified:
         elif len(self.fitting) > 1 and not self._is_twice:
             yield "none of the tried sizes separates them"
 
-    def record(self) -> dict[str, Any]:
-        """Return the result as data for JSON."""
+    def record(self) -> IdentifiedRecord:
+        """Return it as data for JSON."""
         return {
             "sure": self.is_sure,
             "call": self.call,
             "versions": self.versions,
             "steps": self.fitting[0].steps if self.fitting else (),
-            "fitting": [asdict(each) for each in self.fitting],
-            "nearest": [asdict(each) for each in self.candidates[:SHOWN]],
-            "none_of_these": [asdict(each) for each in self.candidates if not each.calls],
+            "fitting": _records(self.fitting),
+            "nearest": _records(self.candidates[:SHOWN]),
+            "none_of_these": _records(each for each in self.candidates if not each.calls),
             "telling": self.telling,
             "further": self.further,
         }
+
+
+def _records(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return [cast(Candidate, asdict(each)) for each in candidates]
 
 
 def _known(calls: Sequence[str], name: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -106,6 +106,29 @@ def _agree(cells: tuple[Cell | None, ...]) -> bool:
     return all(cell is first or (cell is not None and first is not None and cell.is_like(first)) for cell in cells)
 
 
+class ColumnRecord(TypedDict):
+    """A column of an axis in JSON: the source coordinate of each output, and the weights by source pixel."""
+
+    names: list[str]
+    scale: float
+    outputs: list[Cell]
+
+
+AxisRecord = TypedDict("AxisRecord", {"axis": int, "in": int, "differing": list[int], "columns": list[ColumnRecord]})
+"""An axis in JSON; ``differing`` are the outputs on which the columns do not agree."""
+
+
+class ExplanationRecord(TypedDict):
+    """An explanation in JSON."""
+
+    name: str
+    where: str
+    shape: list[int | None]
+    formula: str
+    diagnostics: list[str]
+    axes: list[AxisRecord]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """A resize on an input of ``shape``: what each reading makes of it, and a table for each axis that changes."""
@@ -115,7 +138,7 @@ class Explanation:
     readings: Readings
     axes: tuple[AxisTable, ...]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> ExplanationRecord:
         """Return the explanation as plain values, for JSON."""
         return {
             "name": self.op.name,
@@ -127,7 +150,7 @@ class Explanation:
         }
 
 
-def _axis_record(table: AxisTable) -> dict[str, Any]:
+def _axis_record(table: AxisTable) -> AxisRecord:
     return {
         "axis": table.axis,
         "in": table.in_size,
@@ -136,7 +159,7 @@ def _axis_record(table: AxisTable) -> dict[str, Any]:
             {
                 "names": list(table.names(column)),
                 "scale": column.scale,
-                "outputs": [{"source": cell.source, "weights": cell.weights} for cell in column.cells],
+                "outputs": [cast(Cell, {"source": cell.source, "weights": cell.weights}) for cell in column.cells],
             }
             for column in table.columns
         ],

@@ -48,6 +48,10 @@ _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", 
 
 
 _ORIENTATION = 0x0112  # the tag of EXIF
+_TOO_LARGE = (
+    "cannot be read as an image: it has more pixels than Pillow opens ({}); save its pixels as an array instead, "
+    ".npy or, if they exceed memory, .zarr"
+)
 
 
 @contextmanager
@@ -64,7 +68,9 @@ def opened(path: Path) -> Iterator[Any]:
     except image.UnidentifiedImageError:
         problem = f"cannot be read as an image: expected one of {', '.join(FORMATS)}"
         raise ReadError(problem, path.name) from None
-    except (image.DecompressionBombError, image.DecompressionBombWarning, SyntaxError) as error:  # the last of a PNG
+    except (image.DecompressionBombError, image.DecompressionBombWarning):
+        raise ReadError(_TOO_LARGE.format(image.MAX_IMAGE_PIXELS), path.name) from None
+    except SyntaxError as error:  # of a PNG
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
     except OSError as error:
         problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"

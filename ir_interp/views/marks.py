@@ -16,11 +16,11 @@ SIGNS_IN_ASCII: dict[Tone, str] = {"good": "+", "doubt": "!", "bad": "x", "plain
 OF_SEVERITY: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
 OF_GRADE: dict[Grade, Tone] = {
     Grade.EXACT: "good",
-    Grade.EXACT_FOR_SHAPE: "doubt",
-    Grade.EXACT_BUT_TIES: "doubt",
+    Grade.EXACT_FOR_SHAPE: "good",  # all that a static model asks for; --strict asks for every shape
+    Grade.EXACT_BUT_TIES: "plain",
     Grade.DECOMPOSED: "good",
-    Grade.INTEGERS_WITHIN_1: "doubt",
-    Grade.INTEGERS_WITHIN: "doubt",
+    Grade.INTEGERS_WITHIN_1: "plain",
+    Grade.INTEGERS_WITHIN: "plain",
 }
 
 OF_VERDICT: dict[str, Tone] = {"equal": "good", "INCONCLUSIVE": "doubt", "DIFFERS": "bad"}

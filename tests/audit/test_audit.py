@@ -299,7 +299,7 @@ def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
     assert [{f.code for f in each.findings} >= {"IRI002"} for each in rows] == [True, True]
     code, printed, _ = command(capsys, "audit", "a.xml", "--select", "IRI005")
     assert code == 1
-    assert "1 resize, 1 finding (IRI005; `ir-interp explain CODE` says more)\n" in printed
+    assert "1 resize, 1 finding; `ir-interp explain CODE` explains a finding\n" in printed
 
 
 @pytest.mark.parametrize("version", [1, 4, 11])
@@ -505,10 +505,10 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
         assert row.ran == "ran on [1, 2, 6, 5]"
         assert row.seen
     _, printed, _ = command(capsys, "audit", "b.onnx", "--run", "--shape", "x:1,2,6,5")
-    assert "told, and not run" not in printed
+    assert "predicted, not run" not in printed
     assert "not run: an input is known only at run time" in words(printed)
     _, printed, _ = command(capsys, "audit", "a.onnx", "--run", "--shape", "x:1,2,6,5")
-    assert "told, and not run: TensorRT's importer\n" in printed
+    assert "predicted, not run: TensorRT's importer\n" in printed
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "u:1,2,6,5")
     assert (code, errors) == (2, "error: no input 'u'; the inputs are x, z\n")
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "x:1,3,6,5")

@@ -255,3 +255,14 @@ def test_a_file_without_a_resize(fails: Fails, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
     assert fails("run", "a.xml", "--input", "x.npy", "--output", "y.npy") == "a.xml: no resize in it"
     assert fails("convert", "a.xml", "b.json") == "a.xml: no resize in it"
+
+
+def test_an_image_beyond_the_bound_of_pillow(
+    runs_not: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 5)
+    Image.new("L", (3, 2)).save(tmp_path / "x.png")
+    assert runs_not(source="x.png") == (
+        "x.png: cannot be read as an image: it has more pixels than Pillow opens (5); save its pixels as an array "
+        "instead, .npy or, if they exceed memory, .zarr"
+    )

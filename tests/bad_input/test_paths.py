@@ -28,7 +28,7 @@ DESTINATIONS = (
     "fix a.onnx {}.onnx",
     "preprocess a.onnx {}.onnx --like pillow:bicubic --size 4,4",
     "reproduce openvino:antialias {}",
-    "kit {}",
+    "reproduce --kit {}",
     "audit a.onnx --html {}.html",
     "audit a.onnx --results {}.jsonl",
     "compare a.onnx a.onnx --html {}.html",

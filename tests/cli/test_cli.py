@@ -88,19 +88,19 @@ def text(table: str) -> str:
 def test_help_shows_examples(verb: str, cli: Cli) -> None:
     code, printed, errors = cli(verb, "--help")
     assert (code, errors) == (0, "")
-    assert "Examples:" in printed
+    assert "Examples" in printed
     examples = [line.strip() for line in printed.splitlines() if line.strip().startswith(f"ir-interp {verb} ")]
     assert len(examples) >= 3
 
 
-def test_help_names_the_verbs(cli: Cli) -> None:
+def test_help_names_the_commands(cli: Cli) -> None:
     code, printed, errors = cli("--help")
     assert (code, errors) == (0, "")
     for verb in ("inspect", "run", "convert"):
         assert verb in printed
 
 
-def test_no_verb(cli: Cli) -> None:
+def test_no_command(cli: Cli) -> None:
     code, printed, errors = cli()
     assert code == 2
     assert "inspect" in printed + errors
@@ -109,21 +109,56 @@ def test_no_verb(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("bogus",), "bogus"),
-        (("inspect",), "file"),
-        (("inspect", "a.xml", "--jsn"), "--jsn"),
-        (("inspect", "a.xml", "--semantics", "page"), "page"),
-        (("run", "a.xml", "--output", "y.npy"), "--input"),
-        (("run", "a.xml", "--input", "x.npy"), "--output"),
-        (("run", "a.xml", "--input", "x.npy", "--output", "y.npy", "--arithmetic", "decimal"), "decimal"),
-        (("convert", "a.xml"), "destination"),
+        (
+            ("plott",),
+            "no command 'plott'; expected one of audit, compare, convert, explain, fix, identify, inspect, plot, "
+            "preprocess, reproduce, run; did you mean 'plot'?; see `ir-interp --help`",
+        ),
+        (("inspect",), "FILE is missing; see `ir-interp inspect --help`"),
+        (("inspect", "a.xml", "--jsn"), "no option --jsn; did you mean '--json'?; see `ir-interp inspect --help`"),
+        (
+            ("inspect", "a.xml", "--semantics", "page"),
+            "--semantics: 'page' is not one of 'runtime', 'document', 'reference', 'observed', 'openvino-2021.2', "
+            "'openvino-2021.3'; see `ir-interp inspect --help`",
+        ),
+        (
+            ("run", "a.xml", "--output", "y.npy"),
+            "--input is missing: the array or image that is resized; or --like, as in pillow:bicubic",
+        ),
+        (("run", "a.xml", "--input", "x.npy"), "--output is missing; see `ir-interp run --help`"),
+        (("convert", "a.xml"), "DESTINATION is missing; see `ir-interp convert --help`"),
+        (
+            ("convert", "a.xml", "b.xml", "c.xml"),
+            "got unexpected extra argument(s) (c.xml); see `ir-interp convert --help`",
+        ),
+        (("convert", "a.xml", "--opset"), "option '--opset' requires an argument"),
+        (("audit", "a.xml", "--jobs", "0"), "--jobs: 0 is less than 1; see `ir-interp audit --help`"),
+        (("fix", "a.onnx", "b.onnx", "--layer", "a,,b"), "--layer 'a,,b': a name between the commas is empty"),
+        (
+            ("compare", "a.onnx", "b.onnx", "--input", "=x.npy"),
+            "--input '=x.npy': expected PATH or NAME=PATH, as in image.npy or x=image.npy",
+        ),
+        (
+            ("preprocess", "a.onnx", "b.onnx", "--size", "8,8"),
+            "--like is missing: the resize used in training, as in --like pillow:bicubic",
+        ),
+        (
+            ("preprocess", "a.onnx", "b.onnx", "--like", "pillow:box"),
+            "--size is missing: height and width of the model's input, as in --size 224,224",
+        ),
+        (
+            ("preprocess", "a.onnx", "b.onnx", "--like", "pillow:box", "--size", "8"),
+            "--size has 1 number; expected height and width, as in 224,224",
+        ),
+        (("reproduce",), "SOURCE and FOLDER are missing, as in ir-interp reproduce model.onnx fault; or --kit FOLDER"),
+        (("reproduce", "a.onnx"), "FOLDER is missing, as in ir-interp reproduce model.onnx fault; or --kit FOLDER"),
+        (("reproduce", "a.onnx", "--kit", "k"), "'a.onnx' has no effect with --kit, whose models are its own"),
+        (("reproduce", "--kit", "k", "--layer", "up"), "--layer has no effect with --kit"),
     ],
 )
 def test_usage(arguments: tuple[str, ...], said: str, cli: Cli, folder: Path) -> None:
     code, printed, errors = cli(*arguments)
-    assert (code, printed) == (2, "")
-    assert said in errors
-    assert "Traceback" not in errors
+    assert (code, printed, errors) == (2, "", f"error: {said}\n")
     assert list(folder.iterdir()) == []
 
 
@@ -507,7 +542,8 @@ def test_convert_reports_in_json(cli: Cli, folder: Path) -> None:
     assert (code, errors) == (0, "")
     assert (folder / "b.json").read_text() == printed
     report = json.loads(printed)
-    assert list(report) == ["source", "destination", "resizes", "notes", "states", "operations", "verification"]
+    names = ["schema_version", "source", "destination", "resizes", "notes", "states", "operations", "verification"]
+    assert list(report) == names
     assert (report["source"], report["destination"]) == ("a.onnx", "b.xml")
     for name, found in zip(("one", "two"), report["resizes"], strict=True):
         assert list(found) == ["name", "where", "configuration", "form", "grade", "note"]

@@ -84,8 +84,8 @@ def test_compare_like(photo: Path, capsys: Say) -> None:
         ),
         (["run", "P", "--like", "pillow:bx", "--sizes", "2,2", "--output", "y.png"], "unknown value 'bx'"),
         (["run", "P", "--like", "pillow:box", "--output", "y.png"], "sizes or scales are missing"),
-        (["compare", "P"], "a second model is missing"),
-        (["compare", "P", "--like", "pillow:box"], "--like is given 1 times"),
+        (["compare", "P"], "SECOND is missing: a model; or --like"),
+        (["compare", "P", "--like", "pillow:box"], "--like has 1 call for 1 file"),
         (["compare", "P", "Q", "--sizes", "2,2"], "--sizes has no effect without --like"),
         (["identify", "P", "P.txt"], "No such file"),
         (

@@ -29,22 +29,25 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             ("a.onnx", "b.xml", "--opset", "13"),
-            f"opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx",
+            f"--opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx",
         ),
         (
             ("a.onnx", "b.xml", "--dialect", "tensorrt"),
-            f"dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
+            f"--dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
             ".json to .py, .tflite to .json, .tflite to .py",
         ),
-        (("a.onnx", "b.json", "--fp16"), f"fp16 has no effect on {TO_JSON}, .xml to .onnx"),
-        (("layer.xml", "b.onnx", "--fp16"), "fp16 has no effect on layer.xml, a layer without weights"),
-        (("a.onnx", "b.json", "--only", "native"), f"only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
-        (("a.onnx", "b.json", "--strict"), f"strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
+        (("a.onnx", "b.json", "--fp16"), f"--fp16 has no effect on {TO_JSON}, .xml to .onnx"),
+        (("layer.xml", "b.onnx", "--fp16"), "--fp16 has no effect on layer.xml, a layer without weights"),
+        (
+            ("a.onnx", "b.json", "--only", "native"),
+            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml",
+        ),
+        (("a.onnx", "b.json", "--strict"), f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
         (
             ("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"),
-            "shapes has no effect without verification or freeze",
+            "--shape has no effect without verification or freeze",
         ),
-        (("a.onnx", "b.xml", "--no-verify", "--input", "x=x.npy"), "inputs has no effect without verification"),
+        (("a.onnx", "b.xml", "--no-verify", "--input", "x=x.npy"), "--input has no effect without verification"),
     ],
 )
 def test_options_of_convert_that_do_nothing(
@@ -73,8 +76,8 @@ def test_options_of_convert_that_do_nothing(
         (("explain", "IRI001", "--all"), "--all has no effect on a code; it goes with the file of a resize"),
         (("explain", "IRI001", "--sizes", "3"), "--sizes has no effect on a code; it goes with the file of a resize"),
         (("explain", "a.onnx", "--all", "--json"), "--all has no effect on JSON, which holds every output"),
-        (("compare", "a.onnx", "a.onnx", "--tolerance", "-1"), "tolerance is -1; expected 0 or more"),
-        (("compare", "a.onnx", "a.onnx", "--tolerance", "nan"), "tolerance is nan; expected 0 or more"),
+        (("compare", "a.onnx", "a.onnx", "--tolerance", "-1"), "--tolerance is -1; expected 0 or more"),
+        (("compare", "a.onnx", "a.onnx", "--tolerance", "nan"), "--tolerance is nan; expected 0 or more"),
     ],
 )
 def test_other_options_that_do_nothing(given: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,9 +102,9 @@ NUMBERS: dict[tuple[str, ...], str] = {
 
 @pytest.mark.parametrize("given", NUMBERS)
 def test_numbers_are_plain_decimals(given: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    verb, *option = given
+    name, *option = given
     others = {"convert": ["b.xml"], "compare": ["a.onnx"], "plot": ["p.png"]}
-    code, printed, errors = command(capsys, verb, "a.onnx", *others.get(verb, []), *option)
+    code, printed, errors = command(capsys, name, "a.onnx", *others.get(name, []), *option)
     assert (code, printed) == (2, "")
     assert NUMBERS[given] in errors
 

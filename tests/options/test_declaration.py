@@ -12,7 +12,6 @@ import pytest
 
 import ir_interp
 from ir_interp import Images, SpecError
-from ir_interp.cli import flags
 from ir_interp.cli.main import app
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.compare_options import CompareOptions
@@ -62,13 +61,7 @@ def test_a_command_has_the_flags_of_the_declaration(function: Callable[..., Any]
     parameters = inspect.signature(COMMANDS[function.__name__]).parameters
     assert {each.name for each in flagged(owner)} == parameters.keys() - PLACES - {"model", "file", "subject"}
     assert [each.name for each in flagged(owner) if not (each.help and each.flags)] == []
-    assert {each.complete for each in flagged(owner)} <= {"", *flags.WORDS}
     assert {each.name for each in fields(owner)} == {each.name for each in declared(owner)}
-
-
-def test_words_that_a_shell_completes() -> None:
-    assert {name: len(list(words())) > 0 for name, words in flags.WORDS.items()} == dict.fromkeys(flags.WORDS, True)
-    assert all(code.startswith("IRI01") for code in flags.WORDS["mistakes"]())
 
 
 def test_options_are_the_same_after_a_round_trip() -> None:

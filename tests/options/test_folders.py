@@ -49,7 +49,7 @@ CONVERT = {
     "--input": "x=photo.png",
     "--seed": "3",
     "--mean": "127",
-    "--scale": "255",
+    "--std": "255",
     "--layout": "nchw",
     "--bgr": None,
     "--range": "0-1",

@@ -197,16 +197,16 @@ REFUSALS = {
         graph(SIZES, 'Resize <mode = "linear", antialias = 1> (t, , , z)', "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         18,
         "tensorrt",
-        "up: no exact form in tensorrt; the importer does not support antialias; and in primitive operations, the rounding "
-        "of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape "
+        "up: no exact form in tensorrt; the importer does not support antialias; and in primitive operations, the "
+        "rounding of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape "
         "static",
     ),
     "ties of dynamic dimensions": (
         graph("int64[4] z = {1, 2, 5, 6}", f"Resize <{FLOOR}> (t, , , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         13,
         "tensorrt",
-        "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, the rounding "
-        "of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape "
+        "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, the "
+        "rounding of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape "
         "static",
     ),
     "operations of a later operator set": (
@@ -481,11 +481,31 @@ def test_external_data_are_shared(heavy: Path) -> None:
     assert_equal(found, wanted)
 
 
-def test_external_data_keep_a_model_in_its_folder(heavy: Path, tmp_path: Path) -> None:
+def test_external_data_are_copied_into_another_folder(heavy: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    octets = (heavy.parent / "weights" / "all.bin").read_bytes()
+    for _ in range(2):  # an output is overwritten, and so are its weights
+        ir_interp.convert(heavy, folder / "p.onnx", target="openvino")
+        ir_interp.fix(heavy, folder / "q.onnx", select=["IRI016"])
+        names = sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*"))
+        assert names == ["p.onnx", "q.onnx", "weights", "weights/all.bin"]
+        assert (folder / "weights" / "all.bin").read_bytes() == octets
+    x = values(1, 3, 6, 8)
+    expected = onnxruntime_outputs(heavy, {"x": x})[0]
+    for name in ("p.onnx", "q.onnx"):
+        assert_equal(onnxruntime_outputs(folder / name, {"x": x})[0], expected)
+
+
+def test_external_data_of_other_models_are_kept(heavy: Path, tmp_path: Path) -> None:
+    other = tmp_path / "out" / "weights" / "all.bin"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"other")
     with pytest.raises(IrInterpError) as refusal:
-        ir_interp.convert(heavy, tmp_path / "p.onnx", target="openvino")
-    assert str(refusal.value) == f"m.onnx has weights in all.bin: write the result beside them, into {heavy.parent}"
-    assert [each.name for each in tmp_path.iterdir()] == ["source"]
+        ir_interp.convert(heavy, tmp_path / "out" / "p.onnx", target="openvino")
+    problem = f"{other} is there with other contents, and m.onnx needs its weights under this name"
+    assert str(refusal.value) == f"{problem}; write the result into another folder"
+    assert (sorted(each.name for each in (tmp_path / "out").iterdir()), other.read_bytes()) == (["weights"], b"other")
 
 
 def test_external_data_outside_are_refused(heavy: Path) -> None:

@@ -121,12 +121,12 @@ def test_cases_are_said_in_words(written: Path) -> None:
 
 
 def test_the_command(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, printed, _ = command(capsys, "kit", str(tmp_path / "kit"))
+    code, printed, _ = command(capsys, "reproduce", "--kit", str(tmp_path / "kit"))
     assert code == 0
     assert printed.endswith(
         f"wrote {tmp_path / 'kit'}: 287 cases; python {tmp_path / 'kit/run.py'} onnxruntime runs them\n"
     )
-    code, _, errors = command(capsys, "kit", str(written))
+    code, _, errors = command(capsys, "reproduce", "--kit", str(written))
     assert (code, errors) == (2, f"error: {written} exists and is not an empty folder; choose another name\n")
     for path in written.rglob("*"):  # the same files, byte for byte
         if path.is_file() and path.name != "results.json":

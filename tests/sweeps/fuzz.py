@@ -54,8 +54,8 @@ _WORDS = {
     "--only": ("native", "decomposed"),
     "--format": ("text", "json", "github", "sarif"),
     "--runtime": _RUNTIMES,
-    "--select": ("IRI", "IRI02"),
-    "--ignore": ("IRI022",),
+    "--select": ("IRI", "IRI02,IRI011", "IRI02,,"),
+    "--ignore": ("IRI022,IRI023", ","),
     "--layer": _NAMES,
     "--axis": ("0", "2", "-1", "9"),
     "--opset": ("7", "11", "18", "21", "0", "999"),
@@ -63,11 +63,11 @@ _WORDS = {
     "--shape": _LISTS,
     "--sizes": _LISTS,
     "--scales": _LISTS,
-    "--input": ("x.npy", "x=x.npy", "missing.npy"),
+    "--input": ("x.npy", "x=x.npy", "x=x.npy,x.npy", "=x.npy", "missing.npy"),
     "--tolerance": ("0.1", "-1"),
     "--size": ("8,9", "100000,100000", "9999999999,2", "0,8", "8", "8,9,10"),
     "--mean": ("127.5", "1,2,3", "1,2", "nan", "1e400"),
-    "--scale": ("255", "1,2,3", "0", "inf"),
+    "--std": ("255", "1,2,3", "0", "inf"),
     "--layout": ("nchw", "nhwc", "chw"),
 }
 _FLAGS = ("--json", "--strict", "--fp16", "--all", "--per-resize", "--bgr")
@@ -85,7 +85,7 @@ _OPTIONS = {
 _LIKE = ("pillow:bicubic", "pillow@12:box", "opencv:linear", "opencv:area", "torch:bicubic", "torch:area", "pillow:")
 _IMAGES = ("photo.png", "small.png", "screen.png", "photo.npy", "config.json", "shapes.onnx")
 _LIKE_OPTIONS = {
-    "preprocess": ("--input", "--mean", "--scale", "--layout", "--bgr", "--size"),
+    "preprocess": ("--input", "--mean", "--std", "--layout", "--bgr", "--size"),
     "identify": ("--json",),
     "run": ("--sizes", "--scales", "--semantics", "--layer"),
     "compare": ("--sizes", "--scales", "--json", "--per-resize", "--tolerance"),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from ir_interp.errors import IrInterpError
 from ir_interp.shapes import PartialShape
@@ -15,6 +16,7 @@ from ..graphs import Graph, ModelInput, Step, shape_text
 from .input_roles import scales_batch, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
+Chosen = TypeVar("Chosen")
 
 
 class Extent(Enum):
@@ -119,14 +121,19 @@ def _candidates(graph: Graph, extent: Extent) -> Iterator[_Candidate]:
     yield from _TRIED[extent]
 
 
-def named(inputs: Sequence[ModelInput], chosen: Mapping[str, tuple[int, ...]]) -> Shapes:
-    """Return chosen shapes by name; one without is the only input's. Raises IrInterpError for several inputs."""
+def named(inputs: Sequence[ModelInput], chosen: Mapping[str, Chosen], thing: str = "shape") -> dict[str, Chosen]:
+    """Return shapes or files by input name; without a name they are the only input's.
+
+    Raises IrInterpError for several inputs, or for both a name and none.
+    """
     if "" not in chosen or any(not tensor.name for tensor in inputs):
         return dict(chosen)
     if len(inputs) != 1:
         names = ", ".join(tensor.name for tensor in inputs)
-        raise IrInterpError(f"a shape has no input name; the inputs are {names}")
-    return {name or inputs[0].name: shape for name, shape in chosen.items()}
+        raise IrInterpError(f"a {thing} has no input name; the inputs are {names}")
+    if inputs[0].name in chosen:
+        raise IrInterpError(f"a {thing} for input {inputs[0].name!r} is given with and without its name")
+    return {name or inputs[0].name: value for name, value in chosen.items()}
 
 
 def check_names(graph: Graph, chosen: Mapping[str, object]) -> None:

@@ -56,7 +56,11 @@ def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozense
     graph = joined(mine, theirs)
     return Models(
         graph=graph,
-        inputs=replace(inputs, shapes=named(graph.inputs, inputs.shapes)),
+        inputs=replace(
+            inputs,
+            shapes=named(graph.inputs, inputs.shapes),
+            files=named(graph.inputs, inputs.files, "file"),
+        ),
         inputs_of={first: mine.inputs, second: theirs.inputs},
         through_openvino=through_openvino,
     )

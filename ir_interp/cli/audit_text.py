@@ -1,0 +1,65 @@
+"""What an audit prints in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from ir_interp.cli.folding import folded, folded_cells, place
+from ir_interp.cli.next_steps import next_step
+from ir_interp.diagnostic_codes import Severity
+from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_SEVERITY
+
+if TYPE_CHECKING:
+    from ir_interp.cli.terminal import Cell, Console
+    from ir_interp.converters.audit.audit_report import Audit
+    from ir_interp.converters.audit.findings import Audited, Finding
+
+
+def show(report: Audit) -> None:
+    """Print a table for each file, then the findings, each with the next step."""
+    from ir_interp.cli.terminal import Console
+    from ir_interp.converters.audit.findings import by_runtimes
+    from ir_interp.converters.audit.preprocessing import by_input
+
+    console = Console()
+    for those in by_runtimes(report.rows):
+        _show_files(console, those)
+    for costs in by_input(report.preprocessing):
+        if costs.finding is None:
+            console.say(f"{costs.where}: {costs.text}")
+    _show_findings(console, report.findings)
+    unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
+    more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
+    console.say(f"{count(len(report.rows), 'resize')}, {count(len(report.findings), 'finding')}{unread}{more}")
+
+
+def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Print findings of one kind in a file as one, with the command that comes next."""
+    kinds = ((each.where, (each.file, each.code, each.message, each.severity, next_step(each))) for each in findings)
+    for places, (_, code, message, severity, step) in folded(kinds):
+        console.mark(f"{place(places)}: {code} {message}", OF_SEVERITY[severity])
+        if severity is not Severity.NOTE:
+            console.say(f"    {step}")
+
+
+def _show_files(console: Console, rows: Sequence[Audited]) -> None:
+    """Print a table for each file; the file is named above it."""
+    ran = ["run"] if any(row.ran for row in rows) else []
+    columns = ("resize", *rows[0].titles.values(), *ran)
+    for label, those in groupby(rows, key=lambda row: row.label):
+        cells = ((row.op.name or row.op.where, (*_verdicts(row), *([row.ran] if ran else []))) for row in those)
+        console.table(columns, folded_cells(cells), title=label)
+    seen = {name for row in rows for name in row.seen}
+    idle = [title for name, title in rows[0].titles.items() if name not in seen]
+    if seen and idle:
+        console.say(f"predicted, not run: {', '.join(idle)}")
+
+
+def _verdicts(row: Audited) -> tuple[Cell, ...]:
+    from ir_interp.cli.terminal import Marked
+    from ir_interp.converters.audit.formats import TONES
+
+    return tuple(Marked(row.verdicts[name].short, TONES[row.verdicts[name].kind]) for name in row.titles)

@@ -1,0 +1,40 @@
+"""The next step after a finding: one command that repairs it, works around it or explains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ir_interp.files.kinds import FileKind
+from ir_interp.text.quoting import shell
+
+if TYPE_CHECKING:
+    from ir_interp.converters.audit.findings import Finding
+
+_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
+_VERDICTS = ("IRI021", "IRI022", "IRI023")
+_UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
+
+
+def next_step(finding: Finding) -> str:
+    """Return a command line for the file of a finding."""
+    kind, fixed = FileKind.of(finding.file), Path(finding.file).stem
+    if kind is FileKind.ONNX and finding.code in _FIXED:
+        return shell("ir-interp", "fix", finding.file, f"{fixed}.fixed.onnx")
+    if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime is not None:
+        return _rewritten(finding.file, fixed, finding.runtime)
+    if finding.code == _UNKNOWN:
+        return shell("ir-interp", "audit", finding.file, "--run")
+    if finding.code == _PREPROCESSING:
+        return "ir-interp preprocess --help"
+    return shell("ir-interp", "explain", finding.code)
+
+
+def _rewritten(file: str, name: str, runtime: str) -> str:
+    """Return the command that writes a model which a runtime computes right."""
+    from ir_interp.converters.portable.targets import names
+
+    if runtime == "openvino":
+        return shell("ir-interp", "convert", file, f"{name}.xml")
+    target = runtime if runtime in names() else "any"
+    return shell("ir-interp", "convert", file, f"{name}.portable.onnx", "--target", target)

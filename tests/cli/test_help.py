@@ -1,0 +1,146 @@
+"""Help: short, in plain words, in the width of a terminal."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import ir_interp
+from ir_interp.cli import command_help, completion
+from ir_interp.cli.main import app
+from ir_interp.options.declaration import flagged
+from ir_interp.options.value_kinds import CALLS, FILES, SEVERITIES, SHAPES, WORDS
+from tests.support.commands import command
+from tests.support.graphs import save_model
+
+PROGRAM: Any = typer.main.get_command(app)
+COMMANDS = tuple(PROGRAM.commands)
+UNWANTED = (
+    r"\bmend",
+    r"\bverb",
+    r"\blengths?\b",
+    r"\b(open|known) lengths?\b",
+    r"\b(told|tells?|says?|said)\b",
+    r"\bforecast",
+    r"\bmakes? of\b",
+    r"\btaps outside\b",
+    r"\bmakes the bytes\b",
+    r"\bin the mean\b",
+    r"\bit knows no\b",
+    r"\bmade up\b",
+    r"\bstretch",
+    r"\b(resize|images?) of bytes\b",
+    r"\bwhole\b",
+    r"\bone after the other\b",
+    r"\bnothing is known\b",
+    r"\bheld by\b",
+    r"\bdoes not show\b",
+    r"\bvouch",
+    r"\bfail nothing\b",
+    r"(?:^|\. )(?:Of|What|Who|Where|That which) ",
+    r"<\w+(\[\w+\])?>",
+)
+"""What the guide of style replaces, and the names of Python's types."""
+
+
+def shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, printed, errors = command(capsys, *arguments, "--help")
+    assert (code, errors) == (0, "")
+    return printed
+
+
+def test_the_program_fits_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(capsys, monkeypatch).splitlines()
+    assert len(lines) <= 24
+    assert [line for line in lines if line in {"Diagnose", "Change", "Images", "Runtimes"}] == [
+        "Diagnose",
+        "Change",
+        "Images",
+        "Runtimes",
+    ]
+    for name in COMMANDS:
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert len(line.split()) <= 11, line
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_words(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = shown(capsys, monkeypatch, *filter(None, [name]))
+    assert all(len(line) <= 80 for line in printed.splitlines() if "  ir-interp " not in line)
+    text = re.sub(r"\s+", " ", printed)
+    assert [pattern for pattern in UNWANTED if re.search(pattern, text, re.IGNORECASE | re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_headings(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    by_heading = command_help.headed(PROGRAM.commands[name].params)
+    assert len(by_heading.get(command_help.COMMON, [])) <= 8
+    assert all(each.help and each.metavar is not None for members in by_heading.values() for each in members)
+    flags = [flag for members in by_heading.values() for each in members for flag in each.opts]
+    assert len(flags) == len(set(flags))
+    assert not {"--scale", "--scales"} <= set(flags)
+    assert ("--std" in flags) == ("--mean" in flags)
+
+
+def test_the_folder_options_of_convert_stand_together() -> None:
+    many = command_help.headed(PROGRAM.commands["convert"].params)["Many files"]
+    assert [each.opts[0] for each in many] == ["--to", "--jobs", "--results", "--scheduler", "--time-limit"]
+
+
+# Lists
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "values"),
+    [
+        (WORDS, ["IRI022,IRI011", "IRI01"], ("IRI022", "IRI011", "IRI01")),
+        (WORDS, [r"a\,b, c"], ("a,b", "c")),
+        (CALLS, ["pillow:box=1,2,3,4,opencv:cubic"], ("pillow:box=1,2,3,4", "opencv:cubic")),
+        (CALLS, ["pillow:bicubic", "bogus:x"], ("pillow:bicubic", "bogus:x")),
+        (SHAPES, ["x:1,3,8,8,y:0:1,3"], {"x": (1, 3, 8, 8), "y:0": (1, 3)}),
+        (SHAPES, ["1,3,8,8"], {"": (1, 3, 8, 8)}),
+        (SHAPES, [r"a\,b:1,2", "c:3"], {"a,b": (1, 2), "c": (3,)}),
+        (FILES, ["x=a.npy,b.npy,y=c.npy"], {"x": (Path("a.npy"), Path("b.npy")), "y": (Path("c.npy"),)}),
+        (FILES, ["a.npy", "b.npy"], {"": (Path("a.npy"), Path("b.npy"))}),
+        (FILES, ["x=1,2.npy", "3=4.npy"], {"x": (Path("1,2.npy"),), "": (Path("3=4.npy"),)}),
+    ],
+)
+def test_lists(kind: Any, texts: list[str], values: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("1,2.npy", "3=4.npy"):  # names that exist are taken as they are
+        Path(name).touch()
+    assert kind.read(texts, "--option") == values
+    severities = SEVERITIES.read(["tensorrt=note,openvino=error"], "--severity")
+    assert {name: each.value for name, each in severities.items()} == {"tensorrt": "note", "openvino": "error"}
+
+
+# Completion
+
+
+def test_words_that_a_shell_completes(tmp_path: Path) -> None:
+    save_model(
+        tmp_path / "a.onnx",
+        "g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}> {[up] y = Resize (x, , s)}",
+    )
+    context = typer.Context(PROGRAM.commands["inspect"])
+    context.params = {"file": tmp_path / "a.onnx"}
+    assert completion.completion("layers")(context, "u") == ["up"]
+    assert completion.completion("codes")(context, "IRI011,IRI02")[0] == "IRI011,IRI021"
+    assert completion.completion("targets")(context, "onnx:11") == ["onnx:11"]
+    context.params = {"file": tmp_path / "gone.onnx"}
+    assert completion.completion("layers")(context, "") == []
+    for call in completion.words("likes"):
+        assert ir_interp.spec(call), call
+    completed = {each.complete for name in COMMANDS for each in flagged(_options(name)) if each.complete}
+    assert completed == {*completion.WORDS, "layers"}
+
+
+def _options(name: str) -> Any:
+    function = inspect.unwrap(PROGRAM.commands[name].callback)
+    return function.__globals__[function.__annotations__["options"]]
