@@ -161,7 +161,7 @@ def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
         raise ReadError("no resize in it", where)
     names = [op.name for op in found]
     if name is None:
-        raise ReadError(f"{len(found)} resizes; name one as the layer: {', '.join(names)}", where)
+        raise ReadError(f"{len(found)} resizes; choose one with --layer NAME: {', '.join(names)}", where)
     problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
     raise ReadError(problem, where)
 

@@ -81,7 +81,7 @@ def ran(op: ResizeOp, *, was_run: bool) -> str:
     if op.shape is None:
         return "not run: the rank of its input is unknown"
     if None in op.shape:
-        return f"not run: its input is {shape_text(op.shape)}, choose lengths with --shape"
+        return f"not run: its input is {shape_text(op.shape)}, choose sizes for its dynamic dimensions"
     return "not run: inputs known only at run time, an element type that is not run, or no runtime of these here"
 
 

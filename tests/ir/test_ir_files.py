@@ -599,7 +599,7 @@ def test_lengths_and_sizes_that_are_open(tmp_path: Path) -> None:
     assert (op.shape, op.spec.target) == ((1, 3, None, None), AtRunTime.SIZES)
     assert op.run(image((1, 3, 4, 6)), sizes=(8, 3)).shape == (1, 3, 8, 3)
     with pytest.raises(
-        ir_interp.SpecError, match=r"^sizes must be given: they are an input at run time; as in --sizes 50,60$"
+        ir_interp.SpecError, match=r"^sizes must be given: they are an input at run time; as in sizes=\(50, 60\)$"
     ):
         op.run(image((1, 3, 4, 6)))
 

@@ -9,7 +9,7 @@ from ...onnx.graph import Graph
 from ..layer import Op
 
 _STATE = (
-    "it keeps a state between inferences; --state inputs makes inputs and outputs of states, but not of those in bodies"
+    "it keeps a state between inferences; --state=inputs makes inputs and outputs of states, but not of those in bodies"
 )
 _RANDOM = "it draws random numbers, and onnxruntime draws others"
 _STRINGS = "it cuts bytes into strings, or strings into bytes, and no layer of ONNX does either"
