@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from ir_interp.options.shared_options import silent as silent
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.grades import Grade, Translation
-from ir_interp.views import describe
+from ir_interp.views import describe, notebook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +162,13 @@ class Verification:
     more_shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
 
     @property
+    def summary(self) -> str:
+        """How many outputs are within the tolerance, and how many of these prove nothing, in one line."""
+        doubtful = sum(not output.is_conclusive for output in self.outputs)
+        more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
+        return f"{describe.count(len(self.outputs), 'output')} compared and within the tolerance{more}"
+
+    @property
     def is_conclusive(self) -> bool:
         """Whether every output would have shown a difference."""
         return all(output.is_conclusive for output in self.outputs)
@@ -200,7 +208,7 @@ class State:
         return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs were seen to differ, where that was looked at.
 
@@ -216,6 +224,26 @@ class ConversionReport:
     after: dict[str, int] | None = None
     states: tuple[State, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The resizes by grade, and the verification, in one line."""
+        grades = ", ".join(f"{times} {grade}" for grade, times in Counter(row.exactness for row in self.rows).items())
+        proof = self.verification.summary if self.verification else "not verified"
+        return f"{describe.count(len(self.rows), 'resize')}{grades and f', {grades}'}; {proof}"
+
+    def __repr__(self) -> str:
+        return notebook.line("ConversionReport", f"{self.source.name} to {self.destination.name}, {self.summary}")
+
+    def _repr_html_(self) -> str:
+        """Return tables for notebooks: a row for each resize, and one for each output that was compared."""
+        rows = ((row.name, row.configuration, row.form, row.exactness) for row in self.rows)
+        title = f"{self.source.name} to {self.destination.name}: {self.summary}"
+        resizes = notebook.columns(title, ("resize", "was", "became", "grade"), rows)
+        if self.verification is None:
+            return resizes
+        compared = ((each.name, each.verdict, each.difference) for each in self.verification.outputs)
+        return resizes + notebook.columns("Verification", ("output", "verdict", "difference"), compared)
 
     def record(self) -> dict[str, Any]:
         """Return the report as plain values, for JSON."""

@@ -62,10 +62,12 @@ def _inputs(made: Made) -> Iterator[tuple[str, str]]:
 
 
 def _shape(tensor: Tensor, made: Made) -> str:
+    """Return the element type and shape of an input, and where dimensions are dynamic, the sizes that they had."""
+    declared = str(tensor).removeprefix(f"{tensor.name}: ")
     ran = made.shapes.get(tensor.name, made.shapes.get(""))  # of an only input, options need not say the name
-    return (
-        f"{tensor.dtype} {shape_text(tuple(ran))}" if ran is not None else str(tensor).removeprefix(f"{tensor.name}: ")
-    )
+    if ran is None or shape_text(tuple(ran)) in declared:
+        return declared
+    return f"{declared}, for example {shape_text(tuple(ran))}"
 
 
 def _values(tensor: Tensor, made: Made) -> str:

@@ -16,7 +16,7 @@ SIGNS_IN_ASCII: dict[Tone, str] = {"good": "+", "doubt": "!", "bad": "x", "plain
 OF_SEVERITY: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
 OF_GRADE: dict[Grade, Tone] = {
     Grade.EXACT: "good",
-    Grade.EXACT_FOR_SHAPE: "doubt",
+    Grade.EXACT_FOR_SHAPE: "good",
     Grade.EXACT_BUT_TIES: "doubt",
     Grade.DECOMPOSED: "good",
     Grade.INTEGERS_WITHIN_1: "doubt",
