@@ -71,7 +71,7 @@ def _maker(each: FoundNode, role: str, name: str) -> Neighbour:
 
 
 def _of_layer(net: Net, layer: Layer) -> Surroundings:
-    inputs = (_source(net, layer, place) for place in range(len(layer.inputs)))
+    inputs = (_source(net, layer, place, role) for place, role in enumerate(_roles(layer)))
     readers = (each for port in layer.outputs for each in net.readers(layer, port))
     return Surroundings(
         inputs=tuple(each for each in inputs if each),
@@ -80,11 +80,18 @@ def _of_layer(net: Net, layer: Layer) -> Surroundings:
     )
 
 
-def _source(net: Net, layer: Layer, place: int) -> Neighbour | None:
+def _roles(layer: Layer) -> tuple[str, ...]:
+    """Return what the inputs of an Interpolate are; the layer may have fewer, and its data alone in a snippet."""
+    if layer.version == 11:
+        return "data", layer.attributes.get("shape_calculation_mode", "sizes"), "axes"
+    return ("data", "sizes", "scales", "axes")
+
+
+def _source(net: Net, layer: Layer, place: int, role: str) -> Neighbour | None:
     source = net.source(layer, place)
     if source is None:
         return None
     producer, port = source
     is_input = producer.type.lower() == "parameter"
     about = f"{tensor_name(*source)} {shape_text(port.shape)}" if is_input else producer.name
-    return Neighbour(title=f"{place}: {producer.type}", name=about)
+    return Neighbour(title=f"{role}: {producer.type}", name=about)

@@ -57,8 +57,8 @@ def weights(axis: AxisTable, title: str) -> Any:
         _whole(plot, rows, columns)
     plots[0].set_ylabel("output")
     figure.colorbar(shown, ax=list(plots), label="size of weight")
-    text = f"{title}, {lengths(axis)} (- negative, > row differs, / extrapolated)"
-    figure.suptitle(headline(text, width), fontsize=10)
+    signs = "- negative, > row differs, / extrapolated"
+    figure.suptitle(f"{headline(f'{title}, {lengths(axis)}', width)}\n{signs}", fontsize=10)
     return figure
 
 
