@@ -525,6 +525,39 @@ def test_a_browser_shows_the_pages(tab: Browser, hostile: Mapping[str, Path]) ->
         assert " ".join(tab.value("document.body.textContent").split()) == said(root[1])
 
 
+FAINT = """(() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const over = (colours) => {  // as a screen mixes them, the lowest first
+    canvas.clearRect(0, 0, 1, 1);
+    for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (colour) => colour.map(each => each / 255)
+    .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, each, place) => sum + each * [0.2126, 0.7152, 0.0722][place], 0);
+  const grounds = (element) => element
+    ? [...grounds(element.parentElement), getComputedStyle(element).backgroundColor]
+    : [matchMedia("(prefers-color-scheme: dark)").matches ? "#121212" : "#ffffff"];
+  return [...document.querySelectorAll("main *")].filter(element => {
+    const isText = [...element.childNodes].some(each => each.nodeType === 3 && each.textContent.trim());
+    if (!isText || element.closest("title") || !element.getClientRects().length) return false;
+    const style = getComputedStyle(element), ink = element.closest("svg") ? style.fill : style.color;
+    const [low, high] = [over(grounds(element)), over([...grounds(element), ink])].map(light).sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05) < 4.5;
+  }).map(element => element.outerHTML.slice(0, 120));
+})()"""
+
+
+def test_all_text_has_contrast_by_day_and_by_night(tab: Browser, hostile: Mapping[str, Path]) -> None:
+    """Level AA of WCAG 2: 4.5 to 1, whatever the size of the text."""
+    for page in hostile.values():
+        for dark in (False, True):
+            tab.open(page, dark=dark)
+            assert tab.value(FAINT) == []
+    tab.value("document.querySelector('h1').style.color = '#606060', 1")
+    assert len(tab.value(FAINT)) == 1
+
+
 def test_a_browser_shows_something_by_day_and_by_night(
     tab: Browser, hostile: Mapping[str, Path], tmp_path: Path
 ) -> None:
