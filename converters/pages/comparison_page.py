@@ -18,7 +18,7 @@ from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, details, grouped, mark, page, prose, section, table
 from .gallery import MOST, Other, configuration, pictures_of
-from .provenance import Made, making
+from .provenance import Made, examples, making
 
 
 def comparison_page(comparison: ModelComparison, made: Made) -> Element:
@@ -34,6 +34,7 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
             f": {comparison.summary} ({first}, {second})",
         ],
         *_remedies(comparison),
+        *examples(made),
         *(_output(comparison, output) for output in comparison.outputs),
         *_resizes(comparison),
         *_differences(comparison, second, made.image),

@@ -20,7 +20,7 @@ from ..report import Compared, ConversionReport, Row, Verification
 from ..sources.readers import load
 from .frame import E, Element, folded, grouped, mark, note, page, section, table
 from .gallery import MOST, configuration, damage
-from .provenance import Made, making
+from .provenance import Made, examples, making
 
 _FEW = 8  # resizes that need no summary
 
@@ -33,7 +33,7 @@ def conversion_page(report: ConversionReport, made: Made) -> Element:
         *_summary(report),
         *_rows(report),
         *(note(each) for each in report.notes),
-        _verification(report.verification),
+        _verification(report.verification, made),
         *_operations(report),
         *_elsewhere(_resizes_of(report.source), report.destination, made.image),
         making(made),
@@ -87,7 +87,7 @@ def _grade(row: Row) -> Element:
     return E.div(mark(row.exactness, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
 
 
-def _verification(verification: Verification | None) -> Element:
+def _verification(verification: Verification | None, made: Made) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     every = (*verification.outputs, *verification.alone)
@@ -96,7 +96,8 @@ def _verification(verification: Verification | None) -> Element:
     rows = (_compared(item)[: len(columns)] for item in every)
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     levels = f"levels: {verification.levels.verdict}" if verification.levels else ""
-    return section("Verification", *map(note, filter(None, (verification.note, levels))), compared)
+    notes = map(note, filter(None, (verification.note, levels)))
+    return section("Verification", *examples(made), *notes, compared)
 
 
 def _compared(each: Compared) -> tuple[str | Element, ...]:

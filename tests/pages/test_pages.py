@@ -439,7 +439,10 @@ def test_the_lengths_that_verification_chose(capsys: pytest.CaptureFixture[str])
     for verb in ("convert", "compare"):
         assert command(capsys, verb, *given)[0] == 0
         facts = dict(table(read("d.html"), "How this page was made")[1:])
-        assert re.fullmatch(r"float32 nx2xhxw, for example \d+x2x\d+x\d+, random, seed 0", facts["input x"])
+        sizes = re.fullmatch(r"float32 nx2xhxw, for example (\d+x2x\d+x\d+), random, seed 0", facts["input x"])
+        assert sizes
+        remark = f"Dynamic dimensions have example sizes here: x {sizes[1]}"
+        assert remark in [said(each) for each in read("d.html").iter("p")]
 
 
 def on_image(page: str) -> list[str]:
