@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from ir_interp.options.shared_options import silent as silent
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.grades import Grade, Translation
-from ir_interp.views import describe
+from ir_interp.views import describe, notebook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,7 @@ class Compared:
     @property
     def doubt(self) -> str:
         """Remarks: why a difference was allowed, and that these inputs prove nothing if they do not."""
-        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try others with --input"
+        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try other inputs"
         return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
 
@@ -175,6 +176,13 @@ class Verification:
     note: str = ""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     more_shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """How many outputs are within the tolerance, and how many of these prove nothing, in one line."""
+        doubtful = sum(not output.is_conclusive for output in self.outputs)
+        more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
+        return f"{describe.count(len(self.outputs), 'output')} compared and within the tolerance{more}"
 
     @property
     def is_conclusive(self) -> bool:
@@ -257,7 +265,7 @@ class ConversionRecord(TypedDict):
     verification: VerificationRecord | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs differ, if that was verified.
 
@@ -273,6 +281,26 @@ class ConversionReport:
     after: dict[str, int] | None = None
     states: tuple[State, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The resizes by grade, and the verification, in one line."""
+        grades = ", ".join(f"{times} {grade}" for grade, times in Counter(row.exactness for row in self.rows).items())
+        proof = self.verification.summary if self.verification else "not verified"
+        return f"{describe.count(len(self.rows), 'resize')}{grades and f', {grades}'}; {proof}"
+
+    def __repr__(self) -> str:
+        return notebook.line("ConversionReport", f"{self.source.name} to {self.destination.name}, {self.summary}")
+
+    def _repr_html_(self) -> str:
+        """Return tables for notebooks: a row for each resize, and one for each output that was compared."""
+        rows = ((row.name, row.configuration, row.form, row.exactness) for row in self.rows)
+        title = f"{self.source.name} to {self.destination.name}: {self.summary}"
+        resizes = notebook.columns(title, ("resize", "was", "became", "grade"), rows)
+        if self.verification is None:
+            return resizes
+        compared = ((each.name, each.verdict, each.difference) for each in self.verification.outputs)
+        return resizes + notebook.columns("Verification", ("output", "verdict", "difference"), compared)
 
     def record(self) -> ConversionRecord:
         """Return the report as plain values, for JSON."""

@@ -16,7 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ir_interp.errors import SpecError, closest
+from ir_interp.errors import IrInterpError, SpecError, closest
+from ir_interp.text.keyword_names import name_keywords
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,7 +26,10 @@ Checked = TypeVar("Checked")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise SpecError, naming the closest argument, for a call that does not fit the signature of ``function``."""
+    """Return a function whose errors name its keywords.
+
+    A call that does not fit its signature is a SpecError, which names the closest argument.
+    """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -36,6 +40,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             problem = _misfit(function.__qualname__, signature, args, kwargs)
             if not problem:
                 raise
+        except (IrInterpError, ExceptionGroup) as error:
+            name_keywords(error, signature.parameters)
+            raise
         raise SpecError(problem)
 
     return call

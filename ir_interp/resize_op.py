@@ -161,8 +161,7 @@ def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
         raise ReadError("no resize in it", where)
     names = [op.name for op in found]
     if name is None:
-        advice = "choose one with --layer NAME (in Python, layer=NAME)"
-        raise ReadError(f"{len(found)} resizes; {advice}: {', '.join(names)}", where)
+        raise ReadError(f"{len(found)} resizes; choose one with --layer NAME: {', '.join(names)}", where)
     problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
     raise ReadError(problem, where)
 

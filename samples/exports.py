@@ -144,8 +144,10 @@ def float32_tie(path: Path) -> None:
 
 def photo(path: Path) -> None:
     """Write a picture of rings that get finer outwards, which shrinking without antialias turns into others."""
-    from PIL import Image
-
+    try:
+        from PIL import Image
+    except ImportError:
+        sys.exit("the photo needs Pillow: pip install '.[images]'")
     y, x = np.mgrid[-1:1:240j, -1:1:320j]
     rings = 0.5 + 0.5 * np.cos(120 * (x**2 + y**2))
     picture = np.stack([rings, rings**2, 1 - rings], axis=-1)

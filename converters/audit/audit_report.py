@@ -12,17 +12,19 @@ from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.finding_codes import check_codes, codes_of, is_chosen
 from ir_interp.text.names import labels
+from ir_interp.views import notebook
+from ir_interp.views.describe import count
 
 from ..forecasts.runtimes_asked import NAMES, named
 from ..sources.readers import Source, as_file, shown_path
 from .auditing import expanded
 from .chosen_shapes import check
 from .file_jobs import Setting, in_processes
-from .findings import Audited, Finding
+from .findings import Audited, Finding, by_runtimes
 from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Audit:
     """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
 
@@ -33,6 +35,31 @@ class Audit:
     findings: tuple[Finding, ...]
     errors: tuple[ReadError, ...] = ()
     preprocessing: tuple[Cost, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """How much was audited and found, in one line."""
+        files = len({row.file for row in self.rows})
+        codes = ", ".join(sorted({finding.code for finding in self.findings}))
+        found = count(len(self.findings), "finding") + (f" ({codes})" if codes else "")
+        unread = f"; {count(len(self.errors), 'file')} could not be read" if self.errors else ""
+        return f"{count(len(self.rows), 'resize')} in {count(files, 'file')}, {found}{unread}"
+
+    def __repr__(self) -> str:
+        return notebook.line("Audit", self.summary)
+
+    def _repr_html_(self) -> str:
+        """Return tables for notebooks: a row for each resize, and one for each finding."""
+        tables = [
+            notebook.columns(
+                self.summary,
+                ("resize", *group[0].titles.values()),
+                ((row.name, *(verdict.short for verdict in row.verdicts.values())) for row in group),
+            )
+            for group in by_runtimes(self.rows)
+        ]
+        findings = ((each.code, each.where, each.message) for each in self.findings)
+        return "".join([*tables, notebook.columns("Findings", ("code", "where", "what"), findings)])
 
     def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
         """Return the same audit with another severity for findings about some runtimes.

@@ -1,9 +1,9 @@
-"""An audit as a page: what each runtime makes of each resize, and what to know about it."""
+"""An audit as a page: what to do, and how each runtime computes each resize."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 from ir_interp.diagnostic_codes import RULES
@@ -16,37 +16,34 @@ from ir_interp.views.marks import OF_SEVERITY
 from ..audit.audit_report import Audit
 from ..audit.findings import Audited, Finding, by_runtimes
 from ..audit.formats import TONES
-from ..audit.verdicts import Verdict
+from ..audit.verdicts import Verdict, deviations
 from ..forecasts.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind
-from .frame import Content, E, Element, mark, note, page, prose, section, table
-from .gallery import damage, elsewhere, gallery
+from .frame import Content, E, Element, details, folded, grouped, mark, note, page, prose, section, table
+from .gallery import MOST, configuration, pictures_of
 from .provenance import Made, making
 
 _MEASURE = (
-    "same: what the model's own runtime computes. A difference is the largest of random values from 0 to 1. What was "
-    "run says so; all else is forecast by the rules for the version named."
+    "same: as in the model's own runtime. A difference is the largest one on random values from 0 to 1. Cells marked "
+    "run were measured; all others are predicted by the rules for the version that the table of runtimes names."
 )
 
 
 def audit_page(audit: Audit, made: Made) -> Element:
-    """Return a page of every resize with its verdicts, of the findings that were chosen, and what was not read."""
-    rows, findings, unread = audit.rows, audit.findings, audit.errors
-    files = len({row.file for row in rows})
-    counts = f"{count(len(rows), 'resize')} in {count(files, 'file')}, {count(len(findings), 'finding')}"
+    """Return a page of what to do, every resize with its verdicts, where these differ, and what was not read."""
+    rows, findings = audit.rows, audit.findings
     return page(
         "Audit of resizes",
         _sentence(audit),
-        E.p(counts + (f"; {count(len(unread), 'file')} could not be read" if unread else "")),
-        note(_MEASURE),
-        *_unread(unread),
+        E.p(audit.summary),
+        *_remedies(findings),
+        *_unread(audit.errors),
         *_before(audit),
+        *(_resizes(those) for those in by_runtimes(rows)),
+        *_differences(rows, made),
         *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
-        *(_resizes(those) for those in by_runtimes(rows)),
-        *_findings(findings),
-        *damage(elsewhere(row.op for row in rows), made.image),
-        *gallery((Path(row.file), row.op) for row in rows),
+        *_rules(findings),
         making(made),
     )
 
@@ -98,7 +95,7 @@ def _before(audit: Audit) -> Iterator[Element]:
             for resize in audit.preprocessing
         ]
         first = audit.preprocessing[0].likeness
-        numbers = ("values that differ", "by more than 1", "by at most", "in the mean")
+        numbers = ("values that differ", "by more than 1", "by at most", "on average")
         caption = f"{first.first} in place of {first.second}"
         yield section(
             "The resize before the model", table(("input", "image", *numbers), rows, numbers=numbers, caption=caption)
@@ -126,7 +123,7 @@ def _among(rows: Sequence[Audited]) -> str:
 
 
 def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
-    """Yield where an installed runtime did otherwise than was forecast, if it did so anywhere."""
+    """Yield where an installed runtime did something else than predicted, if it did so anywhere."""
     lines = [
         (row.name, row.titles[name], str(row.forecast[name]), str(seen))
         for row in rows
@@ -134,22 +131,47 @@ def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
         if seen.kind is not row.forecast[name].kind
     ]
     if lines:
-        yield section("Forecast and run disagree", table(("resize", "runtime", "forecast", "run"), lines))
+        yield section(
+            "Prediction and run disagree", table(("resize", "runtime", "predicted", "run"), lines, sorts=True)
+        )
 
 
 def _resizes(rows: Sequence[Audited]) -> Element:
-    titles = rows[0].titles
-    cells = ((_resize(row), *(_verdict(row.verdicts[name], name in row.seen) for name in titles)) for row in rows)
+    titles, groups = rows[0].titles, grouped(rows, _identity)
+    cells = [
+        (_resize(group), *(_verdict(group[0].verdicts[name], name in group[0].seen) for name in titles))
+        for group in groups
+    ]
+    verdicts = [_verdicts(group[0]) for group in groups]
+    caption = "What each runtime computes; identical resizes share a row"
     return section(
         f"Resizes {_among(rows)}",
-        table(("resize", *titles.values()), cells, caption="What each runtime makes of each resize"),
+        note(_MEASURE),
+        table(("resize", *titles.values()), cells, sorts=True, caption=caption, verdicts=verdicts),
     )
 
 
-def _resize(row: Audited) -> Element:
+def _identity(row: Audited) -> tuple[Hashable, ...]:
+    """Return what the row of a resize shows, except its name."""
+    verdicts = tuple((str(verdict), name in row.seen) for name, verdict in row.verdicts.items())
+    return (*_form(row), verdicts)
+
+
+def _form(row: Audited) -> tuple[str, str]:
     op = row.op
-    form = f"{op.dialect} {op.version}, input {describe.shape_text(op.shape)} {op.dtype or ''}"
-    return E.div(E.b(row.name), E.small(form), E.small(describe.summary(op.spec)))
+    read = f"{op.dialect} {op.version}, input {describe.shape_text(op.shape)} {op.dtype or ''}"
+    return read, describe.summary(op.spec)
+
+
+def _verdicts(row: Audited) -> str:
+    """Return the words that the filter finds a resize by: all but "same", which means the same everywhere."""
+    kinds = dict.fromkeys(verdict.kind.value for verdict in row.verdicts.values())
+    return ",".join(kind for kind in kinds if kind != Kind.SAME.value) or Kind.SAME.value
+
+
+def _resize(group: Sequence[Audited]) -> Element:
+    names = folded([row.name for row in group])
+    return E.div(E.b(names[0]), *names[1:], *map(E.small, _form(group[0])))
 
 
 def _verdict(verdict: Verdict, was_run: bool) -> Element:
@@ -157,29 +179,58 @@ def _verdict(verdict: Verdict, was_run: bool) -> Element:
     return E.div(mark(verdict.short, TONES[verdict.kind]), *details)
 
 
-def _findings(findings: Sequence[Finding]) -> Iterator[Element]:
-    """Yield the findings, and what their codes mean."""
-    if not findings:
-        return
-    yield section(
-        "Findings",
-        table(("code", "severity", "where", "what"), map(_finding, findings), caption="Where, and what to do"),
-    )
-    codes = sorted({finding.code for finding in findings})
-    yield section("What the codes mean", *(part for code in codes for part in _rule(code)))
+def _differences(rows: Sequence[Audited], made: Made) -> Iterator[Element]:
+    """Yield pictures of the resizes that differ or fail somewhere: each configuration once, and of many only some."""
+    changed = [row for row in rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
+    groups = grouped(changed, lambda row: (configuration(row.op), _verdicts(row)))
+    parts = [_difference(group, made.image) for group in groups[:MOST]]
+    left = len(groups) - len(parts)
+    more = f"{left} more configurations are not drawn here; `ir-interp plot` draws one"
+    if parts:
+        yield section("Where results differ", *parts, *([E.p({"class": "note"}, *prose(more))] if left else []))
 
 
-def _finding(finding: Finding) -> tuple[Content, ...]:
-    severity = finding.severity
+def _difference(group: Sequence[Audited], image: Path | None) -> Element:
+    row = group[0]
+    bad = {name: verdict for name, verdict in row.verdicts.items() if verdict.kind is not Kind.SAME}
+    lines = (E.li(row.titles.get(name, name), ": ", str(verdict)) for name, verdict in bad.items())
+    title = row.name + (f", and {len(group) - 1} like it" if len(group) > 1 else "")
+    other = next((each for each in deviations(row.op) if each[0] in _deviating(row)), None)
+    shown = pictures_of(Path(row.file), row.op, other, image)
+    return details([title], E.p(describe.summary(row.op.spec)), E.ul(*lines), *shown, is_open=True,
+                   verdicts=_verdicts(row))  # fmt: skip
+
+
+def _deviating(row: Audited) -> set[str]:
+    """Return the titles of the runtimes whose results differ."""
+    return {row.titles.get(name, name) for name, verdict in row.verdicts.items() if verdict.kind is Kind.DIFFERS}
+
+
+def _remedies(findings: Sequence[Finding]) -> Iterator[Element]:
+    """Yield the findings, identical ones in a row, with what to do about each."""
+    if findings:
+        groups = grouped(findings, lambda each: (each.code, each.severity, each.message))
+        columns = ("code", "severity", "what to do", "where")
+        yield section("What to do", table(columns, map(_finding, groups), sorts=True))
+
+
+def _finding(group: Sequence[Finding]) -> tuple[Content, ...]:
+    finding, severity = group[0], group[0].severity
     link = E.a(finding.code, href=f"#{finding.code}")
-    what = E.div(finding.message, E.small("What to do: ", *prose(finding.rule.remedy)))
-    return link, mark(severity.value, OF_SEVERITY[severity]), finding.where, what
+    what = E.div(E.b(finding.message), E.div(*prose(finding.rule.remedy)))
+    places = E.div(*folded([each.where for each in group]))
+    return link, mark(severity.value, OF_SEVERITY[severity]), what, places
 
 
-def _rule(code: str) -> tuple[Element, ...]:
+def _rules(findings: Sequence[Finding]) -> Iterator[Element]:
+    """Yield what the codes of findings mean."""
+    codes = sorted({finding.code for finding in findings})
+    if codes:
+        yield section("What the codes mean", *map(_rule, codes))
+
+
+def _rule(code: str) -> Element:
     rule = RULES[code]
-    return (
-        E.h3(f"{code}: {rule.summary}", id=code),
-        E.p(*prose(rule.story)),
-        E.p(E.b("What to do: "), *prose(rule.remedy)),
-    )
+    part = details([f"{code}: {rule.summary}"], E.p(*prose(rule.story)), is_open=True)
+    part.set("id", code)
+    return part

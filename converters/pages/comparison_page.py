@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from ir_interp.errors import IrInterpError
 from ir_interp.resize_op import ResizeOp
@@ -15,9 +16,9 @@ from ..audit.verdicts import differs
 from ..runtimes.outcome import computes
 from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
-from .frame import E, Element, mark, page, section, table
-from .gallery import Other, damage
-from .provenance import Made, making
+from .frame import E, Element, details, grouped, mark, page, prose, section, table
+from .gallery import MOST, Other, configuration, pictures_of
+from .provenance import Made, examples, making
 
 
 def comparison_page(comparison: ModelComparison, made: Made) -> Element:
@@ -32,11 +33,42 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
             mark({"DIFFERS": "differ"}.get(worst, worst), OF_VERDICT[worst]),
             f": {comparison.summary} ({first}, {second})",
         ],
+        *_remedies(comparison),
+        *examples(made),
         *(_output(comparison, output) for output in comparison.outputs),
         *_resizes(comparison),
-        *damage(_changed(comparison, second), made.image),
+        *_differences(comparison, second, made.image),
         making(made),
     )
+
+
+def _remedies(comparison: ModelComparison) -> Iterator[Element]:
+    """Yield what to try where outputs differ, or may differ."""
+    steps = []
+    tolerances = [output.least_tolerance for output in comparison.outputs if not output.compared.passes]
+    if tolerances:
+        if comparison.resizes is None:
+            steps.append("Find the first resize that differs: `ir-interp compare --per-resize`.")
+        else:
+            steps.append(f"Start with the resizes: {comparison.first_difference}.")
+        known = [each for each in tolerances if each is not None]
+        if len(known) == len(tolerances):
+            steps.append(f"If this difference is acceptable, allow it: `--tolerance {max(known):.3g}`.")
+    if any(not output.compared.is_conclusive for output in comparison.outputs):
+        steps.append("Outputs without different values prove nothing: run on real inputs, `--input NAME=FILE`.")
+    if steps:
+        yield section("What to do", E.ul(*(E.li(*prose(step)) for step in steps)))
+
+
+def _differences(comparison: ModelComparison, second: str, image: Path | None) -> Iterator[Element]:
+    """Yield pictures of the resizes that differ by themselves: each configuration once, and of many only some."""
+    groups = grouped(_changed(comparison, second), lambda pair: configuration(pair[0]))
+    parts = [
+        details([op.name or op.where], *pictures_of(comparison.first, op, other, image), is_open=True)
+        for (op, other), *_ in groups[:MOST]
+    ]
+    if parts:
+        yield section("Where resizes differ", *parts)
 
 
 def _changed(comparison: ModelComparison, second: str) -> Iterator[tuple[ResizeOp, Other]]:
@@ -61,11 +93,11 @@ def _output(comparison: ModelComparison, output: OutputComparison) -> Element:
 
 
 def _histogram(bins: tuple[HistogramBin, ...]) -> Iterator[Element]:
-    """Yield how many elements differ by how much, if that could be counted."""
+    """Yield how many elements differ by how much, if any does."""
     most = max((each.count for each in bins), default=0)
-    if most:
+    if any(each.count for each in bins if each.upper):
         yield table(
-            ("difference", "elements", "of the most"),
+            ("difference", "elements", "share"),
             ((each.label, str(each.count), _bar(each.count / most)) for each in bins),
             numbers=("difference", "elements"),
             stacks=False,
@@ -84,5 +116,5 @@ def _resizes(comparison: ModelComparison) -> Iterator[Element]:
     yield section(
         f"{count(len(comparison.resizes), 'resize')}, in order",
         E.p(comparison.first_difference),
-        table(("resize", "where", "its data", "its output"), rows),
+        table(("resize", "where", "its data", "its output"), rows, sorts=True),
     )

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 
 from ir_interp.errors import InexactError, IrInterpError, leaves
+from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import describe
-from ir_interp.views.describe import count
+from ir_interp.views import canvas, describe
 from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 
+from ..audit.verdicts import deviations
 from ..report import Compared, ConversionReport, Row, Verification
 from ..sources.readers import load
-from .frame import E, Element, mark, note, page, section, table
-from .gallery import damage, elsewhere, gallery
-from .provenance import Made, making
+from .frame import E, Element, folded, grouped, mark, note, page, section, table
+from .gallery import MOST, configuration, damage
+from .provenance import Made, examples, making
 
 _FEW = 8  # resizes that need no summary
 
 
 def conversion_page(report: ConversionReport, made: Made) -> Element:
     """Return a page of a conversion that was done."""
-    grades = Counter(row.exactness for row in report.rows)
-    counts = ", ".join(f"{count} {grade}" for grade, count in grades.items())
     return page(
         f"{report.source.name} to {report.destination.name}",
-        [
-            mark("written", "good"),
-            f": {count(len(report.rows), 'resize')}" + (f", {counts}" if counts else "") + _proof(report.verification),
-        ],
+        [mark("written", "good"), f": {report.summary}"],
         *_summary(report),
         *_rows(report),
         *(note(each) for each in report.notes),
-        _verification(report.verification),
+        _verification(report.verification, made),
         *_operations(report),
-        *damage(elsewhere(_resizes_of(report.source)), made.image),
-        *gallery((report.source, row.source) for row in report.rows),
+        *_elsewhere(_resizes_of(report.source), report.destination, made.image),
         making(made),
     )
 
@@ -52,13 +47,18 @@ def _resizes_of(source: Path, semantics: Semantics = Semantics.RUNTIME) -> list[
     return []
 
 
-def _proof(verification: Verification | None) -> str:
-    """Return how sure it is that both files compute the same, at the end of a sentence."""
-    if verification is None:
-        return "; not verified"
-    doubtful = sum(not output.is_conclusive for output in verification.outputs)
-    more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
-    return f"; {count(len(verification.outputs), 'output')} compared and within the tolerance{more}"
+_FRONTEND = "OpenVINO, own frontend"
+
+
+def _elsewhere(resizes: Sequence[ResizeOp], destination: Path, image: Path | None) -> Iterator[Element]:
+    """Yield, of ONNX that becomes an IR, what OpenVINO's own frontend would compute instead, where that differs."""
+    groups = grouped((op for op in resizes if op.dialect == "onnx"), configuration)
+    firsts = [group[0] for group in groups] if FileKind.of(destination) is FileKind.IR else []
+    others = ((op, other) for op in firsts for other in deviations(op) if other[0] == _FRONTEND)
+    parts = [damage(op, other, image) for op, other in islice(others, MOST)] if canvas.are_possible() else []
+    if parts:
+        remark = "Not by this conversion: OpenVINO's ONNX frontend, which reads .onnx files directly, computes these."
+        yield section("What OpenVINO's own frontend would change", note(remark), *parts)
 
 
 def _summary(report: ConversionReport) -> Iterator[Element]:
@@ -72,17 +72,22 @@ def _summary(report: ConversionReport) -> Iterator[Element]:
 
 def _rows(report: ConversionReport) -> Iterator[Element]:
     if report.rows:
-        cells = ((row.name, row.configuration, row.form, _grade(row)) for row in report.rows)
-        yield section(
-            "Resizes", table(("resize", "was", "became", "grade"), cells, caption="Every resize, before and after")
-        )
+        groups = grouped(report.rows, lambda row: (row.configuration, row.form, row.exactness, row.note))
+        cells = [
+            (E.div(*folded([row.name for row in group])), group[0].configuration, group[0].form, _grade(group[0]))
+            for group in groups
+        ]
+        caption = "Before and after; identical resizes share a row"
+        verdicts = [group[0].exactness for group in groups]
+        columns = ("resize", "was", "became", "grade")
+        yield section("Resizes", table(columns, cells, sorts=True, caption=caption, verdicts=verdicts))
 
 
 def _grade(row: Row) -> Element:
     return E.div(mark(row.exactness, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
 
 
-def _verification(verification: Verification | None) -> Element:
+def _verification(verification: Verification | None, made: Made) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     every = (*verification.outputs, *verification.alone)
@@ -91,7 +96,8 @@ def _verification(verification: Verification | None) -> Element:
     rows = (_compared(item)[: len(columns)] for item in every)
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     levels = f"levels: {verification.levels.verdict}" if verification.levels else ""
-    return section("Verification", *map(note, filter(None, (verification.note, levels))), compared)
+    notes = map(note, filter(None, (verification.note, levels)))
+    return section("Verification", *examples(made), *notes, compared)
 
 
 def _compared(each: Compared) -> tuple[str | Element, ...]:
@@ -122,8 +128,7 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
         f"{source.name} to {destination.name}",
         [mark("refused", "bad"), f": nothing was written ({source.name} to {destination.name}): {problems[0]}"],
         section("What stands in the way", E.ul(*(E.li(str(problem)) for problem in problems))),
-        *([section("Resizes of the source", table(("resize", "where", "what"), rows))] if rows else []),
-        *damage(elsewhere(resizes), made.image),
-        *gallery((source, op) for op in resizes),
+        *([section("Resizes of the source", table(("resize", "where", "what"), rows, sorts=True))] if rows else []),
+        *_elsewhere(resizes, destination, made.image),
         making(made),
     )

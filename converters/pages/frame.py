@@ -1,13 +1,15 @@
-"""What all pages share: the frame, tables and marks. A page is one file that loads nothing and runs nothing.
+"""What all pages share: the frame, tables and marks. A page is one file that loads nothing.
+
+Without its script all of it can be read; the script sorts tables and filters resizes.
 
 Elements are built, never written as text, so that whatever a model is called stays text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from lxml import etree
 from lxml.builder import ElementMaker
@@ -16,42 +18,16 @@ from ir_interp.files.atomic import replacing
 from ir_interp.text.names import shown
 from ir_interp.views.marks import SIGNS, Tone
 
+from .assets import POLICY, SCRIPT, STYLE
+
 Element: TypeAlias = etree._Element
 """An element of a page."""
 
 Content: TypeAlias = str | Element
 """What stands in a page."""
 
+Item = TypeVar("Item")
 _FEW = 4  # sections that need no links to them
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_STYLE = """
-:root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b }
-@media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92 } }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 84rem; margin: auto; padding: 1rem; overflow-wrap: anywhere }
-h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 } .title { margin: 0 0 1rem; opacity: .8 }
-nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none }
-caption { text-align: left; font-size: .9rem; opacity: .8; padding-bottom: .2rem }
-h2 { font-size: 1.25rem; margin-top: 2.2rem } h3 { font-size: 1rem }
-.note, small { font-size: .85rem; opacity: .8 } small { display: block }
-table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-numeric: tabular-nums }
-th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
-thead th { background: var(--shade) } td:first-child { min-width: 8rem }
-.number { text-align: right; white-space: nowrap }
-.mark { font-weight: 600 } .mark, th { overflow-wrap: break-word }
-.good { color: var(--good) } .doubt { color: var(--doubt) } .bad { color: var(--bad) }
-.lane { width: min(40rem, 50vw) } .bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }
-figure { margin: .8rem 0; overflow-x: auto } figcaption { font-size: .9rem }
-img { display: block; max-width: 100%; max-height: 36rem; background: white }
-@media (max-width: 44rem) {
-  img { max-width: none } .lane { width: 30vw } th, td { padding: .3rem .4rem } td:first-child { min-width: 5.5rem }
-  .stacks td:first-child { min-width: 0 }
-  .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody, .stacks caption { display: block }
-  .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
-  .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }
-  .stacks td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem; opacity: .8 }
-}
-@media print { body { max-width: none; font-size: 9pt } tr, figure { break-inside: avoid } h2 { break-after: avoid } }
-"""
 
 
 def clean(text: str) -> str:
@@ -80,12 +56,15 @@ def page(title: str, verdict: Sequence[Content], *content: Content) -> Element:
         {"lang": "en"},
         E.head(
             E.meta({"charset": "utf-8"}),
-            E.meta({"http-equiv": "Content-Security-Policy", "content": _POLICY}),
+            E.meta({"http-equiv": "Content-Security-Policy", "content": POLICY}),
             E.meta({"name": "viewport", "content": "width=device-width, initial-scale=1"}),
             E.title(title),
-            E.style(_STYLE),
+            E.style(STYLE),
         ),
-        E.body(E.h1(*verdict), E.p({"class": "title"}, title), *_contents(sections), *content),
+        E.body(
+            E.main(E.h1(*verdict), E.p({"class": "title"}, title), *_contents(sections), *content),
+            E.script(SCRIPT),
+        ),
     )
 
 
@@ -119,21 +98,50 @@ def note(text: str) -> Element:
     return E.p({"class": "note"}, text)
 
 
+def details(title: Sequence[Content], *content: Content, is_open: bool = False, verdicts: str = "") -> Element:
+    """Return a part that opens under its title; ``verdicts`` are the words that the filter finds it by."""
+    heading = E.summary(E.h3(*title))
+    return E.details({**_filtered(verdicts), **({"open": ""} if is_open else {})}, heading, *content)
+
+
+def _filtered(verdicts: str) -> dict[str, str]:
+    return {"data-verdicts": verdicts} if verdicts else {}
+
+
+def folded(names: Sequence[str], shown: int = 1) -> list[Content]:
+    """Return the first names, and the others in a part that opens."""
+    first, others = names[:shown], names[shown:]
+    if not others:
+        return [", ".join(first)]
+    more = E.details(E.summary(f"and {len(others)} more"), *(E.div(name) for name in others))
+    return [", ".join(first), more]
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
+    """Return items of the same key together, in the order of the first of each."""
+    groups: dict[Hashable, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
 def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[Content]],
     *,
     numbers: Sequence[str] = (),
     stacks: bool = True,
+    sorts: bool = False,
     caption: str = "",
+    verdicts: Sequence[str] = (),
 ) -> Element:
-    """Return a table; ``numbers`` are the columns set to the right.
+    """Return a table; ``numbers`` are the columns set to the right, ``verdicts`` the words that find each row.
 
     On a narrow screen each row becomes a list, unless the rows are so short that the table need not stack them.
     """
     styles = [{"class": "number"} if column in numbers else {} for column in columns]
     head = E.tr(*(E.th(style, column, scope="col") for style, column in zip(styles, columns, strict=True)))
-    body = (
+    body = [
         E.tr(
             *(
                 E.td(style, {"data-title": clean(column)}, cell)
@@ -141,9 +149,12 @@ def table(
             )
         )
         for row in rows
-    )
+    ]
+    for row, words in zip(body, verdicts, strict=False):
+        row.attrib.update(_filtered(words))
     above = [E.caption(caption)] if caption else []
-    return E.table({"class": "stacks"} if stacks else {}, *above, E.thead(head), E.tbody(*body))
+    classes = " ".join(name for name, holds in (("stacks", stacks), ("sorts", sorts and len(body) > 1)) if holds)
+    return E.table({"class": classes} if classes else {}, *above, E.thead(head), E.tbody(*body))
 
 
 def mark(word: str, tone: Tone) -> Element:

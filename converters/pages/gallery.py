@@ -1,15 +1,12 @@
-"""Pictures of resizes in a page: where they sample, and what they weigh by how much."""
+"""Pictures of a resize that differs somewhere: its graph, an image, where it samples and what that weighs."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.executor.resize import bind
@@ -19,73 +16,25 @@ from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import canvas, describe, figures, image_arrays, pictures, positions
-from ir_interp.views.explanation import tables
+from ir_interp.views import canvas, figures, image_arrays, pictures, positions
+from ir_interp.views.explanation import AxisTable, Cell, tables
 
-from ..audit.verdicts import deviations
 from ..sources.readers import readings
-from .frame import E, Element, clean, note, section
+from . import graph_picture
+from .frame import E, Element, clean, note
+from .surroundings import surroundings
 
-_MOST = 4  # configurations that are drawn: what keeps a page below a megabyte
+MOST = 4
+"""Configurations that a page draws, which keeps it below a megabyte."""
 _OPEN = 8  # what dynamic dimensions are drawn as
 _LONGEST = 2**16  # axis that is drawn
 _LARGEST = 2**20  # elements of a matrix of weights that is drawn
-
-
-def gallery(resizes: Iterable[tuple[Path, ResizeOp]]) -> Iterator[Element]:
-    """Yield pictures of the configurations among some resizes of files: each once, and of many only some."""
-    groups: dict[tuple[object, ...], list[tuple[Path, ResizeOp]]] = {}
-    for file, op in resizes:
-        groups.setdefault(_key(op), []).append((file, op))
-    if groups and not canvas.are_possible():
-        yield section("Pictures", note(f"left out: {canvas.NEEDED}"))
-    elif groups:
-        yield _section(list(groups.values()))
-
 
 Other = tuple[str, ResizeSpec]
 """Who computes another resize than is meant, and that resize."""
 
 
-def elsewhere(resizes: Iterable[ResizeOp]) -> Iterator[tuple[ResizeOp, Other]]:
-    """Yield the resizes of which a runtime computes another, each with the first that does."""
-    for op in resizes:
-        for other in islice(deviations(op), 1):
-            yield op, other
-
-
-def damage(resizes: Iterable[tuple[ResizeOp, Other]], image: Path | None) -> Iterator[Element]:
-    """Yield pictures of an image as resizes have it, and as what computes another has it.
-
-    Each configuration once, and of many only some. Raises ReadError for an ``image`` that is none.
-    """
-    changed = {_key(op): (op, other) for op, other in resizes}
-    if not changed or not canvas.are_possible():
-        return
-    pixels, name = (image_arrays.pixels(image), image.name) if image else (None, "rings; --image shows your own image")
-    drawn = [_damaged(op, other, pixels, name) for op, other in list(changed.values())[:_MOST]]
-    yield section("What changes in an image", *drawn, *_left_out(len(changed) - _MOST))
-
-
-def _damaged(op: ResizeOp, other: Other, pixels: NDArray[Any] | None, image: str) -> Element:
-    name = op.name or op.where
-    try:
-        drawn = figures.damage(op, other, pixels)
-    except IrInterpError as problem:
-        return note(f"{name} is not drawn: {problem}")
-    return _figure(drawn, f"{name}: as the model means it, in {other[0]}, and the difference; of {image}")
-
-
-def _section(groups: Sequence[Sequence[tuple[Path, ResizeOp]]]) -> Element:
-    return section("Pictures", *map(_drawn, groups[:_MOST]), *_left_out(len(groups) - _MOST))
-
-
-def _left_out(count: int) -> list[Element]:
-    text = f"{count} more configurations are not drawn here; `ir-interp plot` does it"
-    return [note(text)] if count > 0 else []
-
-
-def _key(op: ResizeOp) -> tuple[object, ...]:
+def configuration(op: ResizeOp) -> tuple[object, ...]:
     """Return what pictures of a resize depend on: how which lengths are resized, and whether readings differ."""
     spec = replace(op.spec, arithmetic=Arithmetic.EXACT)  # all are drawn
     if op.shape is None:
@@ -94,38 +43,82 @@ def _key(op: ResizeOp) -> tuple[object, ...]:
     return spec, tuple(op.shape[axis] for axis in spec.axes or ()), op.diagnostics != ()
 
 
-def _drawn(groups: Sequence[tuple[Path, ResizeOp]]) -> Element:
-    (file, op), *others = groups
-    title = E.h3((op.name or op.where) + (f", and {len(others)} like it" if others else ""))
-    formula = E.p(describe.summary(op.spec))
+def pictures_of(file: Path, op: ResizeOp, other: Other | None, image: Path | None) -> Iterator[Element]:
+    """Yield what shows where a resize differs: its graph, an image as ``other`` has it, positions and weights.
+
+    Raises ReadError for an ``image`` that is none.
+    """
+    around = surroundings(file, op)
+    if around is not None:
+        yield graph_picture.picture(around, op.name or op.where)
+    if not canvas.are_possible():
+        yield note(f"Pictures are left out: {canvas.NEEDED}")
+        return
+    if other is not None:
+        yield damage(op, other, image)
     try:
-        return E.div(title, formula, *_figures(file, op))
+        yield from _of_axis(file, op, other)
     except IrInterpError as problem:
-        return E.div(title, formula, note(f"not drawn: {problem}"))
+        yield note(f"Positions and weights are not drawn: {problem}")
 
 
-def _figures(file: Path, op: ResizeOp) -> Iterator[Element]:
-    """Yield pictures of the first axis that changes."""
+def damage(op: ResizeOp, other: Other, image: Path | None) -> Element:
+    """Return a picture of an image as a resize has it, and as what computes another has it.
+
+    Raises ReadError for an ``image`` that is none.
+    """
+    pixels = image_arrays.pixels(image) if image else None
+    name = image.name if image else "an example image of rings; --image shows your own"
+    try:
+        drawn = figures.damage(op, other, pixels)
+    except IrInterpError as problem:
+        return note(f"What changes in an image is not drawn: {problem}")
+    return _figure(drawn, f"{op.name or op.where}: as the model means it, in {other[0]}, and the difference; of {name}")
+
+
+def _of_axis(file: Path, op: ResizeOp, other: Other | None) -> Iterator[Element]:
+    """Yield pictures of the first axis on which readings, arithmetics or the other resize differ."""
+    shape, target = _lengths(op)
+    examples = "" if shape == op.shape and not target else "; dynamic dimensions have example sizes"
+    read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
+    axis = next((each for each in tables(read, shape, **target) if each.differing), None)
+    if axis is not None:
+        title = f"axis {axis.axis}{examples}"
+        yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}", "drawing")
+        if axis.in_size * max(axis.out_sizes) <= _LARGEST:
+            yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}", "drawing")
+        else:
+            yield note("the matrix of weights is too large to be drawn")
+    elif other is not None:
+        yield from _side_by_side(op, other, examples)
+
+
+def _side_by_side(op: ResizeOp, other: Other, examples: str) -> Iterator[Element]:
+    """Yield where a resize and another sample, along the first axis on which these differ."""
+    ways = []
+    for name, spec in (("as the model means it", op.spec), (f"in {other[0]}", other[1])):
+        shape, target = _lengths(replace(op, spec=spec))
+        ways.append((name, {each.axis: each for each in tables({Semantics.RUNTIME: spec}, shape, **target)}))
+    (_, mine), (_, theirs) = ways
+    axes = [axis for axis in sorted(mine.keys() & theirs.keys()) if _cells(mine[axis]) != _cells(theirs[axis])]
+    for name, drawn in ways if axes else ():
+        caption = f"Source positions along axis {axes[0]}, {name}{examples}"
+        yield _figure(positions.positions(drawn[axes[0]], name), caption, "drawing")
+
+
+def _cells(axis: AxisTable) -> list[tuple[Cell, ...]]:
+    return [column.cells for column in axis.columns]
+
+
+def _lengths(op: ResizeOp) -> tuple[PartialShape, dict[str, Any]]:
+    """Return the shape on which a resize is drawn, and its target where that is an input of the model."""
     if op.shape is None:
         raise ReadError("the rank of its input is unknown")
     axes = resolve_axes(listed(op.spec, op.shape).axes, len(op.shape))
     shape = tuple(_OPEN if length is None and axis in axes else length for axis, length in enumerate(op.shape))
     target = _target(op.spec, axes, shape)
     _check_lengths(bind(op.spec, shape, **target), shape)
-    read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
-    axes_that_change = tables(read, shape, **target)
-    if not axes_that_change:
-        yield note("no axis changes: the input is copied")
-        return
-    axis, count = axes_that_change[0], len(axes_that_change)
-    title = f"axis {axis.axis}" + (f", the first of {count} that change" if count > 1 else "")
-    if shape != op.shape or isinstance(op.spec.target, AtRunTime):
-        title += "; the file has dynamic dimensions, and these sizes are examples"
-    yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}")
-    if axis.in_size * max(axis.out_sizes) <= _LARGEST:
-        yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}")
-    else:
-        yield note("the matrix of weights is too large to be drawn")
+    return shape, target
 
 
 def _check_lengths(spec: ResizeSpec, shape: PartialShape) -> None:
@@ -145,7 +138,7 @@ def _target(spec: ResizeSpec, axes: Sequence[int], shape: PartialShape) -> dict[
     return {"sizes": sizes} if spec.gives_sizes else {"scales": tuple(factors)}
 
 
-def _figure(drawn: Any, caption: str) -> Element:
-    """Return a picture that stands in the page itself; ``caption`` is its text for screen readers, too."""
+def _figure(drawn: Any, caption: str, kind: str = "photo") -> Element:
+    """Return a picture that stands in the page itself; of a "drawing" dark pages invert the colours."""
     source = "data:image/svg+xml;base64," + base64.b64encode(canvas.svg(drawn)).decode("ascii")
-    return E.figure(E.figcaption(caption), E.img(src=source, alt=clean(caption)))
+    return E.figure(E.figcaption(caption), E.img({"class": kind}, src=source, alt=clean(caption)))

@@ -15,7 +15,7 @@ from ir_interp.version import versions
 from ir_interp.views.describe import shape_text
 
 from ..sources.model_summary import Tensor, brief, parts
-from .frame import Element, section, table
+from .frame import Element, note, section, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +49,38 @@ def making(made: Made) -> Element:
     )
 
 
+def examples(made: Made) -> Iterator[Element]:
+    """Yield a remark on the sizes that dynamic dimensions of inputs had, if there are any."""
+    sizes = (f"{tensor.name} {_example(tensor, made)}" for tensor in _tensors(made) if _example(tensor, made))
+    text = ", ".join(sizes)
+    if text:
+        yield note(f"Dynamic dimensions have example sizes here: {text}")
+
+
 def _inputs(made: Made) -> Iterator[tuple[str, str]]:
     """Yield what each input of the first model was, where that was run."""
-    if made.seed is None or not made.models:
-        return
-    try:
-        model = brief(made.models[0])
-    except IrInterpError:
-        return
-    for each in model.inputs if model else ():
-        yield each.name, f"{_shape(each, made)}, {_values(each, made)}"
+    for tensor in _tensors(made):
+        yield tensor.name, f"{_shape(tensor, made)}, {_values(tensor, made)}"
+
+
+def _tensors(made: Made) -> tuple[Tensor, ...]:
+    """Return the inputs of the first model, where that was run and can be read again."""
+    with suppress(IrInterpError):
+        model = brief(made.models[0]) if made.seed is not None and made.models else None
+        return model.inputs if model else ()
+    return ()
 
 
 def _shape(tensor: Tensor, made: Made) -> str:
+    """Return the element type and shape of an input, and where dimensions are dynamic, the sizes that they had."""
+    declared, example = str(tensor).removeprefix(f"{tensor.name}: "), _example(tensor, made)
+    return f"{declared}, for example {example}" if example else declared
+
+
+def _example(tensor: Tensor, made: Made) -> str:
+    """Return the shape that an input had, if the model leaves it open; nothing otherwise."""
     ran = made.shapes.get(tensor.name, made.shapes.get(""))  # of an only input, options need not say the name
-    return (
-        f"{tensor.dtype} {shape_text(tuple(ran))}" if ran is not None else str(tensor).removeprefix(f"{tensor.name}: ")
-    )
+    return shape_text(tuple(ran)) if ran is not None and tuple(ran) != tensor.shape else ""
 
 
 def _values(tensor: Tensor, made: Made) -> str:

@@ -11,6 +11,8 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.views import notebook
+
 from ..report import Compared
 from .compare.array_differences import absolute_differences
 from .compare.first_difference import FirstLayer, Located
@@ -148,7 +150,7 @@ class ComparisonRecord(TypedDict):
     first_layer_that_differs: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelComparison:
     """Two models, output by output, and their resizes in order if requested.
 
@@ -161,6 +163,19 @@ class ModelComparison:
     resizes: tuple[Located, ...] | None = None
     first_layer: FirstLayer | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        first = f"; {self.first_difference}" if self.resizes is not None else ""
+        return notebook.line("ModelComparison", f"{self.first.name} against {self.second.name}, {self.summary}{first}")
+
+    def _repr_html_(self) -> str:
+        """Return tables for notebooks: a row for each output, and one for each resize that was compared."""
+        rows = ((output.name, *output.first.text[:1], output.verdict) for output in self.outputs)
+        title = f"{self.first.name} against {self.second.name}: {self.summary}"
+        outputs = notebook.columns(title, ("output", "shape", "verdict"), rows)
+        resizes = ((each.name, *each.text) for each in self.resizes or ())
+        names = ("resize", "its data", "its output")
+        return outputs + (notebook.columns(self.first_difference, names, resizes) if self.resizes is not None else "")
 
     @property
     def passes(self) -> bool:

@@ -32,6 +32,7 @@ from ir_interp.cli import (
 from ir_interp.cli.command_help import Command, Program
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.files.memory import limit_process, memory_refusal
+from ir_interp.text.keyword_names import flags_stay
 from ir_interp.text.names import shown
 from ir_interp.version import show_config
 
@@ -117,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _call(arguments: Sequence[str] | None) -> int | None:
     try:
-        code: int | None = app(args=arguments, prog_name="ir-interp", standalone_mode=False)
+        with flags_stay():
+            code: int | None = app(args=arguments, prog_name="ir-interp", standalone_mode=False)
         sys.stdout.flush()
         return code
     finally:

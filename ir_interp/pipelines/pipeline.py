@@ -16,6 +16,7 @@ from ir_interp.errors import ReadError, ShapeError, SpecError, closest
 from ir_interp.options.image_options import LAYOUTS
 from ir_interp.pipelines.output_size import RULES, OutputSize
 from ir_interp.pipelines.steps import STEPS, ImageStep, Resize
+from ir_interp.views import notebook
 
 Array = NDArray[Any]
 _VERSION = 1
@@ -25,7 +26,7 @@ _KINDS_OF: dict[Any, dict[str, type]] = {
 _KIND = "kind"  # the key for the name of a step or rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Pipeline:
     """The preprocessing of an image in training: ``steps`` in order, then the ``layout`` "nchw" or "nhwc".
 
@@ -62,6 +63,15 @@ class Pipeline:
         for step in self.steps:
             x = step.run(x)
         return np.ascontiguousarray(x.transpose(2, 0, 1)) if self.layout == "nchw" else x
+
+    def __repr__(self) -> str:
+        steps = self.text.replace("\n", "; ")
+        return notebook.line("Pipeline", f"{self.name}: {steps}" if self.name else steps)
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks: a row for each step."""
+        steps = ((str(place), text) for place, text in enumerate(self.text.splitlines(), 1))
+        return notebook.columns(self.name or "Pipeline", ("", "step"), steps)
 
     @property
     def size(self) -> tuple[int, int] | None:

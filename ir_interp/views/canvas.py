@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ EDGE = 9.0
 """The longest edge of a picture, in inches."""
 
 _DPI = 150
+_POINTS = 72  # of an inch
+_LETTER = 0.6  # the width of most letters, by the size of the font
 
 
 def save(figure: Any, path: Path, kind: FileKind) -> None:
@@ -64,6 +67,11 @@ def plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
+def headline(text: str, width: float, size: float = 10.0) -> str:
+    """Return a title on as many lines as it needs above a figure of a ``width`` in inches, for a ``size`` in points."""
+    return plain(textwrap.fill(text, max(1, int(width * _POINTS / (_LETTER * size)))))
+
+
 def lengths(axis: AxisTable) -> str:
     """Return the lengths of an axis, before and after, in words."""
     return f"axis {axis.axis}: {axis.in_size} -> {' or '.join(dict.fromkeys(map(str, axis.out_sizes)))}"
@@ -71,4 +79,4 @@ def lengths(axis: AxisTable) -> str:
 
 def marker_size(count: int, largest: float = 10.0) -> float:
     """Return the size of a marker of which ``count`` stand side by side."""
-    return max(2.0, min(largest, 0.55 * 72 * EDGE / max(count, 1)))
+    return max(2.0, min(largest, 0.55 * _POINTS * EDGE / max(count, 1)))

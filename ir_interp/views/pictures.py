@@ -15,7 +15,7 @@ from ir_interp.errors import ShapeError
 from ir_interp.files.memory import check_bytes
 from ir_interp.plan.axes import kernels
 from ir_interp.spec import Continuous, Kernel
-from ir_interp.views.canvas import EDGE, figure_of, lengths, marker_size, plain
+from ir_interp.views.canvas import EDGE, figure_of, headline, lengths, marker_size, plain
 from ir_interp.views.explanation import AxisTable, Column
 
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
@@ -25,6 +25,7 @@ _MARKED = 64  # negative weights are marked in one of at most so many
 _BYTES_A_CELL = 32  # of a matrix that is drawn
 _BRIGHTEST = 255  # of a colour
 _TITLE = 34  # characters of a line above one of three panes
+_KERNEL = 7.0  # the width of a picture of kernels, in inches
 _HIGHEST = 6.0  # of a matrix of weights, whose rows are many where an axis grows
 
 
@@ -41,7 +42,8 @@ def weights(axis: AxisTable, title: str) -> Any:
     rows, columns = max(axis.out_sizes), axis.in_size
     many = len(axis.columns)
     edge = min(EDGE / many, 4.5)
-    figure = figure_of(edge * many + 1.0, max(2.4, min(_HIGHEST, edge * rows / max(columns, 1))) + 0.9)
+    width = edge * many + 1.0
+    figure = figure_of(width, max(2.4, min(_HIGHEST, edge * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, many, squeeze=False, sharey=True).ravel()
     largest = max((abs(w) for column in axis.columns for cell in column.cells for w in (cell.weights or {}).values()),
                   default=1.0)  # fmt: skip
@@ -55,7 +57,8 @@ def weights(axis: AxisTable, title: str) -> Any:
         _whole(plot, rows, columns)
     plots[0].set_ylabel("output")
     figure.colorbar(shown, ax=list(plots), label="size of weight")
-    figure.suptitle(f"{plain(title)}, {lengths(axis)} (- negative, > row differs, / extrapolated)", fontsize=10)
+    signs = "- negative, > row differs, / extrapolated"
+    figure.suptitle(f"{headline(f'{title}, {lengths(axis)}', width)}\n{signs}", fontsize=10)
     return figure
 
 
@@ -90,7 +93,7 @@ def _mark_matrix(plot: Any, axis: AxisTable, column: Column, numbered_to: float 
 
 def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     """Return a figure of weight by distance: the kernels as lines, and what outputs really take as markers."""
-    figure = figure_of(7.0, 5.0)
+    figure = figure_of(_KERNEL, 5.0)
     (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
     for place, (name, shape) in enumerate(shapes.items()):
         if isinstance(shape, Continuous):
@@ -109,7 +112,7 @@ def kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
     plot.set_xlabel("source pixel - source coordinate")
     plot.set_ylabel("weight")
     figure.legend(fontsize=8, loc="outside lower center")
-    plot.set_title(f"{plain(title)}, {lengths(axis)}", fontsize=10)
+    plot.set_title(headline(f"{title}, {lengths(axis)}", _KERNEL), fontsize=10)
     return figure
 
 
@@ -146,7 +149,7 @@ def images(first: Resized, second: Resized, title: str) -> Any:
     else:
         plots[2].text(0.5, 0.5, "other shapes", ha="center", va="center", transform=plots[2].transAxes)
         plots[2].set_axis_off()
-    figure.suptitle(plain(title), fontsize=10)
+    figure.suptitle(headline(title, EDGE), fontsize=10)
     return figure
 
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ir_interp.errors import ShapeError
-from ir_interp.views.canvas import EDGE, figure_of, lengths, marker_size, plain
+from ir_interp.views.canvas import EDGE, figure_of, headline, lengths, marker_size
 from ir_interp.views.explanation import AxisTable, Column
 
+_TITLE = 12  # points
 _OUTPUTS = 12  # shown of an axis: more would not be told apart
 _VISIBLE = 1e-3  # outputs that are less apart than this are at the same place
 _MOST_LINES = 20000  # between outputs and the pixels that they take
@@ -34,7 +35,7 @@ def positions(axis: AxisTable, title: str) -> Any:
     plot.set_ylim(-len(axis.columns) + 0.55, 1.0)
     plot.set_xlabel("source pixel")
     stretch = "" if (first, last) == (0, max(axis.out_sizes)) else f", outputs {first} to {last - 1}"
-    plot.set_title(f"{plain(title)}, {lengths(axis)}{stretch}")
+    plot.set_title(headline(f"{title}, {lengths(axis)}{stretch}", EDGE, _TITLE), fontsize=_TITLE)
     figure.legend(handles=_positions_legend(axis, range(first, last)), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 

@@ -244,7 +244,7 @@ def test_a_file_of_several_resizes(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(pasted() + pasted(name="down", number=1))
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
     command = ["run", "a.xml", "--input", "x.npy", "--output", "y.npy"]
-    assert fails(*command) == "a.xml: 2 resizes; choose one with --layer NAME (in Python, layer=NAME): up, down"
+    assert fails(*command) == "a.xml: 2 resizes; choose one with --layer NAME: up, down"
     assert fails(*command, "--layer", "donw") == (
         "a.xml: no resize named 'donw'; expected one of down, up; did you mean 'down'?"
     )

@@ -600,7 +600,7 @@ def test_lengths_and_sizes_that_are_open(tmp_path: Path) -> None:
     assert op.run(image((1, 3, 4, 6)), sizes=(8, 3)).shape == (1, 3, 8, 3)
     with pytest.raises(
         ir_interp.SpecError,
-        match=r"^sizes are missing: this resize takes them at run time; pass them, as in --sizes 50,60$",
+        match=r"^sizes are missing: this resize takes them at run time; pass them, as in sizes=\(50, 60\)$",
     ):
         op.run(image((1, 3, 4, 6)))
 

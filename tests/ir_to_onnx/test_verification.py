@@ -76,6 +76,8 @@ def test_an_ir_that_does_not_run_proves_nothing(tmp_path: Path) -> None:
     x = ops.parameter(ov.PartialShape([-1, 3]), np.float32, name="x")
     y = ops.add(x, constant(np.ones((2, 3)), np.float32))
     ov.save_model(ov.Model([ops.reshape(y, constant([2, 3], np.int64), False)], [x], "net"), tmp_path / "net.xml")
-    with pytest.raises(VerificationError, match=r"^net\.xml does not run: .*; nothing was written; --no-verify writes"):
+    with pytest.raises(
+        VerificationError, match=r"^net\.xml does not run: .*; nothing was written; verify=False writes"
+    ):
         ir_interp.convert(tmp_path / "net.xml", tmp_path / "net.onnx", shapes={"x": (5, 3)})
     assert not (tmp_path / "net.onnx").exists()
