@@ -30,8 +30,9 @@ class Outcomes(Protocol):
 class OtherRuntime(Runner):
     """A runtime: the version that its rules were seen in, and what comes of a Resize or Upsample there.
 
-    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like. Of a Resize
-    of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
+    ``takes_primitives`` says whether it computes resizes that are written as Gather, MatMul and the like, ``measures``
+    whether it slices at lengths of run time, ``slices_since`` the operator set since which it slices at all. Of a
+    Resize of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
     """
 
     name: str
@@ -39,6 +40,8 @@ class OtherRuntime(Runner):
     version: str
     outcome: Outcomes
     takes_primitives: bool = True
+    measures: bool = True
+    slices_since: int = 1
     counts_inputs: range = range(0)
 
 
