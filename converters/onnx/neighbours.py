@@ -30,7 +30,8 @@ def check_observed(nodes: Iterable[FoundNode]) -> None:
     for found in nodes:
         other = in_onnxruntime(found)
         if other is not None:
-            raise UnsupportedLayerError(f"semantics observed: {other.reason}", found.op.where)
+            reason = other.reason or f"onnxruntime computes it only {other.condition}"
+            raise UnsupportedLayerError(f"semantics observed: {reason}", found.op.where)
 
 
 def in_providers(found: FoundNode) -> Outcome | None:

@@ -40,10 +40,11 @@ def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
     if not isinstance(target, AtRunTime):
         return False
     name, place = _origin(values, found.tensor(target.value), axis)
-    if target is AtRunTime.SIZES:
-        return place == axis and _measured(values, name) == found.node.input[0]
-    scales = values.value(name)
-    return scales is not None and place < scales.size and bool(scales.ravel()[place] == 1)
+    is_measured = place == axis and _measured(values, name) == found.node.input[0]
+    if target is AtRunTime.SIZES and is_measured:
+        return True
+    constant, staying = values.value(name), 1 if target is AtRunTime.SCALES else (found.op.shape or ())[axis]
+    return constant is not None and place < constant.size and bool(constant.ravel()[place] == staying)
 
 
 def _measured(values: Values, name: str) -> str | None:

@@ -30,7 +30,8 @@ from ..onnx.resize_subgraph import inlined
 from ..report import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
 from ..runtimes.outcome import Kind, Outcome
-from .targets import Target
+from . import single_rows
+from .targets import FREEZE, Target
 
 _GRADES = list(Grade)
 _RESIZE = 10  # since this operator set an Upsample is a Resize
@@ -89,9 +90,10 @@ class Writer:
         if found.op.shape is None:
             raise self._refusal(found, f"{why}; and the rank of its input is unknown")
         if self.policy.form is not Form.DECOMPOSED and not _sums_integers(found):
-            native = next(self._natives(found), None)
-            if native is not None:
-                return self._native(found, *native, why)
+            for is_taller in (False, True):
+                native = next(self._natives(found, is_taller=is_taller), None)
+                if native is not None:
+                    return self._native(found, *native, why, is_taller=is_taller)
         if self.policy.form is Form.NATIVE:
             raise self._refusal(found, f"{why}; and no Resize with other attributes computes the same")
         return self._decomposed(found, why)
@@ -105,7 +107,7 @@ class Writer:
 
     def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
         """Return the grade of a prediction against the node's meaning; None if it is not exact enough, or uncertain."""
-        if forecast.spec is None or forecast.provided or (forecast.but_for and self.policy.strict):
+        if forecast.spec is None or forecast.condition:
             return None
         grade = compared(found.op.spec, forecast.spec, found.op.shape)
         return grade if self._is_enough(grade) else None
@@ -119,8 +121,11 @@ class Writer:
         )
         return grade not in too_little
 
-    def _natives(self, found: FoundNode) -> Iterator[tuple[Translation, OneResize, Grade]]:
-        """Yield the Resizes with other attributes that onnxruntime and the target compute exactly, the best first."""
+    def _natives(self, found: FoundNode, *, is_taller: bool) -> Iterator[tuple[Translation, OneResize, Grade]]:
+        """Yield the Resizes with other attributes that onnxruntime and the target compute exactly, the best first.
+
+        With ``is_taller`` they are those that the target computes of images that are never of height 1.
+        """
         op, opset = found.op, self.graph.opset
         version = max(version for version in DIALECT.versions if version <= opset)
         if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
@@ -128,16 +133,27 @@ class Writer:
         for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
             made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
             guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
-            grade = None if guessed or invalid(made.model) else self._lowest_grade(found, translation, made)
+            if guessed or (is_taller and self._taller(translation) is None) or invalid(made.model):
+                continue
+            grade = self._lowest_grade(found, translation, made, is_taller=is_taller)
             if grade is not None:
                 yield translation, made, grade
 
-    def _lowest_grade(self, found: FoundNode, translation: Translation, made: OneResize) -> Grade | None:
+    def _taller(self, translation: Translation) -> single_rows.Form | None:
+        if self.graph.opset < self.target.slices_since:
+            return None
+        return single_rows.form(translation.spec, self.graph.opset, measures=not self.target.measures_nothing)
+
+    def _lowest_grade(
+        self, found: FoundNode, translation: Translation, made: OneResize, *, is_taller: bool
+    ) -> Grade | None:
         """Return the target's grade for a new node; None if it, or onnxruntime, does not compute it."""
         grades = [translation.grade if self._is_enough(translation.grade) else None]
         for candidate in nodes_in(made.model, Path(found.op.where)):  # none if nothing is left to resize
             runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
-            grades.append(self._grade(found, self.target.forecast(candidate)) if runs else None)
+            forecast = self.target.forecast(candidate)
+            forecast = replace(forecast, but_for="") if is_taller else forecast
+            grades.append(self._grade(found, forecast) if runs else None)
         sure = [grade for grade in grades if grade is not None]
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
@@ -146,17 +162,24 @@ class Writer:
         has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
         return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(found)
 
-    def _native(self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str) -> Row:
+    def _native(
+        self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str, *, is_taller: bool
+    ) -> Row:
         """Put another Resize in a node's place."""
         inner = self._inner(found)
         target = _target(found)
-        tensors = {"x": found.node.input[0], "sizes": target, "scales": target}
         every = "axes" in translation.attributes and are_transposes_around(found)
-        result = inlined(inner, made, tensors, found.op.shape if every else None)
-        self._replace(found, inner, result)
-        label = f"{inner.nodes[-1].op_type}-{translation.version}"
+
+        def resized(x: str) -> str:
+            tensors = {"x": x, "sizes": target, "scales": target}
+            return inlined(inner, made, tensors, found.op.shape if every else None)
+
+        taller, x = self._taller(translation) if is_taller else None, found.node.input[0]
+        self._replace(found, inner, taller(inner, x, resized) if taller else resized(x))
+        label = f"{made.model.graph.node[-1].op_type}-{translation.version}"
         changes = _changes(found.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"
         changes += ", entries for every axis" if every else ""
+        changes += ", a second row for images of height 1" if is_taller else ""
         return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
 
     def _decomposed(self, found: FoundNode, why: str) -> Row:
@@ -178,6 +201,9 @@ class Writer:
         problem = _invalid(found, inner)
         if problem:
             raise self._refusal(found, f"{why}; and primitive operations would not be valid: {problem}")
+        if self.target.measures_nothing and any(node.op_type == "Shape" for node in inner.nodes):
+            reason = f"{self.target.measures_nothing} would have to slice at lengths of run time"
+            raise self._refusal(found, f"{why}; and in primitive operations, {reason}; {FREEZE}")
         return self._row(found, f"{_label(found)} -> {made.form}", made.grade, why)
 
     def _inner(self, found: FoundNode) -> Graph:
@@ -213,7 +239,7 @@ def _shortfall(found: FoundNode, forecast: Outcome) -> str:
         return forecast.reason
     apart = differences(found.op.spec, forecast.spec, found.op.shape)
     if forecast.condition:
-        return f"it is computed only {forecast.condition}"
+        return f"it is computed {'only' if forecast.provided else 'as meant'} {forecast.condition}"
     if forecast.reason or apart:
         return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
     return "float32 may decide ties otherwise"

@@ -29,6 +29,7 @@ from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
+FREEZE = "use --shape and --freeze to make the shape static"
 _SHORT = {"trt": "tensorrt"}  # names that by their letters alone would be taken for tract
 
 
@@ -37,7 +38,8 @@ class Target:
     """A runtime, or an operator set of ONNX, ``opset``; a runtime keeps a model's operator set.
 
     ``forecast`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
-    decomposed into ``primitives``; ``note`` is a remark on how it computes one.
+    decomposed into ``primitives``; ``note`` is a remark on how it computes one. ``measures_nothing`` names a runtime
+    that does not slice at sizes of run time; ``slices_since`` is the first operator set in which all slice.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Target:
     problem: Callable[[ResizeOp, Decomposed], str]
     primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
+    measures_nothing: str = ""
+    slices_since: int = 1
 
 
 def target(name: str) -> Target:
@@ -91,8 +95,7 @@ def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
 
 def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
     if made.at_run_time:
-        unknown = "the rounding of indices that TensorRT computes at run time is unknown"
-        return f"{unknown}; use --shape and --freeze to make the shape static"
+        return f"the rounding of indices that TensorRT computes at run time is unknown; {FREEZE}"
     return tensorrt.unknown_sums(op.spec, op.dtype) or tensorrt.network_refusal(op)
 
 
@@ -119,6 +122,8 @@ def _of_other(other: OtherRuntime) -> Target:
         forecast=partial(of_other, other),
         problem=partial(_other_problem, other),
         note=lambda op: f"by the rules observed in {other.title} {other.version}; it was not run",
+        measures_nothing="" if other.measures else other.title,
+        slices_since=other.slices_since,
     )
 
 
@@ -163,7 +168,14 @@ _RUNTIMES = {
 }
 _IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
 """Runtimes that compute resizes that no Resize expresses; the others would have no fallback."""
-_ANY = Target(name="any", forecast=_in_all, problem=_any_problem, primitives=for_openvino)
+_ANY = Target(
+    name="any",
+    forecast=_in_all,
+    problem=_any_problem,
+    primitives=for_openvino,
+    measures_nothing=next((each.measures_nothing for each in _IN_ANY if each.measures_nothing), ""),
+    slices_since=max(each.slices_since for each in _IN_ANY),
+)
 _EDITIONS = {f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", each) for name, each in tensorrt.EDITIONS.items()}
 _NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}
 

@@ -228,7 +228,7 @@ def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.flo
     return output.astype(np.float64) * (1 / (axis.out_size / axis.in_size))
 
 
-def to_pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+def to_pixels(at: NDArray[np.floating[Any]], rounding: Rounding) -> NDArray[Any]:
     """Return the pixels that a rounding takes."""
     match rounding:
         case Rounding.FLOOR:

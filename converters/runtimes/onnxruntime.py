@@ -27,7 +27,7 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from .node_geometry import Geometry, changing_axes, copying, geometry, resized, sure_axes
+from .node_geometry import Geometry, changing_axes, copying, geometry, resized, settled, sure_axes
 from .outcome import Outcome, computes, differs, refused, unknown
 
 VERSION = "1.32"
@@ -61,8 +61,9 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is computed as meant."""
-    if _has_a_kernel(op, sure | may_change) is False:
-        return "only height and width are resized"
+    has_a_kernel = _has_a_kernel(op, sure | may_change)
+    if not has_a_kernel:
+        return "only height and width are resized" if has_a_kernel is False else "no size shrinks"
     if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
         return "no size changes"
     if geometry(op) is not None:
@@ -160,7 +161,7 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
     Deviations that depend on unknown sizes are not reported. ``scaled`` are the axes that are resized, if a graph
     reveals more than the node.
     """
-    at = geometry(op)
+    at = geometry(settled(op))
     without_signs = _without_signs(op, sure_axes(op) if scaled is None else scaled)
     if without_signs is not None or at is None:
         return without_signs
@@ -278,7 +279,8 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Se
     found = outcome(_in_front(op, order), {order[axis] for axis in may_change})
     alone = outcome(op, may_change)
     spec = None if found.spec is None else _with_axes(found.spec, [order.index(axis) for axis in range(rank)])
-    if (found.kind, spec) == (alone.kind, None if alone.spec is None else _with_axes(alone.spec, range(rank))):
+    same = None if alone.spec is None else _with_axes(alone.spec, range(rank))
+    if (found.kind, spec, found.condition) == (alone.kind, same, alone.condition):
         return None
     return replace(found, spec=spec, reason=f"{_MOVED} {found.reason}" if found.reason else "")
 

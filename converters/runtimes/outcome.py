@@ -39,7 +39,7 @@ class Outcome:
     @property
     def condition(self) -> str:
         """The condition, as text."""
-        parts = (self.provided and f"provided that {self.provided}", self.but_for and f"but for {self.but_for}")
+        parts = (self.provided and f"provided that {self.provided}", self.but_for and f"except for {self.but_for}")
         return "; ".join(filter(None, parts))
 
 

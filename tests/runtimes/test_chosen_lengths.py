@@ -12,7 +12,7 @@ import pytest
 import ir_interp
 from ir_interp.converters.audit.probe import INSTALLED
 from ir_interp.converters.runtimes.outcome import Kind
-from tests.support.image_nodes import compute_sizes, loosen, values
+from tests.support.image_nodes import compute_sizes, lay_between_transposes, loosen, values
 from tests.support.runtimes import onnx_model, onnxruntime_resize
 
 IMAGE, ALL = (2, 3), (0, 1, 2, 3)
@@ -35,6 +35,8 @@ ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], di
         Kind.REFUSED,
         "does not support",
     ),
+    ("opencv-dnn", 11, (1, 1, 12, 15), (), {**NEAREST, **MOVED}, {"sizes": (1, 1, 24, 19)}, Kind.SAME, ""),
+    ("opencv-dnn", 11, (1, 1, 12, 27), (), {**NEAREST, **MOVED}, {"sizes": (1, 1, 24, 51)}, Kind.DIFFERS, "float32"),
     ("opencv-dnn", 11, (1, 1, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1.5, 1, 1, 1)}, Kind.SAME, ""),
     ("opencv-dnn", 11, (2, 5, 6, 4), (0,), {**CUBIC, **MOVED}, {"sizes": (2, 5, 6, 4)}, Kind.SAME, ""),
     ("opencv-dnn", 11, (2, 5, 6, 4), (), {**CUBIC, **MOVED}, {"scales": (1, 1, 2, 1)}, Kind.DIFFERS, "shifts an axis"),
@@ -117,13 +119,56 @@ def test_sizes_of_run_time_that_change_no_length(tmp_path: Path) -> None:
     np.testing.assert_array_equal(onnxruntime_resize(model, {"x": x}), x)
 
 
-def test_the_target_any_notes_the_conditions_of_all(tmp_path: Path) -> None:
-    """OpenCV reads beyond images of height 1, which other runtimes resize."""
-    model = onnx_model("Resize", 13, (1, 3, 4, 5), "float32", LINEAR, sizes=(1, 3, 2, 5))
-    loosen(model, IMAGE)
-    onnx.save(model, tmp_path / "a.onnx")
-    (row,) = ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="any", verify=False).rows
-    assert (row.form, row.note) == (
-        "Resize-13, kept",
-        "but for images of height 1, where its linear reads out of bounds",
-    )
+BETWEEN = (  # element type, shape of the node, dynamic dimensions, size, what comes of the chosen lengths, and of any
+    (
+        "uint8",
+        (1, 1, 15, 30),
+        (0,),
+        {"scales": (1, 1, 3, 4)},
+        Kind.DIFFERS,
+        "its cubic rounds and clips integers after",
+    ),
+    ("float32", (2, 1, 18, 1), IMAGE, {"sizes": (2, 1, 6, 1)}, Kind.REFUSED, "no size shrinks"),
+)
+
+
+@pytest.mark.parametrize(("dtype", "shape", "dynamic", "size", "kind", "told"), BETWEEN, ids=str)
+def test_a_cubic_between_transposes(
+    dtype: str,
+    shape: tuple[int, ...],
+    dynamic: tuple[int, ...],
+    size: dict[str, Any],
+    kind: Kind,
+    told: str,
+    tmp_path: Path,
+) -> None:
+    """The optimiser of onnxruntime makes it a cubic of images whose channels come last, whatever is dynamic."""
+    path = tmp_path / "a.onnx"
+    model = onnx_model("Resize", 13, shape, dtype, {**CUBIC, **MOVED}, **size)
+    loosen(model, dynamic)
+    lay_between_transposes(model, has_relu=False)
+    onnx.save(model, path)
+    x = values(np.random.default_rng(0), (shape[0], *shape[2:], shape[1]), dtype)
+    (row,) = ir_interp.audit(path, runtimes=["onnxruntime"], shapes={"x": x.shape}).rows
+    assert row.forecast["onnxruntime"].kind is kind
+    (row,) = ir_interp.audit(path, runtimes=["onnxruntime"]).rows
+    assert told in str(row.forecast["onnxruntime"])
+    if kind is Kind.REFUSED:
+        with pytest.raises(Exception, match="'Cubic' mode only supports"):
+            onnxruntime_resize(model, {"x": x})
+        return
+    (op,) = ir_interp.load(path)
+    meant = op.run(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1)
+    assert np.abs(onnxruntime_resize(model, {"x": x}).astype(int) - meant).max() > 1
+
+
+def test_a_size_of_run_time_that_is_a_static_length(tmp_path: Path) -> None:
+    """An axis keeps its length where the constant entry for it is its static length."""
+    path, shape = tmp_path / "a.onnx", (2, 8, 23, 1)
+    model = onnx_model("Resize", 12, shape, "float32", {**CUBIC, **ASYMMETRIC}, sizes=shape)
+    compute_sizes(model, 12, shape, (1, 2), shape)
+    loosen(model, (0, 2, 3))
+    onnx.save(model, path)
+    (row,) = ir_interp.audit(path, runtimes=["ncnn"], shapes={"x": shape}, run="ncnn" in INSTALLED).rows
+    predicted = row.forecast["ncnn"]
+    assert (predicted.kind, row.seen.get("ncnn", predicted).kind) == (Kind.SAME, Kind.SAME)

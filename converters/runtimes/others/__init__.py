@@ -30,8 +30,9 @@ class Outcomes(Protocol):
 class OtherRuntime(Runner):
     """A runtime: the version that its rules were observed in, and the outcome of a Resize or Upsample there.
 
-    ``takes_primitives`` is whether it computes resizes that are written as Gather, MatMul and the like. For a Resize
-    of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
+    ``takes_primitives`` is whether it computes resizes that are written as Gather, MatMul and the like, ``measures``
+    whether it slices at sizes of run time, ``slices_since`` the first operator set in which it slices at all. For a
+    Resize of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
     """
 
     name: str
@@ -39,6 +40,8 @@ class OtherRuntime(Runner):
     version: str
     outcome: Outcomes
     takes_primitives: bool = True
+    measures: bool = True
+    slices_since: int = 1
     counts_inputs: range = range(0)
 
 

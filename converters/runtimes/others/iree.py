@@ -126,5 +126,6 @@ RUNTIME = OtherRuntime(
     distribution="iree-base-compiler",
     also=("iree-base-runtime", "onnx"),
     outcome=outcome,
+    slices_since=13,
     run=_run,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Linear, Scales
+from ir_interp.spec import Coordinates, Linear, Rounding, Scales
 
 from ..image_runtimes import (
     ALL_TYPES,
@@ -21,15 +21,18 @@ from ..image_runtimes import (
     NO_SYMMETRIC,
     RESIZE_10,
     UPSAMPLE,
+    Floats,
     image_outcome,
     in_doubles,
     of_last_two,
+    to_pixels,
 )
 from ..node_geometry import copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused
 from . import OtherRuntime
 
 _WHOLE_SCALES = 7  # the version of Upsample that takes no others
+_NEAR_A_HALF = {Rounding.ROUND_PREFER_FLOOR: -1e-6, Rounding.ROUND_PREFER_CEIL: 1e-6}
 _HEIGHT = 2
 _RANK = 4
 
@@ -43,7 +46,8 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return computes(copying(op.spec), "it copies if neither height nor width changes")
     own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
     place = in_doubles if op.version in UPSAMPLE else None
-    found = image_outcome(op, may_change, (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC), place, dtypes=ALL_TYPES)
+    readings = (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
+    found = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
     if found.spec is None or not isinstance(found.spec.kernel, Linear):
         return found
     if _is_a_row(op):
@@ -71,6 +75,11 @@ def _copies_unmoved(op: ResizeOp) -> bool:
         return False
     at = geometry(settled(replace(op, spec=of_last_two(op.spec), shape=(1, 1, *op.shape[_HEIGHT:]))))
     return at is not None and not at.changing
+
+
+def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
+    """Return pixels: what lies near a half is one, even where float32 holds nothing as near."""
+    return to_pixels(at.astype(np.float64) + _NEAR_A_HALF.get(rounding, 0.0), rounding)
 
 
 def _is_a_row(op: ResizeOp) -> bool:

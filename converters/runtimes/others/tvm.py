@@ -28,6 +28,7 @@ from ..outcome import Outcome, differs, refused
 from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
+_SEVERAL = "align_corners gives no size of 1, which becomes NaN"
 _OF_SCALES = 7  # the version of Upsample whose scales are an attribute
 _IMAGE = {2, 3}
 _ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
@@ -50,7 +51,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
     found = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
     if found.spec is not None and _divides_by_0(op) is None:
-        found = replace(found, but_for="images of size 1, for which its align_corners returns NaN")
+        found = replace(found, provided=" and ".join(filter(None, (found.provided, _SEVERAL))))
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
     if wraps and found.spec is not None and not has_weights_of(op, found.spec, 0):
         return differs("its cubic wraps integers around", found.provided)
@@ -87,8 +88,14 @@ def _divides_by_0(op: ResizeOp) -> bool | None:
     """Return whether align_corners gives a size of 1; None if run time decides."""
     if op.spec.coordinates is not Coordinates.ALIGN_CORNERS or isinstance(op.spec.kernel, Nearest):
         return False
-    at = geometry(settled(op))
-    return None if at is None else 1 in at.outputs[-2:]
+    at, target = geometry(settled(op)), op.spec.target
+    if at is not None:
+        return 1 in at.outputs[-2:]
+    if isinstance(target, Sizes):  # those of 1 are refused
+        return False
+    scales = target.values[-2:] if isinstance(target, Scales) else (1.0, 1.0)
+    least = (int((length or 1) * scale) for length, scale in zip((op.shape or ())[-2:], scales, strict=True))
+    return None if 1 in least else False
 
 
 def _shortened(op: ResizeOp) -> str:
@@ -129,5 +136,6 @@ RUNTIME = OtherRuntime(
     distribution="apache-tvm",
     also=("onnx",),
     outcome=outcome,
+    measures=False,
     run=_run,
 )
