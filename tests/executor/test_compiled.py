@@ -105,7 +105,7 @@ def _both(x: Array, spec: ResizeSpec, monkeypatch: pytest.MonkeyPatch) -> list[A
     return results
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(_resizes(), st.sampled_from(["uint8", "uint8", "int8"]))
 def test_bytes_are_those_of_whole_numbers(drawn: tuple[tuple[int, ...], ResizeSpec], dtype: str) -> None:
     shape, spec = drawn

@@ -138,7 +138,7 @@ def _runtime_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]
     return x, spec, [_cuts(draw, length) for length in resize(x, spec).shape]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(_runtime_cases())
 def test_any_tiling_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]]) -> None:
     _check_tiling(*case)
@@ -164,7 +164,7 @@ def _library_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]
     return x, spec, [_cuts(draw, length) for length in shape]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(_library_cases())
 def test_any_tiling_of_a_library_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]]) -> None:
     _check_tiling(*case)

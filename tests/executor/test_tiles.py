@@ -77,7 +77,7 @@ def _drawn(draw: st.DrawFn) -> tuple[tuple[int, ...], ResizeSpec]:
     return shape, _spec(draw(st.sampled_from(KERNELS)), axes, sizes, draw(st.sampled_from(COORDINATES)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(_drawn())
 def test_small_arrays(drawn: tuple[tuple[int, ...], ResizeSpec]) -> None:
     shape, spec = drawn
