@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
 from ir_interp.converters.reproduce.known_faults import PLACES, Fault, faults
+from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU, PROVIDERS
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
 
@@ -58,32 +59,32 @@ _BESIDE = (
 )
 
 
+_PROVIDERS = " A node that it leaves to the CPU provider has the faults of onnxruntime above."
+
+
 def text() -> str:
     """Return the page."""
-    known = faults().values()
-    silent = sum(each.kind is not Kind.REFUSED for each in known)
-    count = f"{silent} rows differ or crash, {len(known) - silent} are refused."
-    sections = (
-        line
-        for runtime, those in groupby(known, key=lambda each: each.runtime)
-        for line in _section(runtime, list(those))
-    )
+    rows = [fault for fault in faults().values() if not fault.reason.startswith(LEFT_TO_CPU)]
+    silent = sum(fault.kind is not Kind.REFUSED for fault in rows)
+    count = f"{silent} rows differ or crash, {len(rows) - silent} are refused."
+    by_runtime = groupby(rows, key=lambda fault: fault.runtime)
+    sections = [line for runtime, group in by_runtime for line in _section(runtime, list(group))]
     beside = [f"| {runtime} | {what} | `tests/{test}` |" for runtime, what, test in _BESIDE]
     head = ["## Faults that one node does not show", "", "| runtime | what it does | test |", "|---|---|---|"]
     return "\n".join([INTRODUCTION, count, "", *sections, *head, *beside, ""])
 
 
-def _section(runtime: str, those: list[Fault]) -> Iterator[str]:
+def _section(runtime: str, rows: list[Fault]) -> Iterator[str]:
     known, is_run = RUNTIMES[runtime], runtime in RUNNERS
     yield f"## {known.title} {known.version}"
     yield ""
     if not is_run:
-        yield "By its source: it was not run, and `reproduce` does not accept it."
+        yield "By its source: it was not run, and `reproduce` does not accept it." + _PROVIDERS * (runtime in PROVIDERS)
         yield ""
-    links = [_links(fault) for fault in those]
+    links = [_links(fault) for fault in rows]
     yield _line("effect", "what it does", "node", is_run and "name", any(links) and "reported")
     yield _line("---", "---", "---", is_run and "---", any(links) and "---")
-    for fault, link in zip(those, links, strict=True):
+    for fault, link in zip(rows, links, strict=True):
         node = described(PLACES[fault.place])
         yield _line(fault.kind.value, fault.reason, node, is_run and f"`{fault.name}`", any(links) and (link or " "))
     yield ""

@@ -29,6 +29,8 @@ from .image_runtimes import HALF_PIXEL_OF_10 as OF_10
 from .node_geometry import geometry, resized
 from .outcome import Outcome, differs, refused, unknown
 
+LEFT_TO_CPU = "left to the CPU provider"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
@@ -47,7 +49,7 @@ _LAST_AXES = "it resizes the last axes, whichever axes the scales name"
 
 def _left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
     cpu = onnxruntime.outcome(op)
-    return replace(cpu, reason="; ".join(filter(None, (f"left to the CPU provider: {reason}", cpu.reason))))
+    return replace(cpu, reason="; ".join(filter(None, (f"{LEFT_TO_CPU}: {reason}", cpu.reason))))
 
 
 def _uncovered(op: ResizeOp) -> str:
