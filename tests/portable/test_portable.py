@@ -204,7 +204,7 @@ REFUSALS = {
         graph("int64[4] z = {1, 2, 5, 6}", f"Resize <{FLOOR}> (t, , , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         13,
         "tensorrt",
-        "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, the rounding "
+        "up: no exact form in tensorrt; float32 may decide ties differently; and in primitive operations, the rounding "
         "of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape static",
     ),
     "operations of a later operator set": (
