@@ -105,7 +105,7 @@ def compared(pair: PipelinePair, x: Array) -> tuple[Likeness, int, tuple[StepCos
     deployed, trained = pair.deployed(x), pair.trained(x)
     if deployed.shape != trained.shape:
         shapes = f"{list(deployed.shape)} and {list(trained.shape)}"
-        raise SpecError(f"{pair.names[0]} and {pair.names[1]} give other shapes: {shapes}")
+        raise SpecError(f"{pair.names[0]} and {pair.names[1]} give different shapes: {shapes}")
     apart = np.abs(deployed.astype(np.float64) - trained)
     level = levels(pair.trained)
     level = level[:, None, None] if pair.trained.layout == "nchw" else level

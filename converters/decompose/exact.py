@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-_HALF_THE_BITS = 4097.0  # 2**12 + 1, of 24
+_HALF_THE_BITS = 4097.0  # 2**12 + 1: half of the 24 bits of a float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Double:
     xp: Any
 
     def __add__(self, other: Double) -> Double:
+        # D. E. Knuth's sum: its error is exact, whichever number is larger.
         total = self.high + other.high
         part = total - self.high
         rest = (self.high - (total - part)) + (other.high - part)
@@ -54,11 +55,12 @@ def quotient(dividend: Any, divisor: Any, inverse: Any, xp: Any) -> Any:
 def _remainder(dividend: Any, quotient: Any, divisor: tuple[Any, Any], xp: Any) -> Any:
     """Return dividend - quotient * divisor, exact if the quotient is off by less than a last place."""
     (a, b), (c, d) = halves(quotient, xp), divisor
+    # From the largest product to the smallest: only in this order is each difference exact.
     return (((dividend - a * c) - a * d) - b * c) - b * d
 
 
 def halves(x: Any, xp: Any) -> tuple[Any, Any]:
     """Return two numbers of 12 bits each whose sum is ``x``, so that products of them are exact."""
-    shifted = xp.positive(x * _HALF_THE_BITS)
+    shifted = xp.positive(x * _HALF_THE_BITS)  # fused into the difference, the product would not be rounded
     high = shifted - (shifted - x)
     return high, x - high

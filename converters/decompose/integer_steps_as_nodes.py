@@ -126,6 +126,7 @@ def bounded(ops: Ops, x: Value, dtype: str) -> Value:
     if np.dtype(dtype).kind not in "iu":
         raise SpecError(f"{dtype} values can be copied (nearest) but not averaged")
     low, high = (np.float32(bound) for bound in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    # Float32 rounds the largest int32 up, beyond the type: the number below it is the largest that converts.
     high = high if int(high) <= np.iinfo(dtype).max else np.nextafter(high, np.float32(0))
     return ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))
 
@@ -144,12 +145,13 @@ def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
 
 
 def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
-    """Return integers of ``FIXED_BITS`` split into parts of some bits, the lowest first, and the number of parts.
+    """Return the bits of a part, and integers of ``FIXED_BITS`` split into such parts, the lowest first.
 
     A part lies between -2**(bits - 1) and 2**(bits - 1), so that sums of its products with 8-bit integers are exact.
     """
     at_run_time = isinstance(weights, Tensor)
     taps = _MOST_TAPS if at_run_time else weights.shape[1]
+    # 8-bit values have 7 bits beside the sign, and a sum has one more for each doubling of the taps.
     bits = max(1, min(_BITS, _EXACT_BITS - 7 - (taps - 1).bit_length()))
     floor = xp.floor if at_run_time else np.floor
     pieces: list[Any] = []
@@ -174,7 +176,7 @@ def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Ten
     carried = xp.floor(low * (1 / unit))
     rest, total = low - carried * unit, high + carried
     below = xp.floor(total * (1 / unit))
-    left_out = (rest > 0) | (total > below * unit)
+    left_out = (rest > 0) | (total > below * unit)  # truncation is the floor, but for negative numbers one more
     return xp.where((total < 0) & left_out, below + 1, below)
 
 

@@ -52,7 +52,7 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
     if problem:
         return None, f"a Resize would not be valid: {problem}"
     if made.grade is Grade.EXACT_BUT_TIES:
-        return None, "Resize may decide float32 ties otherwise"
+        return None, "Resize may decide float32 ties differently"
     problem = _onnxruntime_problem(op, translation)
     return (None, f"onnxruntime: {problem}") if problem else (made, "")
 

@@ -89,7 +89,7 @@ def resize(
         reason = f"OpenVINO cannot hold it: {_last_sentence(error)}"
         raise InexactError(op.name, DIALECT.name, reason=reason) from None
     if policy.strict and made.grade is Grade.EXACT_BUT_TIES:
-        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties otherwise", cause=Cause.FLOAT32)
+        raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties differently", cause=Cause.FLOAT32)
     stops = [each for each in (x, given.target, given.roi) if each is not None]
     notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
     return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))
@@ -124,9 +124,9 @@ def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alon
             raise
         return _decomposed(x, op, given, refusal.reason)
     if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
-        return _decomposed(x, op, given, "Interpolate may decide float32 ties otherwise")
+        return _decomposed(x, op, given, "Interpolate may decide float32 ties differently")
     if form is Form.ANY and native.grade is Grade.INTEGERS_WITHIN_1:
-        steps = _decomposed(x, op, given, "Interpolate may round integers otherwise")
+        steps = _decomposed(x, op, given, "Interpolate may round integers differently")
         return native if steps.grade is Grade.INTEGERS_WITHIN_1 else steps
     if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
         return _decomposed(x, op, given, "faster than an Interpolate of this shape")

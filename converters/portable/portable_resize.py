@@ -242,7 +242,7 @@ def _shortfall(found: FoundNode, forecast: Outcome) -> str:
         return f"it is computed {'only' if forecast.provided else 'as meant'} {forecast.condition}"
     if forecast.reason or apart:
         return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
-    return "float32 may decide ties otherwise"
+    return "float32 may decide ties differently"
 
 
 def _target(found: FoundNode) -> str:

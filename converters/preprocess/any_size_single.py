@@ -106,7 +106,7 @@ def _table(
     weights, first = _taps(kernel, length, size)
     unit, half = _unit(weights, rounds)
     whole = _whole(weights * (unit * 2.0**_LOW_BITS))
-    high = (whole / 2.0**_LOW_BITS).round()
+    high = (whole / 2.0**_LOW_BITS).round()  # not the floor: low parts lie around 0, and their sums stay small
     parts = (high, _checked(whole - high * 2.0**_LOW_BITS))
     return [_spread(part, first, length, axis) for part in parts], unit, half
 
@@ -128,6 +128,7 @@ def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair,
     reach = larger / count * radius
     first = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
     taps = node("Range", n.of(0.0), node("Squeeze", (reach * 2.0).ceil() + 4.0), n.of(1.0))
+    # In units of 1 / 2m pixels positions are integers, so that only the quotient is rounded.
     origin = (Pair.of(first * 2.0 + 1.0) * count - (Pair.of(index * 2.0 + 1.0) * n).unsqueeze(1)).high
     distance = Pair.of(abs(origin + taps * count * 2.0)) / (larger * 2.0)
     pixel = first + taps

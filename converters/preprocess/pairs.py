@@ -124,7 +124,7 @@ class Pair:
     def floor(self) -> Pair:
         """Return the floor."""
         high = self.high.floor()
-        low = (high == self.high).where(self.rest.floor(), 0.0)
+        low = (high == self.high).where(self.rest.floor(), 0.0)  # beside an integer, the low part may cross it
         return Pair(*quick_sum(high, low))
 
     def __lt__(self, other: Operand) -> NodeTensor:

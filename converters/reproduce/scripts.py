@@ -45,9 +45,10 @@ import numpy as np
 {function(run, "run")}
 
 
-wanted = np.load("expected.npy")
-made = run({python(model)}, np.load("input.npy"))
-print("expected", wanted.shape, wanted.ravel()[:8])
-print("made", made.shape, made.ravel()[:8])
-print("largest difference", np.abs(made - wanted.astype(float)).max() if made.shape == wanted.shape else "in shape")
+expected = np.load("expected.npy")
+actual = run({python(model)}, np.load("input.npy"))
+print("expected", expected.shape, expected.ravel()[:8])
+print("actual", actual.shape, actual.ravel()[:8])
+same_shape = actual.shape == expected.shape
+print("largest difference", np.abs(actual - expected.astype(float)).max() if same_shape else "in shape")
 """

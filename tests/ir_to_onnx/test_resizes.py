@@ -128,6 +128,6 @@ def test_ties_behind_pads() -> None:
     }
     case = IrCase(version=4, shape=(21,), attributes=attributes, axes=(0,), sizes=(34,))
     outcome = ir_to_onnx(case, left_open="shape")
-    assert outcome.note == "Resize may decide float32 ties otherwise"
+    assert outcome.note == "Resize may decide float32 ties differently"
     assert outcome.output is not None
     np.testing.assert_array_equal(outcome.output, run_in_openvino(case))
