@@ -100,7 +100,7 @@ class Compared:
     @property
     def doubt(self) -> str:
         """Remarks: why a difference was allowed, and that these inputs prove nothing if they do not."""
-        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try others with --input"
+        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try other inputs"
         return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
 

@@ -81,7 +81,7 @@ def ran(op: ResizeOp, *, was_run: bool) -> str:
     if op.shape is None:
         return "not run: the rank of its input is unknown"
     if None in op.shape:
-        return f"not run: its input is {shape_text(op.shape)}; choose sizes with --shape"
+        return f"not run: its input is {shape_text(op.shape)}, choose sizes for its dynamic dimensions"
     return "not run: an input is known only at run time, its element type is not run, or no such runtime is installed"
 
 

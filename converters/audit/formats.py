@@ -30,7 +30,7 @@ TONES: dict[Kind, Tone] = {
 
 
 def to_json(audit: Audit) -> str:
-    """Return every resize with its verdicts, the findings, and the unreadable files."""
+    """Return every resize with its verdicts, the findings, and the files that could not be read."""
     return json.dumps(record(audit), indent=2)
 
 

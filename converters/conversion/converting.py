@@ -130,7 +130,7 @@ def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
-    """Make external data available to a model that shares them with its source."""
+    """Show external data to a model that is to share them with its source."""
     if (FileKind.of(source), FileKind.of(destination)) != PORTABLE:
         return nullcontext()
     from ..portable.portable_model import weights_beside

@@ -16,7 +16,7 @@ COLUMNS = (*_OF_FILE, *_OF_RESIZE, "runtime", *_OF_VERDICT, "codes", "error")
 
 
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write the records of audited models as CSV, in UTF-8. Raises OutputError if that fails."""
+    """Write the records of audited models as CSV, in UTF-8. Raises OutputError where that is not possible."""
     with replacing(path) as (temporary,), temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()

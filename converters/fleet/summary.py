@@ -48,7 +48,7 @@ class Summary:
         return any(code.startswith(codes_of(on)) for code in self.severe)
 
     def record(self) -> dict[str, Any]:
-        """Return all counts as plain values, for JSON."""
+        """Return all of it as plain values, for JSON."""
         return {
             "models": self.models,
             "resizes": self.resizes,

@@ -166,10 +166,10 @@ def _check(source: Path, output: Path, name: str) -> None:
 
 @contextmanager
 def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
-    """Copy a model's external data beside ``temporary``, which is to become ``output``, for a while.
+    """Lay copies of a model's external data beside ``temporary``, which is to become ``output``, for a while.
 
-    The result refers to them as its source does, by relative paths; ONNX does not read links to them. Raises
-    IrInterpError if ``output`` is to lie in another folder, ReadError if they lie outside the source's.
+    The result refers to them as its source does, by their places beside it; links to them ONNX does not read. Raises
+    IrInterpError where ``output`` is to lie in another folder, ReadError where they lie outside the source's.
     """
     held, folder = external_files(source), real(source.parent)
     for path in held:

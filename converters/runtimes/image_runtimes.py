@@ -45,7 +45,7 @@ _HALF = 0.5
 _TIES = "float32 decides ties otherwise"
 _MOVED = "its tf_half_pixel_for_nn moves an axis that keeps its length by half a pixel"
 NO_TIE = "float32 decides no tie otherwise"
-_LONG = 1024  # larger than images that are resized by integral scales
+_LONG = 1024  # longer than images are when they are resized by integers
 _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
 ALL_TYPES = FLOATS | {"uint8", "int8"}
@@ -312,7 +312,7 @@ def _floor(spec: ResizeSpec) -> ResizeSpec:
 
 
 RESIZE_10, UPSAMPLE = 10, range(7, 10)
-"""Versions of operators with asymmetric coordinates, whose nearest rounds up where an axis shrinks."""
+"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks."""
 HALF_PIXEL_OF_10 = Reading("it takes half_pixel, the default since operator set 11, for Resize-10", _half_pixel)
 HALF_PIXEL_LINEAR = Reading("it takes half_pixel for a linear Upsample", _linear_half_pixel)
 FLOOR = Reading("its Upsample takes the floor", _floor)  # as others do: an Upsample never shrinks

@@ -41,7 +41,9 @@ class Provider:
 
 _IMAGE = 4  # axes of a batch of images
 _WEBGPU_RANKS = range(2, 6)
-_CLOSE = 1e-5  # to the edge of a rounding: more than the 2.5 units in the last place that a GPU's division may lose
+_CLOSE = (
+    1e-5  # to where a rounding turns over: more than the 2.5 units in the last place that a GPU's division may lose
+)
 _LAST_AXES = "it resizes the last axes, whichever the scales are of"
 
 
@@ -110,7 +112,7 @@ def _cuda(op: ResizeOp) -> Outcome:
         return refused("no antialias of channels that come last") if kernel.is_antialiased else differs(_LAST_AXES)
     if kernel.is_antialiased and isinstance(kernel, Cubic):
         return differs("its antialiased cubic has one coefficient, and leaves out a part of a smaller image")
-    if kernel.is_antialiased:  # its kernels follow the CPU's steps, and copy an axis that keeps its size
+    if kernel.is_antialiased:  # its kernels take the CPU's steps, and copy an axis that keeps its length
         return onnxruntime.outcome(op)
     if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return unknown("half_pixel_symmetric, which is newer than the source")

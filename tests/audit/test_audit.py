@@ -497,7 +497,10 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
     ir_interp.convert("a.onnx", "a.xml", verify=False)
     for name in ("a.onnx", "a.xml"):
         (row,) = ir_interp.audit(name, run=True).rows
-        assert (row.seen, row.ran) == ({}, "not run: its input is [1, 2, ?, ?]; choose sizes with --shape")
+        assert (row.seen, row.ran) == (
+            {},
+            "not run: its input is [1, 2, ?, ?], choose sizes for its dynamic dimensions",
+        )
         (row,) = ir_interp.audit(name, run=True, shapes={"x": (1, 2, 6, 5)}).rows
         assert row.ran == "ran on [1, 2, 6, 5]"
         assert row.seen

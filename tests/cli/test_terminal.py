@@ -278,7 +278,7 @@ def test_the_shape_of_an_only_input_needs_no_name(capsys: pytest.CaptureFixture[
         assert code == 0
         assert "1x2x3x5 float32" in printed
     code, _, errors = command(capsys, "compare", "b.onnx", "b.onnx", "--shape", "1,2,8,8")
-    assert (code, errors) == (2, "error: a shape has no input name; the inputs are x, z\n")
+    assert (code, errors) == (2, "error: a shape is given without a name; the inputs are x, z\n")
 
 
 # What fails an audit

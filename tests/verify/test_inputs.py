@@ -167,7 +167,7 @@ def test_a_constant_or_empty_output_is_inconclusive(capsys: pytest.CaptureFixtur
     assert printed.endswith("0 of 1 outputs equal within the tolerance, 1 inconclusive\n")
     verification = ir_interp.convert("c.onnx", "c.xml").verification
     assert verification is not None
-    assert verification.outputs[0].doubt == "INCONCLUSIVE: its values span 0, try others with --input"
+    assert verification.outputs[0].doubt == "INCONCLUSIVE: its values span 0, try other inputs"
 
 
 def _with_preprocessing(path: Path) -> None:

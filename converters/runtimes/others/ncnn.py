@@ -87,8 +87,7 @@ def _copying(op: ResizeOp) -> Reading:
         return replace(spec, step=step) if keeps and spec.gives_scales else spec
 
     return Reading(
-        "its linear copies an axis that keeps its length" if is_linear else "it copies what keeps both lengths",
-        taken,
+        "its linear copies an axis that keeps its length" if is_linear else "it copies what keeps both lengths", taken
     )
 
 

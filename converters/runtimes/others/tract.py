@@ -145,7 +145,7 @@ def _cut_off(spec: ResizeSpec) -> ResizeSpec:
     return spec if isinstance(spec.kernel, Nearest) else replace(spec, integers=IntegerRounding.CUT_OFF)
 
 
-_OF_INTEGERS = Reading("it truncates sums of integers", _cut_off)
+_OF_INTEGERS = Reading("it cuts off sums of integers", _cut_off)
 _ROUNDING_OF_10 = Reading("it takes round_prefer_floor, the default since operator set 11, for Resize-10", _rounding)
 _BY_SCALES = Reading("its align_corners spans scale * length, which is no whole number", _length)
 

@@ -120,12 +120,12 @@ def _candidates(graph: Graph, extent: Extent) -> Iterator[_Candidate]:
 
 
 def named(inputs: Sequence[ModelInput], chosen: Mapping[str, tuple[int, ...]]) -> Shapes:
-    """Return chosen shapes by name; one without is the only input's. Raises IrInterpError for several inputs."""
+    """Return chosen lengths by name, without one the only input's. Raises IrInterpError where there are several."""
     if "" not in chosen or any(not tensor.name for tensor in inputs):
         return dict(chosen)
     if len(inputs) != 1:
         names = ", ".join(tensor.name for tensor in inputs)
-        raise IrInterpError(f"a shape has no input name; the inputs are {names}")
+        raise IrInterpError(f"a shape is given without a name; the inputs are {names}")
     return {name or inputs[0].name: shape for name, shape in chosen.items()}
 
 
