@@ -37,6 +37,7 @@ from .tensor import Functions, Ops, Tensor, Value
 def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
     """Return ``x`` (of ``shape``, None where dynamic) resized along all axes sequentially."""
     rank, limit, axes = len(shape), ops.largest_gather, [in_columns(ops, axis) for axis in axes]
+    # Leading axes that gather nothing are right at any size.
     free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
     before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
     if not rest or math.isinf(limit.dynamic):
@@ -44,6 +45,7 @@ def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialSh
     elements = _largest(ops, x, axes, shape)
     if not isinstance(elements, Tensor):
         return _resized(ops, before, rest, rank, by_gather if elements <= limit.static else by_elements)
+    # One of the two parts is empty: both run, but only one has anything to do.
     count = Functions(ops).where(elements <= limit.dynamic, _length(ops, rest[0].indices), 0.0)
     parts = zip(_cut(ops, rest[0], count), (by_gather, by_elements), strict=True)
     return ops.concat([_resized(ops, before, [part, *rest[1:]], rank, take) for part, take in parts], rest[0].axis)

@@ -215,6 +215,7 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
     crop = spec.coordinates if isinstance(spec.coordinates, Crop) else None
     open_target = not isinstance(spec.target, Sizes | Scales) or (crop is not None and crop.roi is None)
     places = [place for place, axis in enumerate(axes) if open_target or shape[axis] is None]
+    # Here one scale, or one decision, is common to all axes, and depends on the dynamic ones.
     joined = spec.aspect is not Aspect.STRETCH or spec.kernel.antialias is Antialias.ANY_SHRINKING
     if not places:
         return bare, None

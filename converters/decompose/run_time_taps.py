@@ -100,6 +100,7 @@ def _lengths(
 ) -> tuple[list[Tensor[Ops]], list[Tensor[Ops]]]:
     """Return output sizes and requested scales, as ``geometry`` computes them, in float32."""
     if spec.gives_scales:
+        # OpenVINO adds it, so that a product just below an integer counts as that integer.
         slack = [scale + 1e-6 if spec.arithmetic is Arithmetic.OPENVINO else scale for scale in targets]
         if isinstance(spec.coordinates, Crop) and spec.coordinates.scales_window:
             in_sizes = [n * (end - start) for n, (start, end) in zip(in_sizes, windows, strict=True)]

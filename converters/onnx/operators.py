@@ -49,21 +49,21 @@ def unsqueeze(graph: Graph, x: str, axes: Sequence[int]) -> str:
 
 
 def _with_axes(graph: Graph, kind: str, x: str, axes: Sequence[int]) -> str:
-    if graph.opset < 13:
+    if graph.opset < 13:  # where axes became an input
         return graph.node(kind, x, axes=list(axes))
     return graph.node(kind, x, graph.ints(axes))
 
 
 def reduction(graph: Graph, kind: str, x: str, axes: Sequence[int], keep: bool = True) -> str:
     """Reduce over some axes, at least one."""
-    if graph.opset < (13 if kind == "ReduceSum" else 18):
+    if graph.opset < (13 if kind == "ReduceSum" else 18):  # where axes became an input
         return graph.node(kind, x, axes=list(axes), keepdims=int(keep))
     return graph.node(kind, x, graph.ints(axes), keepdims=int(keep))
 
 
 def split(graph: Graph, x: str, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
     """Split into parts of these sizes."""
-    if graph.opset < 13:
+    if graph.opset < 13:  # where the sizes became an input
         return graph.outputs(len(lengths), "Split", x, axis=axis, split=list(lengths))
     return graph.outputs(len(lengths), "Split", x, graph.ints(lengths), axis=axis)
 

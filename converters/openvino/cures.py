@@ -41,6 +41,7 @@ def simplify_loops(model: onnx.ModelProto) -> None:
     """
     fresh = _Names(model.graph)
     for graph in list(graphs(model.graph)):
+        # From the last: insertions then move no node that is still to be visited.
         for place in reversed(range(len(graph.node))):
             if graph.node[place].op_type == "Loop":
                 for each in reversed(list(_simplify(graph.node[place], graph, fresh))):

@@ -31,7 +31,7 @@ def save(model: ov.Model, output: Path) -> None:
 
 def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
     """Write an IR whose constants are in half precision, except those of the nodes named in ``exact``."""
-    _simplify(model)  # it splits constants, and loses marks
+    _simplify(model)  # first: it merges constants, and loses marks
     _write_half(model, output, _constants(model, exact))
 
 

@@ -29,7 +29,7 @@ def _rounded(kind: str) -> _Emitter:
 def _relu(graph: Graph, op: Op) -> str:
     if op.dtype() in ("float32", "float64"):
         return graph.node("Relu", op.inputs[0])
-    op.needs(12, graph.opset, op.dtype())
+    op.needs(12, graph.opset, op.dtype())  # Max takes integers since then
     return graph.node("Max", op.inputs[0], scalar(graph, 0, op.dtype()))
 
 

@@ -27,6 +27,7 @@ def _fake_quantize(graph: Graph, op: Op) -> str:
     levels = ranges.read(op)
     if levels is None:
         raise op.refusal("its ranges are known only at run time")
+    # The first that computes the same: the fewest operations first.
     return _in_integers(graph, op, levels) or _in_channels(graph, op, levels) or _in_floats(graph, op, levels)
 
 
@@ -169,7 +170,7 @@ def _is_constant(op: Op) -> bool:
 
 def _product(graph: Graph, x: str, factors: _Numbers) -> str:
     held = graph.constant(factors)
-    graph.exact.add(held)
+    graph.exact.add(held)  # in half precision, the factors would move the levels
     return graph.node("Mul", x, held)
 
 

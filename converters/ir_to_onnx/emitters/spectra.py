@@ -21,6 +21,7 @@ _Pair = tuple[str, str]
 
 def _waves(rows: int, columns: int, size: int, *, inverse: bool) -> _Matrix:
     """Return the matrix of a transform of ``size`` points, of its first rows and columns."""
+    # The remainder first: sines of large angles lose digits.
     turns = np.outer(np.arange(rows), np.arange(columns)) % size / size
     waves: _Matrix = np.exp((2j if inverse else -2j) * np.pi * turns)
     return waves / size if inverse else waves
@@ -58,7 +59,7 @@ def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
     if op.has(2) and op.value(2) is None:
         held = layer_inputs.int64(graph, op, 2)
         return [(axis, operators.cut(graph, held, [place], [place + 1], [0])) for place, axis in enumerate(axes)]
-    sizes = op.known_integers(2, "lengths are") if op.has(2) else (-1,) * len(axes)
+    sizes = op.known_integers(2, "sizes are") if op.has(2) else (-1,) * len(axes)
     return list(zip(axes, sizes, strict=True))
 
 

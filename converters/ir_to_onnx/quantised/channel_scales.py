@@ -123,7 +123,7 @@ def _are_levels(graph: Graph, tensor: str) -> bool:
 
 def in_floats(graph: Graph, tensor: str) -> str:
     """Return a tensor that onnxruntime takes for a different one."""
-    return graph.node("Max", tensor, graph.constant(np.finfo(np.float32).min))
+    return graph.node("Max", tensor, graph.constant(np.finfo(np.float32).min))  # which limits nothing
 
 
 _ROUNDED_BY_ONNXRUNTIME = ("Conv", "ConvTranspose", "Gemm")

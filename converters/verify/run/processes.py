@@ -114,6 +114,7 @@ class Runs:
                 self.has_settled = True
                 return outcome
             empty.append((setting, each))
+        # Some tensor is empty on every shape that runs, as the model may intend: the first shape will do.
         if empty:
             self.setting, lengths = empty[0]
             self.arrays, self.has_settled = self._arrays(lengths), True
@@ -169,6 +170,7 @@ class Runs:
             return
         self.progress(f"running {model.name}", 0, 0)
         groups = [[(each, self._inputs_of(model, self._arrays(each))) for each in group] for group in lengths]
+        # One process runs all of them, so its memory is limited for the largest.
         largest = max(every, key=lambda shapes: sum(map(prod, shapes.values())))
         self.rehearsals.rehearse(self._request(model, self.folder, data), groups, self._declared(largest))
 
