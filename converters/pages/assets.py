@@ -7,7 +7,7 @@ import hashlib
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b;
-  --quiet: #555 }
+  --quiet: #555; background: Canvas; color: CanvasText }
 @media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92; --quiet: #bbb } }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 84rem; margin: auto; padding: 1rem; overflow-wrap: anywhere }
 h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 }

@@ -44,13 +44,10 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
 
 def _remedies(comparison: ModelComparison) -> Iterator[Element]:
     """Yield what to try where outputs differ, or may differ."""
-    steps = []
+    steps: list[str] = []
     tolerances = [output.least_tolerance for output in comparison.outputs if not output.compared.passes]
     if tolerances:
-        if comparison.resizes is None:
-            steps.append("Find the first resize that differs: `ir-interp compare --per-resize`.")
-        else:
-            steps.append(f"Start with the resizes: {comparison.first_difference}.")
+        steps += _where_to_look(comparison)
         known = [each for each in tolerances if each is not None]
         if len(known) == len(tolerances):
             steps.append(f"If this difference is acceptable, allow it: `--tolerance {max(known):.3g}`.")
@@ -58,6 +55,19 @@ def _remedies(comparison: ModelComparison) -> Iterator[Element]:
         steps.append("Outputs without different values prove nothing: run on real inputs, `--input NAME=FILE`.")
     if steps:
         yield section("What to do", E.ul(*(E.li(*prose(step)) for step in steps)))
+
+
+def _where_to_look(comparison: ModelComparison) -> Iterator[str]:
+    """Yield how to find what makes outputs differ."""
+    first, layer = comparison.first_resize, comparison.first_layer
+    if layer is not None:
+        yield f"Start here: {layer.text}."
+    elif comparison.resizes is None:
+        yield "Find the first resize that differs: `ir-interp compare --per-resize`."
+    elif first is not None and not first.is_fed_otherwise:
+        yield f"The resize {first.name!r} is the first that differs; `ir-interp explain` shows what it computes."
+    else:
+        yield "The resizes are not the cause. Find the first layer that differs: `ir-interp compare --per-layer`."
 
 
 def _differences(comparison: ModelComparison, second: str, image: Path | None) -> Iterator[Element]:

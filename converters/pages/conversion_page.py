@@ -18,7 +18,7 @@ from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 from ..audit.verdicts import deviations
 from ..report import Compared, ConversionReport, Row, Verification
 from ..sources.readers import load
-from .frame import E, Element, folded, grouped, mark, note, page, section, table
+from .frame import E, Element, folded, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, configuration, damage
 from .provenance import Made, examples, making
 
@@ -117,6 +117,16 @@ def _operations(report: ConversionReport) -> Iterator[Element]:
         )
 
 
+def _remedies(problems: Sequence[BaseException]) -> Iterator[Element]:
+    """Yield which options matter where a resize has no exact form."""
+    if any(isinstance(problem, InexactError) for problem in problems):
+        yield E.p(
+            E.b("What to do: "),
+            *prose("Allow every form: `--only` and `--strict` rule some out. "),
+            *prose("`ir-interp explain FILE --layer NAME` shows what a resize computes."),
+        )
+
+
 def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException, made: Made) -> Element:
     """Return a page of a conversion that was refused: why, and which resizes the source holds."""
     problems = list(leaves(error))
@@ -127,7 +137,7 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
     return page(
         f"{source.name} to {destination.name}",
         [mark("refused", "bad"), f": nothing was written ({source.name} to {destination.name}): {problems[0]}"],
-        section("What stands in the way", E.ul(*(E.li(str(problem)) for problem in problems))),
+        section("What stands in the way", E.ul(*(E.li(str(problem)) for problem in problems)), *_remedies(problems)),
         *([section("Resizes of the source", table(("resize", "where", "what"), rows, sorts=True))] if rows else []),
         *_elsewhere(resizes, destination, made.image),
         making(made),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
@@ -25,6 +27,7 @@ from ir_interp.options.resize_options import ExplainOptions
 from ir_interp.text.keyword_names import in_python, keyword
 from tests.support.commands import command
 from tests.support.graphs import save_model
+from tests.support.places import ROOT
 
 OPTIONS: dict[Callable[..., Any], type[Any]] = {
     ir_interp.audit: AuditOptions,
@@ -121,3 +124,23 @@ def test_a_resize_and_all_errors_of_a_group_name_keywords(tmp_path: Path) -> Non
         "up: no exact form in openvino; strict=True refuses it; choose shapes",
         "a --shape 1,2.onnx: give shapes",
     ]
+
+
+OF_PROGRAMS = {"cli", "options", "pages", "reproduce", "others"}
+"""Rooms whose texts reach no caller of Python as an error, or are options of other programs."""
+
+
+def test_every_flag_in_a_message_has_a_keyword() -> None:
+    """A message with a flag that no function has would name it as the command line does, in Python too."""
+    known = [parameters(function) for function in OPTIONS]
+    unknown = [
+        (path.name, flag)
+        for folder in ("ir_interp", "converters")
+        for path in (ROOT / folder).rglob("*.py")
+        if not OF_PROGRAMS & set(path.relative_to(ROOT).parts) and path.name != "diagnostic_codes.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for flag in re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", node.value)
+        if not any(keyword(flag, each) for each in known)
+    ]
+    assert unknown == []

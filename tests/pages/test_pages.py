@@ -212,6 +212,10 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     record, root = json.loads(printed), read("c.html")
     assert "✗ differ: 0 of 1 outputs equal within the tolerance" in said(root)
     assert "the first resize that differs is 'up'" in said(root)
+    assert [said(each) for each in root.findall(".//section/ul/li")] == [
+        "The resize 'up' is the first that differs; ir-interp explain shows what it computes.",
+        f"If this difference is acceptable, allow it: --tolerance {record['outputs'][0]['least_tolerance']:.3g}.",
+    ]
     (output,) = record["outputs"]
     assert f"✗ DIFFERS: largest difference {output['absolute']:.3g}, relative" in said(root)
     first, second, *_ = table(root, "Output y")[1:]
@@ -270,6 +274,23 @@ def test_outputs_that_tell_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+def test_what_to_do_about_outputs_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    """The next step depends on what was asked already, and on where the first difference lies."""
+    chain("a.onnx")
+    text = CHAIN.replace("MODE", "half_pixel").replace("(x, ", "(r, ").replace("[soft]", "r = Relu (x) [soft]")
+    save_model(Path("b.onnx"), text)
+    np.save("x.npy", -np.random.default_rng(0).random((1, 2, 8, 8), np.float32))
+    found = []
+    for more in ((), ("--per-resize",), ("--per-resize", "--per-layer")):
+        assert command(capsys, "compare", "a.onnx", "b.onnx", "--input", "x=x.npy", *more, "--html", "c.html")[0] == 1
+        found.append(said(read("c.html").find(".//section/ul/li")))
+    assert found[:2] == [
+        "Find the first resize that differs: ir-interp compare --per-resize.",
+        "The resizes are not the cause. Find the first layer that differs: ir-interp compare --per-layer.",
+    ]
+    assert found[2].startswith("Start here: the first layer that differs is ")
+
+
 @pytest.mark.parametrize("ends", [("a.xml", "b.onnx"), ("a.xml", "b.json"), ("b.json", "c.py")])
 def test_convert_in_every_direction(ends: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.xml").write_text(interpolate('axes="2" mode="linear" align_corners="1"', out=(1, 1, 7, 6)))
@@ -293,6 +314,7 @@ def test_convert_that_is_refused_says_why(capsys: pytest.CaptureFixture[str]) ->
         "✗ refused: nothing was written (a.onnx to a.xml): soft: no exact form in "
     )
     assert [f"error: {said(each)}" for each in root.findall(".//section/ul/li")] == errors.splitlines()
+    assert "What to do: Allow every form: --only and --strict rule some out." in said(root)
     assert [row[0] for row in table(root, "Resizes of the source")] == ["resize", "soft", "up"]
     assert sorted(path.name for path in Path().iterdir()) == ["a.onnx", "c.html"]
 
