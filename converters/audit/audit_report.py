@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.files.paths import real
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.finding_codes import check_codes, codes_of, is_chosen
 from ir_interp.text.names import labels
@@ -28,13 +30,15 @@ from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 class Audit:
     """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
 
-    ``preprocessing`` is the cost of another resize before a model, if requested.
+    ``preprocessing`` is the cost of another resize before a model, if requested. ``skipped`` are .xml files of other
+    programs in folders.
     """
 
     rows: tuple[Audited, ...]
     findings: tuple[Finding, ...]
     errors: tuple[ReadError, ...] = ()
     preprocessing: tuple[Cost, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -71,6 +75,13 @@ class Audit:
         found = (replace(each, severity=severities.get(each.runtime or "", each.severity)) for each in self.findings)
         return replace(self, findings=tuple(found))
 
+    def without(self, ignores: Mapping[str, Sequence[str]]) -> Audit:
+        """Return the same audit without the findings whose codes are ignored in their files.
+
+        ``ignores`` are beginnings of codes by pattern: of the name of a file, or, with a slash, of its absolute path.
+        """
+        return replace(self, findings=tuple(each for each in self.findings if not _is_ignored(each, ignores)))
+
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that is not a note, of any kind or of the kinds ``on``.
 
@@ -79,6 +90,17 @@ class Audit:
         """
         wanted = codes_of(on)
         return any(each.severity is not Severity.NOTE and each.code.startswith(wanted) for each in self.findings)
+
+
+def _is_ignored(finding: Finding, ignores: Mapping[str, Sequence[str]]) -> bool:
+    path = real(Path(finding.file))
+    codes = (
+        code
+        for pattern, those in ignores.items()
+        if fnmatchcase(path.as_posix() if "/" in pattern else path.name, pattern)
+        for code in those
+    )
+    return any(map(finding.code.startswith, codes))
 
 
 def check_options(options: AuditOptions) -> None:
@@ -122,7 +144,8 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(source, "models")) for source in sources]
         names = {str(path): str(shown_path(each, path)) for each, path in zip(sources, paths, strict=True)}
-        files, closed = expanded(paths)
+        inside = expanded(paths)
+        files, closed = inside.files, inside.closed
         if options.shapes:
             check(files, options.shapes)
         setting = Setting(run=options.run, runtimes=runtimes, lengths=options.shapes)
@@ -140,7 +163,13 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
     findings = tuple(each for row in asked for each in row if _is_wanted(each.code, options))
     before = tuple(each.finding for each in by_input(costs) if each.finding)
-    return Audit(rows=tuple(rows), findings=(*before, *findings), errors=tuple(errors), preprocessing=tuple(costs))
+    return Audit(
+        rows=tuple(rows),
+        findings=(*before, *findings),
+        errors=tuple(errors),
+        preprocessing=tuple(costs),
+        skipped=tuple(map(str, inside.skipped)),
+    )
 
 
 def asked_runtimes(options: AuditOptions) -> frozenset[str] | None:

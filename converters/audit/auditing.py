@@ -12,6 +12,7 @@ from ir_interp.errors import ReadError
 from ir_interp.files.kinds import AUDITED, FileKind
 from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import opened
+from ir_interp.ir.xml import is_foreign
 
 from ..forecasts.runtimes_asked import Runtime, runtimes_of
 from ..report import Progress, silent
@@ -26,29 +27,31 @@ from .verdicts import judge
 
 def models(paths: Iterable[Path]) -> list[Path]:
     """Return files as they are, and every .onnx and .xml in folders. Raises ReadError if there are none."""
-    return expanded(paths)[0]
+    return expanded(paths).files
 
 
-def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
-    """Return files as they are, every .onnx and .xml in folders, and errors for unreadable subfolders.
+def expanded(paths: Iterable[Path]) -> Expanded:
+    """Return files as they are, and every .onnx, .xml and .tflite in folders.
 
     ``@list.txt`` stands for the paths in that file, one per line. Raises ReadError if there are none.
     """
-    found = _Found()
+    models = Expanded()
     for path in paths:
-        found.add(path)
-    return found.files, found.closed
+        models.add(path)
+    return models
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The models that paths stand for, unreadable folders, and the lists that were read, each once.
+class Expanded:
+    """The ``files`` that paths stand for; ``closed`` are errors of folders that cannot be read.
 
-    Lists may name lists; since each is read once, they cannot grow without end. ``open`` are those being read.
+    ``skipped`` are .xml files in folders that belong to other programs, such as a pom.xml. ``lists`` are those that
+    were read, each once: lists may name lists, but cannot grow without end. ``open`` are those being read.
     """
 
     files: list[Path] = field(default_factory=list)
     closed: list[ReadError] = field(default_factory=list)
+    skipped: list[Path] = field(default_factory=list)
     lists: set[Path] = field(default_factory=set)
     open: list[Path] = field(default_factory=list)
 
@@ -63,7 +66,15 @@ class _Found:
             is_folder = stat.S_ISDIR(path.stat().st_mode)
         except (OSError, ValueError) as error:
             raise ReadError(f"cannot be read: {getattr(error, 'strerror', None) or error}", str(path)) from None
-        self.files.extend(_inside(path, self.closed) if is_folder else [path])
+        if is_folder:
+            self._add_folder(path)
+        else:
+            self.files.append(path)
+
+    def _add_folder(self, folder: Path) -> None:
+        for path in _inside(folder, self.closed):
+            is_skipped = FileKind.of(path) is FileKind.IR and is_foreign(path)
+            (self.skipped if is_skipped else self.files).append(path)
 
     def _add_list(self, path: Path) -> None:
         place = real(path)

@@ -76,6 +76,7 @@ class AuditRecord(TypedDict):
     findings: list[FindingRecord]
     preprocessing: list[Cost]
     errors: list[ErrorRecord]
+    skipped: list[str]
 
 
 def record(audit: Audit) -> AuditRecord:
@@ -85,6 +86,7 @@ def record(audit: Audit) -> AuditRecord:
         "findings": [_finding(each) for each in audit.findings],
         "preprocessing": [cast(Cost, each.record()) for each in audit.preprocessing],
         "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
+        "skipped": list(audit.skipped),
     }
 
 

@@ -49,7 +49,7 @@ class Auditing:
     def record(self, path: Path) -> dict[str, Any]:
         """Return the result of auditing one model."""
         audit = audit_report.audited([path], replace(self.options, jobs=1, progress=silent))
-        return {**audit_record(audit.with_severities(self.options.severities))}
+        return {**audit_record(audit.with_severities(self.options.severities).without(self.options.per_file_ignores))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from ir_interp.cli import fleet, json_schemas, progress
 from ir_interp.cli.audit_text import show
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
+from ir_interp.cli.project_file import project_of
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs
 from ir_interp.options.audit_options import REPORT, RESULTS, AuditOptions
@@ -49,6 +50,8 @@ def audit(
     from ir_interp.converters.audit.auditing import models as expanded
 
     form = printed_form(options)
+    if not options.isolated:
+        options = project_of(expanded(models)).settings(options)
     check_severities(options)
     if options.preprocess is None and not options.html:
         check_image(options.image, options.html)
@@ -63,6 +66,7 @@ def audit(
         compared = image if options.preprocess else None
         complete = replace(options, image=compared, progress=report_progress)
         report = ir_interp.audit(models, **keywords(complete)).with_severities(options.severities)
+        report = report.without(options.per_file_ignores)
     if html:
         from ir_interp.converters.pages import audit_page, frame
         from ir_interp.converters.pages.provenance import Made
@@ -70,6 +74,8 @@ def audit(
         made = Made(command=command(), models=expanded(models), image=image)
         frame.save(audit_page.audit_page(report, made), html)
     _print(report, form)
+    if form == "text":
+        fleet.print_skipped(report.skipped)
     for error in report.errors:
         print(f"error: {shown(str(error))}", file=sys.stderr)
     return 2 if report.errors else int(report.fails(*options.fail_on))

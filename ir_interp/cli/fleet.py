@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,8 @@ def run(
 
     if options.scheduler is not None and options.jobs > 1:
         raise IrInterpError("--jobs has no effect with --scheduler, whose workers share the files")
-    files, unread = expanded(models)
+    inside = expanded(models)
+    files, unread = inside.files, inside.closed
     work.check(files)
     work.prepare()
     crew = Crew(jobs=options.jobs, scheduler=options.scheduler)
@@ -45,9 +47,17 @@ def run(
         with Results(results, f"{VERSION} {work.identity}") as lines:
             flat_table.write(options.table, (record for _, record in lines.done(files)))
     _print(summary, form, results)
+    if form == "text":
+        print_skipped(inside.skipped)
     for error in unread:
         print(f"error: {shown(str(error))}", file=sys.stderr)
     return summary, not (unread or summary.errors)
+
+
+def print_skipped(paths: Iterable[Path | str]) -> None:
+    """Report .xml files in folders that are no IRs."""
+    for path in paths:
+        print(f"note: {shown(str(path))}: neither an IR nor a layer; skipped", file=sys.stderr)
 
 
 def _print(summary: Summary, form: str, results: Path) -> None:

@@ -34,7 +34,7 @@ def nets(path: Path) -> Iterator[Net]:
         yield from _with_bodies(_net(root, f"{path.name}:", binary, int(str(root.get("version")))))
     else:
         tag = str(root.tag)
-        problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, ('net', 'layer', 'layers'))}"
+        problem = f"<{tag}> is neither an IR nor a layer; {closest(tag, xml.ROOTS)}"
         raise ReadError(problem, path.name)
 
 

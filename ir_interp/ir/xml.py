@@ -23,7 +23,22 @@ _HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not e
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
 _DOCTYPE = re.compile(rb"<!DOCTYPE")
+_ROOT = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>)*<([A-Za-z_][\w.:-]*)", re.DOTALL)
+_HEAD = 2**16  # bytes in which the first element has to start
+ROOTS = ("net", "layer", "layers")
+"""The root elements of an IR and of snippets."""
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+
+
+def is_foreign(path: Path) -> bool:
+    """Say whether an .xml is certainly another program's: its first element is none of an IR, as in a pom.xml."""
+    try:
+        with opened(path) as file:
+            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf")
+    except OSError:
+        return False  # an audit reports why
+    root = _ROOT.match(head)
+    return root is not None and root[1].decode() not in ROOTS
 
 
 def parse(path: Path) -> etree._Element:

@@ -11,7 +11,17 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.files.kinds import FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import CODES, PATH, SEVERITIES, SWITCH, WORD, WORDS, file, member
+from ir_interp.options.value_kinds import (
+    CODES,
+    CODES_BY_FILE,
+    PATH,
+    SEVERITIES,
+    SWITCH,
+    WORD,
+    WORDS,
+    file,
+    member,
+)
 
 REPORT, RESULTS = "report", "results"
 """The places where an option has an effect: a report on all models, a file with one result for each."""
@@ -60,6 +70,12 @@ class AuditOptions:
         "--severity",
         decides=True,
         panel=_FINDINGS,
+    )
+    isolated: bool = shared.of_command_line(
+        SWITCH, "Ignore project files: the table tool.ir-interp of pyproject.toml.", "--isolated", panel=_FINDINGS
+    )
+    per_file_ignores: Mapping[str, tuple[str, ...]] = shared.of_command_line(  # of a project file alone
+        CODES_BY_FILE, decides=True
     )
     style: AuditFormat | None = shared.of_command_line(
         member(AuditFormat, "AuditFormat | str", "FORMAT"),

@@ -272,6 +272,7 @@ SEVERITIES = Kind(
     metavar="LEVELS",
     empty=dict,
 )
+CODES_BY_FILE = Kind(takes="Mapping[str, Sequence[str]]", check=_any, empty=dict)
 FILES = Kind(
     takes="Mapping[str, Files]",
     check=partial(arguments.by_name, arguments.paths),

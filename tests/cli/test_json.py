@@ -73,7 +73,7 @@ def test_schemas(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str])
 
 def test_a_schema_refuses_other_records(capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads(command(capsys, "inspect", "a.onnx", "--json")[1])
-    wrong: dict[str, object]
+    wrong: dict[str, Any]
     for wrong in (record | {"more": 1}, record | {"schema_version": 2}, record | {"resizes": [{}]}, {}):
         with pytest.raises(jsonschema.ValidationError):
             check_record("inspect", wrong)

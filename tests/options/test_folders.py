@@ -73,6 +73,7 @@ AUDIT = {
     "--ignore": "IRI023",
     "--fail-on": "mistake",
     "--severity": "openvino=note",
+    "--isolated": None,
     "--format": "json",
     "--json": None,
     "--quiet": None,
