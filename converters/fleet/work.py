@@ -13,6 +13,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import identity
+from ir_interp.text.keyword_names import flags_stay
 
 from ..audit import audit_report
 from ..audit.formats import record as audit_record
@@ -157,7 +158,8 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
     """Return the record of one model; errors are part of it."""
     own = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
     try:
-        return own | setting.record(path)
+        with flags_stay():  # a fleet is a command, and this process need not be the one that runs it
+            return own | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
         return own | {"resizes": [], "errors": [{"where": str(path), "message": str(each)} for each in leaves(error)]}
     except Exception as error:  # of one model among thousands

@@ -202,7 +202,7 @@ class Writer:
         if problem:
             raise self._refusal(found, f"{why}; and primitive operations would not be valid: {problem}")
         if self.target.measures_nothing and any(node.op_type == "Shape" for node in inner.nodes):
-            reason = f"{self.target.measures_nothing} would have to slice at lengths of run time"
+            reason = f"{self.target.measures_nothing} would have to slice at sizes of run time"
             raise self._refusal(found, f"{why}; and in primitive operations, {reason}; {FREEZE}")
         return self._row(found, f"{_label(found)} -> {made.form}", made.grade, why)
 

@@ -14,7 +14,7 @@ Resized = Callable[[str], str]
 Form = Callable[[Graph, str, Resized], str]
 """Adds to a graph what resizes a tensor; returns the output."""
 
-_HEIGHT = 2
+_HEIGHT, _RANK = 2, 4  # of a batch of images
 _SLICES_BY_INPUTS = 10  # the operator set since which a Slice takes ends of run time
 _ALL = 2**16  # rows that a crop leaves for each row beyond the first; times a height, int32 still holds it
 
@@ -25,6 +25,8 @@ def form(spec: ResizeSpec, opset: int, *, measures: bool) -> Form | None:
     ``measures`` says whether the runtime slices at lengths of run time. ``spec`` is the resize as it is written.
     """
     if spec.axes is not None or (not isinstance(spec.target, Scales | Sizes) and spec.target is not AtRunTime.SIZES):
+        return None
+    if isinstance(spec.target, Scales | Sizes) and len(spec.target) != _RANK:
         return None
     scale = spec.target.values[_HEIGHT] if isinstance(spec.target, Scales) else None
     if scale is not None and scale.is_integer() and spec.coordinates is not Coordinates.ALIGN_CORNERS:

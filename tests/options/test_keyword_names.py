@@ -90,7 +90,7 @@ def test_one_error_in_both_spellings(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("two.onnx", "two.onnx: 2 resizes; choose one with layer=NAME: one, two", "--layer NAME"),
         (
             "late.onnx",
-            "sizes must be given: they are an input at run time; as in sizes=(50, 60)",
+            "sizes are missing: this resize takes them at run time; pass them, as in sizes=(50, 60)",
             "--sizes 50,60",
         ),
     ):

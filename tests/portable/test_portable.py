@@ -198,7 +198,7 @@ REFUSALS = {
         18,
         "tensorrt",
         "up: no exact form in tensorrt; the importer does not support antialias; and in primitive operations, the "
-        "rounding of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape "
+        "rounding of indices that TensorRT computes at run time is unknown; use shapes and freeze=True to make the shape "
         "static",
     ),
     "ties of dynamic dimensions": (
@@ -206,7 +206,7 @@ REFUSALS = {
         13,
         "tensorrt",
         "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, the "
-        "rounding of indices that TensorRT computes at run time is unknown; use --shape and --freeze to make the shape "
+        "rounding of indices that TensorRT computes at run time is unknown; use shapes and freeze=True to make the shape "
         "static",
     ),
     "operations of a later operator set": (

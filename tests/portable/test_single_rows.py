@@ -67,12 +67,12 @@ def test_images_of_every_height(
             np.testing.assert_allclose(ran.output, wanted, atol=1e-4)
 
 
-AS_MEANT = "it is computed as meant except for images of height 1, beyond which its linear reads"
+AS_MEANT = "it is computed as meant except for images of height 1, where its linear reads out of bounds"
 REFUSED: tuple[tuple[str, int, dict[str, Any], dict[str, Any], str], ...] = (
     ("any", 13, CORNERS, TWICE, AS_MEANT),
     ("any", 13, {}, {"sizes": (1, 3, 6, 7)}, AS_MEANT),
     ("any", 11, {}, TWICE, AS_MEANT),  # IREE takes no Slice before operator set 13
-    ("tvm", 13, CORNERS, {"scales": (1, 1, 1.3, 2)}, "align_corners makes no length of 1, which becomes NaN"),
+    ("tvm", 13, CORNERS, {"scales": (1, 1, 1.3, 2)}, "align_corners gives no size of 1, which becomes NaN"),
     ("any", 13, FLOORED, TWICE, "iree: its nearest has half_pixel"),
 )
 
@@ -100,5 +100,5 @@ def test_no_length_is_measured_where_a_runtime_cannot_slice_by_it(tmp_path: Path
         ir_interp.convert(source, made, target=target)
     with pytest.raises(ExceptionGroup) as refusals:
         ir_interp.convert(source, made, target="any")
-    reason = "in primitive operations, TVM would have to slice at lengths of run time"
-    assert f"{reason}; --freeze makes the lengths of --shape static" in str(refusals.value.exceptions[0])
+    reason = "in primitive operations, TVM would have to slice at sizes of run time"
+    assert f"{reason}; use shapes and freeze=True to make the shape static" in str(refusals.value.exceptions[0])
