@@ -31,7 +31,7 @@ def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> 
     for each in options_set(options):
         if each.routes and not each.routes(*kinds):
             goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if each.routes(start, end))
-            problem = f"{each.name} has no effect on {kinds[0].value} to {kinds[1].value}"
+            problem = f"{each.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
             raise SpecError(f"{problem}; it goes with {goes_with}")
 
 

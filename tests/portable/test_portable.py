@@ -198,16 +198,16 @@ REFUSALS = {
         18,
         "tensorrt",
         "up: no exact form in tensorrt; the importer does not support antialias; and in primitive operations, the "
-        "rounding of indices that TensorRT computes at run time is unknown; use shapes and freeze=True to make the shape "
-        "static",
+        "rounding of indices that TensorRT computes at run time is unknown; use shapes and freeze=True to make the "
+        "shape static",
     ),
     "ties of dynamic dimensions": (
         graph("int64[4] z = {1, 2, 5, 6}", f"Resize <{FLOOR}> (t, , , z)", "(float[1,2,h,w] x) => (float[1,2,5,6] y)"),
         13,
         "tensorrt",
-        "up: no exact form in tensorrt; float32 may decide ties otherwise; and in primitive operations, the "
-        "rounding of indices that TensorRT computes at run time is unknown; use shapes and freeze=True to make the shape "
-        "static",
+        "up: no exact form in tensorrt; float32 may decide ties differently; and in primitive operations, the "
+        "rounding of indices that TensorRT computes at run time is unknown; use shapes and freeze=True to make the "
+        "shape static",
     ),
     "operations of a later operator set": (
         graph("float[2] s = {2, 3.5}", 'Resize <mode = "linear", axes = [2, 3]> (t, , s)', OPEN),
