@@ -1,7 +1,7 @@
 """Numbers of float64 as sums of three float32 tensors, for rules of sizes in OpenVINO, which has no float64.
 
 Every result is rounded to 53 bits, ties to even, as float64 is: a product of a number and an integer below 2**24 is
-exact in 72 bits before that, and a quotient by such an integer never lies closer to a tie than 2**-72 can tell.
+exact in 72 bits before that, and a quotient by such an integer is never closer to a tie than 2**-72 can resolve.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class Kind(Enum):
     DIFFERS = "differs"
     REFUSED = "refused"
     CRASHES = "crashes"
-    UNKNOWN = "unknown"  # no rule covers it: only a run can tell
+    UNKNOWN = "unknown"  # no rule covers it: only a run decides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
