@@ -26,7 +26,7 @@ from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 class Audit:
     """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
 
-    ``preprocessing`` is the cost of another resize before a model, if requested.
+    ``preprocessing`` is what another resize before a model costs, where that was asked for.
     """
 
     rows: tuple[Audited, ...]

@@ -25,14 +25,14 @@ from .verdicts import judge
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
-    """Return files as they are, and every .onnx and .xml in folders. Raises ReadError if there are none."""
+    """Return files as they are, and every .onnx and .xml in folders. Raises ReadError where there is nothing."""
     return expanded(paths)[0]
 
 
 def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
-    """Return files as they are, every .onnx and .xml in folders, and errors for unreadable subfolders.
+    """Return files as they are, every .onnx and .xml in folders, and the folders in these that cannot be read.
 
-    ``@list.txt`` stands for the paths in that file, one per line. Raises ReadError if there are none.
+    ``@list.txt`` stands for the paths in that file, one a line. Raises ReadError where there is nothing.
     """
     found = _Found()
     for path in paths:
@@ -42,9 +42,9 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], list[ReadError]]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The models that paths stand for, unreadable folders, and the lists that were read, each once.
+    """The models that paths stand for, folders that cannot be read, and the lists that were read: each once.
 
-    Lists may name lists; since each is read once, they cannot grow without end. ``open`` are those being read.
+    Lists may name lists; read once each, they cannot grow without end. ``open`` are those being read.
     """
 
     files: list[Path] = field(default_factory=list)
