@@ -10,6 +10,7 @@ from typing import Any
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+_INDENT = "  "
 COMMON = "Options"
 """The heading of the options that most calls need; ``--help`` ends it."""
 
@@ -41,11 +42,12 @@ def _rendered(lines: Iterable[Line]) -> str:
     with console.capture() as captured:
         for line in lines:
             if isinstance(line, str):
-                console.print(line, markup=False, highlight=False)
+                is_example = line.startswith(_INDENT)  # unbroken, to be copied
+                console.print(line, markup=False, highlight=False, soft_wrap=is_example)
                 continue
             heading, rows = line
             console.print(heading, style="bold")
-            console.pairs(rows, indent="  ")
+            console.pairs(rows, indent=_INDENT)
     return captured.get()
 
 
@@ -72,7 +74,8 @@ def _command_lines(command: Any, ctx: Any) -> Iterator[Line]:
         yield ""
         yield heading, [(spelled(each).ljust(width), described(each)) for each in members]
     yield ""
-    yield "Examples", [("", example) for example in command.epilog.strip().splitlines()]
+    yield "Examples", []
+    yield from (f"{_INDENT}{example}" for example in command.epilog.strip().splitlines())
 
 
 def summary(command: Any) -> str:

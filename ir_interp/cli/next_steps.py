@@ -21,7 +21,7 @@ def next_step(finding: Finding) -> str:
     kind, fixed = FileKind.of(finding.file), Path(finding.file).stem
     if kind is FileKind.ONNX and finding.code in _FIXED:
         return shell("ir-interp", "fix", finding.file, f"{fixed}.fixed.onnx")
-    if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime is not None:
+    if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime and finding.runtime in _targets():
         return _rewritten(finding.file, fixed, finding.runtime)
     if finding.code == _UNKNOWN:
         return shell("ir-interp", "audit", finding.file, "--run")
@@ -30,11 +30,15 @@ def next_step(finding: Finding) -> str:
     return shell("ir-interp", "explain", finding.code)
 
 
-def _rewritten(file: str, name: str, runtime: str) -> str:
-    """Return the command that writes a model which a runtime computes right."""
+def _targets() -> list[str]:
+    """Return the runtimes that models can be rewritten for; for others no command is known to help."""
     from ir_interp.converters.portable.targets import names
 
+    return names()
+
+
+def _rewritten(file: str, name: str, runtime: str) -> str:
+    """Return the command that writes a model which a runtime computes exactly."""
     if runtime == "openvino":
         return shell("ir-interp", "convert", file, f"{name}.xml")
-    target = runtime if runtime in names() else "any"
-    return shell("ir-interp", "convert", file, f"{name}.portable.onnx", "--target", target)
+    return shell("ir-interp", "convert", file, f"{name}.portable.onnx", "--target", runtime)

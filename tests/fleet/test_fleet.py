@@ -52,6 +52,7 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
     lines = _lines("r.jsonl")
     assert code == 2  # not all could be read
     assert json.loads(printed) | {"verdicts": {}, "findings": {}} == {
+        "schema_version": 1,
         "models": 5,
         "resizes": 4,
         "errors": 1,

@@ -28,9 +28,10 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp import ReadError
+from ir_interp.cli import json_schemas
 from ir_interp.converters.audit.audit_report import Audit
 from ir_interp.converters.audit.findings import Audited, Finding
-from ir_interp.converters.audit.formats import FORMATS
+from ir_interp.converters.audit.formats import FORMATS, record
 from ir_interp.converters.audit.probe import Ran
 from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.dialects.tensorrt import DIALECT
@@ -248,7 +249,7 @@ KINDS: dict[str, tuple[Callable[[str], str], Callable[[str], Parsed], Callable[[
     "README.md": (markdown, parsed_markdown, shown),
     "a page": (page, parsed_page, frame.clean),
     "layers as JSON": (json_of_layers, parsed_json, str),
-    "an audit as JSON": (lambda text: FORMATS["json"](audit_of(text)), parsed_json, str),
+    "an audit as JSON": (lambda text: json_schemas.printed(record(audit_of(text))), parsed_json, str),
     "SARIF": (lambda text: FORMATS["sarif"](audit_of(text)), parsed_sarif, str),
     "GitHub's commands": (lambda text: FORMATS["github"](audit_of(text)), parsed_workflow, shown),
     "a shell's line": (shell, parsed_shell, str),

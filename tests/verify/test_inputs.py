@@ -185,7 +185,7 @@ def _with_preprocessing(path: Path) -> None:
 def test_preprocessing_inside_one_of_two_models(capsys: pytest.CaptureFixture[str]) -> None:
     _with_preprocessing(Path("pre.xml"))
     _picture("x.png")
-    numbers = ("--mean", "100,110,120", "--scale", "50")
+    numbers = ("--mean", "100,110,120", "--std", "50")
     for pair in (("pre.xml", "plain.xml"), ("plain.xml", "pre.xml")):
         assert command(capsys, "compare", *pair, *numbers)[::2] == (0, "")
         assert command(capsys, "compare", *pair, *numbers, "--input", "x=x.png")[::2] == (0, "")
