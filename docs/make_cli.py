@@ -35,7 +35,7 @@ def _section(command: Any) -> str:
     function, parameters = command.callback, list(_parameters(command.callback))
     places = [f"{name.upper()}{'...' if many else ''}" for name, many, info, *_ in parameters if _is_place(info)]
     lines = [f"## {command.name}", "", " ".join(inspect.getdoc(function).split()), ""]
-    lines += [f"    ir-interp {command.name} {' '.join(places)} [OPTIONS]", "", "| | value | default | |"]
+    lines += [f"    ir-interp {command.name} {' '.join(places)} [OPTIONS]", "", "| option | value | default | use |"]
     lines += ["|---|---|---|---|", *(_row(*each) for each in parameters), "", "Examples:", ""]
     lines += [f"    {line.strip()}" for line in command.epilog.splitlines() if line.strip().startswith("ir-interp")]
     return "\n".join([*lines, ""])
