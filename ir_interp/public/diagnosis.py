@@ -58,7 +58,7 @@ def audit(
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a path that is not there.
 
-    Example:
+    Examples:
         >>> [row] = ir_interp.audit("model.onnx", runtimes=["openvino", "tensorrt"]).rows
         >>> for name, verdict in row.verdicts.items():
         ...     print(f"{name}: {verdict}")
@@ -99,7 +99,7 @@ def fix(
     Raises ReadError for what cannot be read, an ExceptionGroup of InexactError where a mistake cannot be mended,
     VerificationError where the result does not run. Nothing is written then.
 
-    Example:
+    Examples:
         >>> [fixed] = ir_interp.fix("model.onnx", "fixed.onnx").mended
         >>> [remedy.text for remedy in fixed.remedies]
         ['exclude_outside=0 -> 1']
@@ -133,7 +133,7 @@ def reproduce(
 
     Raises IrInterpError where the runtime is not installed, or there is nothing to show.
 
-    Example:
+    Examples:
         >>> fault = ir_interp.reproduce("openvino:antialias", "fault")
         >>> print(fault.verdict)
         differs by 0.333: antialias dropped
@@ -152,7 +152,7 @@ def kit(folder: str | os.PathLike[str]) -> Kit:
     Its runner needs Python, NumPy and a runtime, and none of this project: for machines that have no more (NPUs,
     phones). The folder must not be there, or be empty.
 
-    Example:
+    Examples:
         >>> ir_interp.kit("resizes").count
         287
 
