@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -105,3 +106,9 @@ def test_every_sweep_is_on_the_page_for_contributors() -> None:
     rows = [row.split("|")[2] for row in rest.partition("\n## ")[0].splitlines() if row.startswith("| ")]
     sweeps = (path.stem for path in (ROOT / "tests" / "sweeps").glob("[a-z]*.py"))
     assert sorted(re.findall(r"`(\w+)`", "".join(rows))) == sorted(sweeps)
+
+
+def test_the_site_shows_examples_as_code() -> None:
+    """Below "Examples:" of a docstring; "Example:" would become a box of text."""
+    documented = {name: inspect.getdoc(getattr(ir_interp, name)) or "" for name in ir_interp.__all__}
+    assert [name for name, text in documented.items() if re.search("^Example:$", text, re.MULTILINE)] == []
