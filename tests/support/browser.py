@@ -32,11 +32,15 @@ class Browser:
 
     def open(self, page: Path | str, *, width: int = 1400, dark: bool = False) -> None:
         """Load a file or an address in a window of a width, and wait until all of it is there."""
-        self._page.set_viewport_size({"width": width, "height": 900})
-        self._page.emulate_media(color_scheme="dark" if dark else "light")
+        self.show(width=width, dark=dark)
         self.complaints.clear()
         self.requests.clear()
         self._page.goto(page.resolve().as_uri() if isinstance(page, Path) else page, wait_until="load")
+
+    def show(self, *, width: int = 1400, dark: bool = False) -> None:
+        """Change the window and its colours; the page stays."""
+        self._page.set_viewport_size({"width": width, "height": 900})
+        self._page.emulate_media(color_scheme="dark" if dark else "light")
 
     def value(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript in the page."""
