@@ -46,7 +46,7 @@ def _section(command: Any) -> Iterator[str]:
     yield f"{inspect.cleandoc(command.help)}\n"
     yield f"    {command_help.usage(command, f'ir-interp {command.name}')}\n"
     for heading, members in command_help.headed(command.params).items():
-        yield f"| {heading} | |\n|---|---|"
+        yield f"| {heading} | Meaning |\n|---|---|"
         yield from (f"| `{command_help.spelled(each)}` | {command_help.described(each)} |" for each in members)
         yield ""
     yield "Examples:\n"

@@ -1,8 +1,7 @@
-"""What others run in their CI: the action's script, the hooks, the lines for pytest, and the notebook."""
+"""What others run in their CI: the action's script, the hooks, and the lines for pytest."""
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -94,28 +93,3 @@ def test_the_lines_for_pytest() -> None:
     exec(compile(code.replace("models/", "my models"), "ci.md", "exec"), held)
     with pytest.raises(AssertionError, match="IRI023"):
         held["test_every_runtime_computes_the_same"]()
-
-
-def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every cell in order, and what the last line of each would show."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(str(ROOT / "samples"))
-    notebook = json.loads((ROOT / "samples" / "tour.ipynb").read_text(encoding="utf-8"))
-    assert (notebook["nbformat"], {cell["cell_type"] for cell in notebook["cells"]}) == (4, {"markdown", "code"})
-    held: dict[str, Any] = {}
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == []
-            run("".join(cell["source"]), held)
-    assert held["report"].destination.exists()
-
-
-def run(code: str, held: dict[str, Any]) -> None:
-    """Run a cell, and make what a notebook shows of its last line."""
-    tree = ast.parse(code)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "cell", "exec"), held)
-    if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), "cell", "eval"), held)
-        reprs = [getattr(value, name, None) for name in ("_repr_svg_", "_repr_html_", "__repr__")]
-        assert next(filter(None, reprs))()

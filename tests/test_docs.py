@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import inspect
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import ir_interp
 from tests.support import documents
 from tests.support.places import ROOT
 
@@ -123,3 +125,28 @@ def test_every_line_on_a_runtime_names_its_test() -> None:
         claims = [line for line in lines.splitlines() if line]
         assert claims, title
         assert [line for line in claims if not re.search(r"`test_\w+\.py", line)] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """And nothing else is."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = re.findall(r"\b[\w-]+\.md\b", text)
+    assert sorted(named) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_every_public_name_is_on_one_page() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("api*.md")))
+    assert sorted(re.findall(r"^::: ir_interp\.(\w+)$", text, re.MULTILINE)) == sorted(ir_interp.__all__)
+
+
+def test_every_sweep_is_on_the_page_for_contributors() -> None:
+    _, _, rest = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8").partition("\n## Sweeps\n")
+    rows = [row.split("|")[2] for row in rest.partition("\n## ")[0].splitlines() if row.startswith("| ")]
+    sweeps = (path.stem for path in (ROOT / "tests" / "sweeps").glob("[a-z]*.py"))
+    assert sorted(re.findall(r"`(\w+)`", "".join(rows))) == sorted(sweeps)
+
+
+def test_the_site_shows_examples_as_code() -> None:
+    """Below "Examples:" of a docstring; "Example:" would become a box of text."""
+    documented = {name: inspect.getdoc(getattr(ir_interp, name)) or "" for name in ir_interp.__all__}
+    assert [name for name, text in documented.items() if re.search("^Example:$", text, re.MULTILINE)] == []

@@ -46,3 +46,9 @@ def test_the_oldest_releases_are_those_that_are_taken() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     lines = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").splitlines()
     assert [line.replace("==", ">=") for line in lines if not line.startswith("#")] == stated
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {stated}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert ir_interp.__version__ == stated

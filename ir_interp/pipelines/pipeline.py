@@ -35,7 +35,7 @@ class Pipeline:
 
     Raises SpecError for another layout.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from ir_interp import Pipeline
         >>> pipeline = Pipeline.of_json('{"version": 1, "steps": [{"kind": "Rescale", "factor": 0.5}]}')

@@ -34,7 +34,7 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
 
     Raises ReadError for arguments that the library does not have.
 
-    Example:
+    Examples:
         >>> spec = ir_interp.spec("pillow", resample="BILINEAR")
         >>> ir_interp.resize(np.zeros((8, 6), np.uint8), spec, sizes=(4, 3)).shape
         (4, 3)
@@ -66,7 +66,7 @@ def identify(
     ``candidates`` are all that were tried, with the steps around them. ``pairs`` may also be a function that takes an
     image (of ``dtype`` and with ``channels`` channels) and (height, width), and returns the resized image.
 
-    Example:
+    Examples:
         >>> spec = ir_interp.spec("pillow", resample="BICUBIC")
         >>> before = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)
         >>> identified = ir_interp.identify([(before, ir_interp.resize(before, spec, sizes=(20, 12)))])
@@ -94,7 +94,7 @@ def pipeline(source: Any, *, backend: Backend | str | None = None) -> Pipeline:
 
     Raises ReadError for an unsupported class, step or key, SpecError for an invalid value.
 
-    Example:
+    Examples:
         >>> config = {"image_processor_type": "ViTImageProcessor", "size": {"height": 8, "width": 8}}
         >>> pipeline = ir_interp.pipeline(config, backend="pil")
         >>> print(pipeline.text)
@@ -147,7 +147,7 @@ def preprocess(
     Raises ReadError for an unreadable file, InexactError for a step that has no such form, SpecError for options that
     contradict each other.
 
-    Example:
+    Examples:
         >>> ir_interp.preprocess("model.onnx", "whole.onnx", like="pillow:bilinear", size=(8, 8))
         'image'
 

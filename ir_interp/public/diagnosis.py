@@ -58,7 +58,7 @@ def audit(
 
     Models that cannot be read are ``errors`` of the result. Raises ReadError for a missing path.
 
-    Example:
+    Examples:
         >>> [row] = ir_interp.audit("model.onnx", runtimes=["openvino", "tensorrt"]).rows
         >>> for name, verdict in row.verdicts.items():
         ...     print(f"{name}: {verdict}")
@@ -99,7 +99,7 @@ def fix(
     Raises ReadError for an unreadable file, an ExceptionGroup of InexactError for mistakes that cannot be fixed, and
     VerificationError if the result does not run. Nothing is written then.
 
-    Example:
+    Examples:
         >>> [fixed] = ir_interp.fix("model.onnx", "fixed.onnx").mended
         >>> [remedy.text for remedy in fixed.remedies]
         ['exclude_outside=0 -> 1']
@@ -133,7 +133,7 @@ def reproduce(
 
     Raises IrInterpError if the runtime is not installed, or if there is no fault.
 
-    Example:
+    Examples:
         >>> fault = ir_interp.reproduce("openvino:antialias", "fault")
         >>> print(fault.verdict)
         differs by 0.333: antialias dropped
@@ -152,7 +152,7 @@ def kit(folder: str | os.PathLike[str]) -> Kit:
     Its runner needs Python, NumPy and a runtime, but not this project, for machines with nothing else (NPUs, phones).
     The folder must be missing or empty.
 
-    Example:
+    Examples:
         >>> ir_interp.kit("resizes").count
         287
 

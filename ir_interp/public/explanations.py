@@ -45,7 +45,7 @@ def explain(
 
     Raises ReadError if there is no such resize, ShapeError if a required dimension is unknown.
 
-    Example:
+    Examples:
         >>> for table in ir_interp.explain("layer.xml").axes:
         ...     print(table.axis, table.in_size, table.out_sizes)
         2 5 (10,)
@@ -84,7 +84,7 @@ def plot(
 
     Raises ReadError and ShapeError as ``explain`` does, IrInterpError if Matplotlib is not installed.
 
-    Example:
+    Examples:
         >>> figure = ir_interp.plot("layer.xml", "up.png", axis=2)
 
     """

@@ -36,7 +36,7 @@ def load(source: Source, *, semantics: Semantics | str = Semantics.RUNTIME) -> l
     Raises ReadError, which names the file and the place inside, and UnsupportedLayerError for a layer or version
     that is known but not supported.
 
-    Example:
+    Examples:
         >>> [op] = ir_interp.load("layer.xml")
         >>> print(op.spec)
         nearest, asymmetric: floor(i * step), step = in / out; sizes 1, 3, 10, 14 on all axes
@@ -100,7 +100,7 @@ def convert(
     ExceptionGroup of several) if the target has no exact form, VerificationError if the result does not
     reproduce the source, IrInterpError if a file to write is also an input. Nothing is written then.
 
-    Example:
+    Examples:
         >>> report = ir_interp.convert("layer.xml", "layer.onnx")
         >>> [(row.name, row.exactness) for row in report.rows]
         [('up', 'exact')]
@@ -137,7 +137,7 @@ def compare(
     Raises ReadError for a file that is not a model, IrInterpError if a model does not run, VerificationError if the
     models have different numbers of outputs.
 
-    Example:
+    Examples:
         >>> ir_interp.compare("model.onnx", "model.onnx", seed=1).passes
         True
 

@@ -75,7 +75,7 @@ def resize(
     Raises SpecError for a contradictory request, ShapeError if spec and input do not fit or the result would exceed
     ``MAX_BYTES``.
 
-    Example:
+    Examples:
         >>> ir_interp.resize(np.zeros((48, 64, 3), np.uint8), (24, 32), "pillow:bicubic").shape
         (24, 32, 3)
 

@@ -516,10 +516,7 @@ def test_many_resizes(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture(scope="module")
 def tab() -> Iterator[Browser]:
-    program = browser.found()
-    if program is None:
-        pytest.skip("no Chromium is installed")
-    with browser.opened(program) as started:
+    with browser.opened() as started:
         yield started
 
 

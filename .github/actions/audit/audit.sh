@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Audit models: findings as annotations, and as SARIF in a file. The exit code is the audit's: 1 where something is
-# found that matters, 2 where a model cannot be read.
+# Audit models, print findings as annotations and write them as SARIF. Exits with the code of the audit: 1 for findings
+# that count, 2 for a model that cannot be read.
 #
-# IR_INTERP_MODELS: models or folders, one a line; IR_INTERP_OPTIONS: options of the audit; IR_INTERP_SARIF: the file.
+# IR_INTERP_MODELS: models or folders, one per line; IR_INTERP_OPTIONS: options of the audit; IR_INTERP_SARIF: the file.
 set -uo pipefail
 
 mapfile -t models < <(grep -v '^[[:space:]]*$' <<<"$IR_INTERP_MODELS")
