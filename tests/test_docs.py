@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import inspect
+import io
 import re
 import subprocess
 import sys
