@@ -14,17 +14,18 @@ Resized = Callable[[str], str]
 Form = Callable[[Graph, str, Resized], str]
 """Adds to a graph what resizes a tensor; returns the output."""
 
-_HEIGHT = 2
+_RANK, _HEIGHT = 4, 2  # [batch, channels, height, width]
 _SLICES_BY_INPUTS = 10  # the operator set since which a Slice takes ends of run time
 _ALL = 2**16  # rows that a crop leaves for each row beyond the first; times a height, int32 still holds it
 
 
-def form(spec: ResizeSpec, opset: int, *, measures: bool) -> Form | None:
+def form(spec: ResizeSpec, rank: int, opset: int, *, measures: bool) -> Form | None:
     """Return what adds a linear resize of images whose height may be 1; None where there is no such form.
 
     ``measures`` says whether the runtime slices at lengths of run time. ``spec`` is the resize as it is written.
     """
-    if spec.axes is not None or (not isinstance(spec.target, Scales | Sizes) and spec.target is not AtRunTime.SIZES):
+    has_sizes = isinstance(spec.target, Sizes) or spec.target is AtRunTime.SIZES
+    if rank != _RANK or spec.axes is not None or not (has_sizes or isinstance(spec.target, Scales)):
         return None
     scale = spec.target.values[_HEIGHT] if isinstance(spec.target, Scales) else None
     if scale is not None and scale.is_integer() and spec.coordinates is not Coordinates.ALIGN_CORNERS:
