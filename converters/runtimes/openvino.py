@@ -232,10 +232,13 @@ def _frontend_refusal(op: ResizeOp) -> str:
     return "the frontend takes no negative axes" if min(op.spec.axes or (0,)) < 0 else ""
 
 
-def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
-    """Return what comes of a node of a graph; it is given for axes that keep their length, where that is open."""
+def among_known(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return what comes of a node of a graph; it is given for axes that keep their length, where that is open.
+
+    ``stated`` is the node as the file has it, whose dimensions may be dynamic where those of ``op`` were chosen.
+    """
     sure = frozenset(changing_axes(op, may_change))
-    is_batch = op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE
+    is_batch = stated.shape and None in stated.shape and 0 in sure and len(stated.shape) == _IMAGE
     if is_batch and not _frontend_refusal(op):
         return differs(
             "the plugin makes another length, or garbage, of a batch that is resized where a dimension is dynamic"
