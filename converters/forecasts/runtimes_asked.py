@@ -128,7 +128,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         title="OpenVINO, own frontend",
         version=openvino.VERSION,
         forecast=openvino.frontend,
-        of_node=lambda node: openvino.among_known(node.op, may_change(node)),
+        of_node=lambda node: openvino.among_known(node.op, may_change(node), node.stated),
     ),
     "openvino-converted": Runtime(
         title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino

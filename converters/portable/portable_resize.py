@@ -133,16 +133,17 @@ class Writer:
         for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
             made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
             guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
-            if guessed or (is_taller and self._taller(translation) is None) or invalid(made.model):
+            if guessed or (is_taller and self._taller(op, translation) is None) or invalid(made.model):
                 continue
             grade = self._lowest_grade(found, translation, made, is_taller=is_taller)
             if grade is not None:
                 yield translation, made, grade
 
-    def _taller(self, translation: Translation) -> single_rows.Form | None:
-        if self.graph.opset < self.target.slices_since:
+    def _taller(self, op: ResizeOp, translation: Translation) -> single_rows.Form | None:
+        opset, rank = self.graph.opset, len(op.shape or ())
+        if opset < self.target.slices_since:
             return None
-        return single_rows.form(translation.spec, self.graph.opset, measures=not self.target.measures_nothing)
+        return single_rows.form(translation.spec, rank, opset, measures=not self.target.measures_nothing)
 
     def _lowest_grade(
         self, found: FoundNode, translation: Translation, made: OneResize, *, is_taller: bool
@@ -151,8 +152,10 @@ class Writer:
         grades = [translation.grade if self._is_enough(translation.grade) else None]
         for candidate in nodes_in(made.model, Path(found.op.where)):  # none if nothing is left to resize
             runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
-            forecast = self.target.forecast(candidate)
-            forecast = replace(forecast, but_for="") if is_taller else forecast
+            if is_taller:  # its sizes of run time are those of the node: only around that it is seen what they leave
+                forecast = replace(self.target.forecast(replace(found, op=candidate.op)), but_for="")
+            else:
+                forecast = self.target.forecast(candidate)
             grades.append(self._grade(found, forecast) if runs else None)
         sure = [grade for grade in grades if grade is not None]
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
@@ -174,7 +177,7 @@ class Writer:
             tensors = {"x": x, "sizes": target, "scales": target}
             return inlined(inner, made, tensors, found.op.shape if every else None)
 
-        taller, x = self._taller(translation) if is_taller else None, found.node.input[0]
+        taller, x = self._taller(found.op, translation) if is_taller else None, found.node.input[0]
         self._replace(found, inner, taller(inner, x, resized) if taller else resized(x))
         label = f"{made.model.graph.node[-1].op_type}-{translation.version}"
         changes = _changes(found.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"

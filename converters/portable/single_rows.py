@@ -1,4 +1,4 @@
-"""Images of height 1, for a runtime that resizes only higher ones: they get a second row, and lose what comes of it."""
+"""Images of height 1, for a runtime that resizes only higher ones: they get a second row, which is cropped later."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ Resized = Callable[[str], str]
 Form = Callable[[Graph, str, Resized], str]
 """Adds to a graph what resizes a tensor; returns the output."""
 
-_HEIGHT, _RANK = 2, 4  # of a batch of images
-_SLICES_BY_INPUTS = 10  # the operator set since which a Slice takes ends of run time
+_RANK, _HEIGHT = 4, 2  # [batch, channels, height, width]
+_SLICES_BY_INPUTS = 10  # the first operator set in which the ends of a Slice may be computed at run time
 _ALL = 2**16  # rows that a crop leaves for each row beyond the first; times a height, int32 still holds it
 
 
-def form(spec: ResizeSpec, opset: int, *, measures: bool) -> Form | None:
-    """Return what adds a linear resize of images whose height may be 1; None where there is no such form.
+def form(spec: ResizeSpec, rank: int, opset: int, *, measures: bool) -> Form | None:
+    """Return what adds a linear resize of images whose height may be 1; None if there is no such form.
 
-    ``measures`` says whether the runtime slices at lengths of run time. ``spec`` is the resize as it is written.
+    ``measures`` is whether the runtime slices at sizes of run time. ``spec`` is the resize as it is written.
     """
-    if spec.axes is not None or (not isinstance(spec.target, Scales | Sizes) and spec.target is not AtRunTime.SIZES):
-        return None
-    if isinstance(spec.target, Scales | Sizes) and len(spec.target) != _RANK:
+    has_sizes = isinstance(spec.target, Sizes) or spec.target is AtRunTime.SIZES
+    if rank != _RANK or spec.axes is not None or not (has_sizes or isinstance(spec.target, Scales)):
         return None
     scale = spec.target.values[_HEIGHT] if isinstance(spec.target, Scales) else None
     if scale is not None and scale.is_integer() and spec.coordinates is not Coordinates.ALIGN_CORNERS:
@@ -37,7 +36,7 @@ def form(spec: ResizeSpec, opset: int, *, measures: bool) -> Form | None:
 
 
 def _with_last_row_twice(graph: Graph, x: str, scale: int, resized: Resized) -> str:
-    """Add a row to every image: by an integral scale, what it becomes lies behind all other rows."""
+    """Add a row to every image: with an integral scale, its outputs lie after all others."""
     last = operators.cut(graph, x, [-1], [operators.END], [_HEIGHT])
     taller = graph.node("Concat", x, last, axis=_HEIGHT)
     return operators.cut(graph, resized(taller), [0], [-scale], [_HEIGHT])

@@ -86,6 +86,8 @@ def image_outcome(
     spec, readings_told = _read(spec, readings)
     if _places_matter(spec):
         kept = _keeping(op, spec)
+        if kept and _takes_what_is_meant(op, spec, kept, place or _shifted_twice, rounded or to_pixels):
+            return computes(op.spec)
         if kept:
             is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in kept)
             return differs(_MOVED, f"axes {sorted(kept)} are longer than 1" if is_open else "")
@@ -182,17 +184,38 @@ def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> 
     shape = static_shape(op.shape)
     if not isinstance(spec.kernel, Nearest) or shape is None or spec.waits:
         return None
+    pixels = _taken(spec, spec.kernel, shape, place, rounded)
+    if pixels == _pixels_of(spec, shape):
+        return None
+    is_meant = isinstance(op.spec.kernel, Nearest) and pixels == _pixels_of(op.spec, shape)
+    return computes(op.spec) if is_meant else differs(_TIES)
+
+
+def _taken(
+    spec: ResizeSpec, kernel: Nearest, shape: tuple[int, ...], place: Place, rounded: Rounded
+) -> dict[int, list[int]]:
+    """Return the pixels that a runtime takes along each axis that changes."""
     before = 0.0 if spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS) else _HALF
     after, pixels = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0, {}
     for axis in plan(spec, shape).axes:
         outputs = np.arange(axis.out_size, dtype=np.float32)
         at = place(outputs, axis, np.float32(before), np.float32(after))
-        taken = rounded(at, _along(axis, spec.kernel.rounding))
+        taken = rounded(at, _along(axis, kernel.rounding))
         pixels[axis.axis] = np.clip(taken, 0, axis.in_size - 1).astype(int).tolist()
-    if pixels == _pixels_of(spec, shape):
-        return None
-    is_meant = isinstance(op.spec.kernel, Nearest) and pixels == _pixels_of(op.spec, shape)
-    return computes(op.spec) if is_meant else differs(_TIES)
+    return pixels
+
+
+def _takes_what_is_meant(op: ResizeOp, spec: ResizeSpec, kept: Set[int], place: Place, rounded: Rounded) -> bool:
+    """Say whether a nearest resize that moves axes of kept length takes the pixels that a scale near 1 means there."""
+    shape, kernel = static_shape(op.shape), spec.kernel
+    if shape is None or spec.waits or not isinstance(kernel, Nearest):
+        return False
+    taken, meant = _taken(spec, kernel, shape, place, rounded), _pixels_of(op.spec, shape)
+    for axis in kept:
+        moved = rounded(np.arange(shape[axis], dtype=np.float32) + np.float32(_HALF), kernel.rounding)
+        taken[axis] = np.clip(moved, 0, shape[axis] - 1).astype(int).tolist()
+    unmoved = {axis: list(range(length)) for axis, length in enumerate(shape)}
+    return unmoved | taken == unmoved | meant
 
 
 def _pixels_of(spec: ResizeSpec, shape: tuple[int, ...]) -> dict[int, list[int]]:

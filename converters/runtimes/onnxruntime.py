@@ -43,29 +43,39 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
 
     ``may_change`` are the axes that are not known to keep their size, if a graph reveals more than the node.
     """
-    taken = _without_negative_axes(op)
+    listed = _without_negative_axes(op)
+    taken = settled(listed)
     may_change = resized(taken) if may_change is None else may_change
     sure = changing_axes(taken, may_change)
     reason = refusal(taken, sure)
     if reason:
-        assumed = sorted(sure - sure_axes(taken))
-        return refused(reason, f"axes {assumed} change" if assumed and not refusal(taken, sure_axes(taken)) else "")
+        return refused(reason, _condition_of_refusal(taken, sure))
     if _has_a_kernel(taken, sure) is None:
         return unknown("a cubic Resize of channels-last images that may shrink")
-    other = deviation(taken, sure)
+    other, condition = deviation(taken, sure), _condition(taken, sure, may_change)
     if other is not None:
-        return other
-    kept = "" if taken is op else "it keeps the size of a negative axis under an aspect policy"
-    return computes(taken.spec, kept, _condition(taken, sure, may_change))
+        return other if other.spec is None else replace(other, provided=condition)
+    kept = "" if listed is op else "it keeps the size of a negative axis under an aspect policy"
+    return computes(taken.spec, kept, condition)
+
+
+def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
+    """Return the condition on dynamic dimensions under which a node is refused."""
+    assumed = sorted(sure - sure_axes(op))
+    if assumed and not refusal(op, sure_axes(op)):
+        return f"axes {assumed} change"
+    is_cubic_of_integers = _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
+    may_grow = is_cubic_of_integers and _are_channels_last(op, sure) and _shrinks(op) is None
+    return "a size shrinks" if may_grow else ""
 
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is computed as meant."""
+    if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
+        return "no size changes"
     has_a_kernel = _has_a_kernel(op, sure | may_change)
     if not has_a_kernel:
         return "only height and width are resized" if has_a_kernel is False else "no size shrinks"
-    if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
-        return "no size changes"
     if geometry(op) is not None:
         return ""
     if isinstance(op.spec.coordinates, Crop):
@@ -134,7 +144,11 @@ def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
 
 def _grows_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
     """Return whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
-    return len(op.shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES and _shrinks(op) is False
+    return _are_channels_last(op, scaled) and _shrinks(op) is False
+
+
+def _are_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
+    return len(op.shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES
 
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
@@ -161,11 +175,9 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
     Deviations that depend on unknown sizes are not reported. ``scaled`` are the axes that are resized, if a graph
     reveals more than the node.
     """
-    at = geometry(settled(op))
-    without_signs = _without_signs(op, sure_axes(op) if scaled is None else scaled)
-    if without_signs is not None or at is None:
-        return without_signs
-    found = (rule(op, at) for rule in _DEVIATIONS)
+    at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
+    by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
+    found = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
     return next((each for each in found if each is not None), None)
 
 
@@ -178,12 +190,12 @@ def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
     return differs("its cubic turns negative int8 into zero if channels are last") if is_last else None
 
 
-def _rounds_twice(op: ResizeOp, at: Geometry) -> Outcome | None:
+def _rounds_twice(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
     """Return the cubic of integers whose channels come last, which is that of antialias without shrinking."""
     kernel = op.spec.kernel
     if op.dtype not in ONNXRUNTIME_INTEGERS or not isinstance(kernel, Cubic) or kernel.is_antialiased:
         return None
-    if not scales_channels_last(at):
+    if not _grows_channels_last(op, scaled):
         return None
     spec = replace(op.spec, kernel=replace(kernel, antialias=Antialias.SHRINKING))
     return computes(spec, "its cubic rounds and clips integers after each axis if channels are last")
@@ -238,7 +250,6 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
     _mixes_up_axes,
     _copies_kept_axes,
     _ignores_crops,
-    _rounds_twice,
 )
 
 

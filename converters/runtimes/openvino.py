@@ -232,10 +232,13 @@ def _frontend_refusal(op: ResizeOp) -> str:
     return "the frontend does not support negative axes" if min(op.spec.axes or (0,)) < 0 else ""
 
 
-def among_known(op: ResizeOp, may_change: Set[int]) -> Outcome:
-    """Return the outcome of a node of a graph; it assumes that axes keep their size where that is undecided."""
+def among_known(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome of a node of a graph; it assumes that axes keep their size where that is undecided.
+
+    ``stated`` is the node as the file has it, whose dimensions may be dynamic where those of ``op`` were chosen.
+    """
     sure = frozenset(changing_axes(op, may_change))
-    is_batch = op.shape and None in op.shape and 0 in sure and len(op.shape) == _IMAGE
+    is_batch = stated.shape and None in stated.shape and 0 in sure and len(stated.shape) == _IMAGE
     if is_batch and not _frontend_refusal(op):
         return differs("the plugin returns another size, or garbage, for a resized batch if a dimension is dynamic")
     found = frontend(op, sure)

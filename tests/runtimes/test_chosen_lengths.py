@@ -18,6 +18,7 @@ from tests.support.runtimes import onnx_model, onnxruntime_resize
 IMAGE, ALL = (2, 3), (0, 1, 2, 3)
 LINEAR, NEAREST, CUBIC = {"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic"}
 FLOOR, CEIL = {**NEAREST, "nearest_mode": "floor"}, {**NEAREST, "nearest_mode": "ceil"}
+UP = {**NEAREST, "nearest_mode": "round_prefer_ceil"}
 MODE = "coordinate_transformation_mode"
 CORNERS, ASYMMETRIC, MOVED = {MODE: "align_corners"}, {MODE: "asymmetric"}, {MODE: "tf_half_pixel_for_nn"}
 SYMMETRIC, TORCH = {MODE: "half_pixel_symmetric"}, {MODE: "pytorch_half_pixel"}
@@ -35,6 +36,20 @@ ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], di
         Kind.REFUSED,
         "does not support",
     ),
+    ("openvino", 13, (2, 3, 6, 7), (0,), LINEAR, {"sizes": (1, 3, 12, 14)}, Kind.DIFFERS, "of a batch that is resized"),
+    ("openvino", 13, (1, 3, 6, 7), (0,), LINEAR, {"sizes": (1, 3, 12, 14)}, Kind.SAME, ""),
+    (
+        "onnxruntime",
+        11,
+        (1, 22, 21, 4),
+        (0, 2, 3),
+        {**CUBIC, **CORNERS},
+        {"scales": (1, 2.6, 3, 1)},
+        Kind.SAME,
+        "",
+    ),
+    ("opencv-dnn", 13, (2, 4, 2, 10), ALL, {**CEIL, **MOVED}, {"scales": (1, 1, 1.1, 4)}, Kind.SAME, ""),
+    ("opencv-dnn", 13, (2, 4, 2, 10), ALL, {**UP, **MOVED}, {"scales": (1, 1, 1.1, 4)}, Kind.DIFFERS, "moves an"),
     ("opencv-dnn", 11, (1, 1, 12, 15), (), {**NEAREST, **MOVED}, {"sizes": (1, 1, 24, 19)}, Kind.SAME, ""),
     ("opencv-dnn", 11, (1, 1, 12, 27), (), {**NEAREST, **MOVED}, {"sizes": (1, 1, 24, 51)}, Kind.DIFFERS, "float32"),
     ("opencv-dnn", 11, (1, 1, 9, 8), ALL, {**CUBIC, **MOVED}, {"scales": (1.5, 1, 1, 1)}, Kind.SAME, ""),
@@ -172,3 +187,27 @@ def test_a_size_of_run_time_that_is_a_static_length(tmp_path: Path) -> None:
     (row,) = ir_interp.audit(path, runtimes=["ncnn"], shapes={"x": shape}, run="ncnn" in INSTALLED).rows
     predicted = row.forecast["ncnn"]
     assert (predicted.kind, row.seen.get("ncnn", predicted).kind) == (Kind.SAME, Kind.SAME)
+
+
+OF_INTEGERS = (  # element type, dynamic dimensions, size, what comes of the lengths, and the condition of any
+    ("uint8", (0, 2, 3), {"scales": (1, 2.6, 3, 1)}, Kind.DIFFERS, ""),
+    ("int8", (2, 3), {"sizes": (1, 20, 18, 4)}, Kind.DIFFERS, "provided that a length shrinks"),
+    ("int8", (2, 3), {"sizes": (1, 30, 18, 4)}, Kind.DIFFERS, "provided that a length shrinks"),
+    ("uint8", (2, 3), {"sizes": (1, 30, 7, 4)}, Kind.REFUSED, "provided that a length shrinks"),
+    ("uint8", (1, 2), {"sizes": (1, 30, 18, 4)}, Kind.DIFFERS, "provided that no length changes"),
+)
+
+
+@pytest.mark.parametrize(("dtype", "dynamic", "size", "kind", "condition"), OF_INTEGERS, ids=str)
+def test_a_cubic_of_integers_whose_channels_come_last(
+    dtype: str, dynamic: tuple[int, ...], size: dict[str, Any], kind: Kind, condition: str, tmp_path: Path
+) -> None:
+    """onnxruntime runs it only where it grows, and then rounds after each axis."""
+    path, shape = tmp_path / "a.onnx", (1, 13, 9, 4)
+    model = onnx_model("Resize", 11, shape, dtype, CUBIC, **size)
+    loosen(model, dynamic)
+    onnx.save(model, path)
+    (row,) = ir_interp.audit(path, runtimes=["onnxruntime"], shapes={"x": shape}, run=True).rows
+    assert (row.forecast["onnxruntime"].kind, row.seen["onnxruntime"].kind) == (kind, kind)
+    (row,) = ir_interp.audit(path, runtimes=["onnxruntime"]).rows
+    assert condition in str(row.forecast["onnxruntime"])

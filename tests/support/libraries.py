@@ -273,6 +273,12 @@ def edges(library: str) -> Iterator[Call]:
                         if arguments["mode"] != "lanczos" and (dtype, arguments["mode"]) != ("uint8", "area"):
                             call = Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
                             yield from (call, replace(call, scaled=True))
+        case "scipy" | "skimage":  # which have no enums, and take no factors here
+            for dtype in ("uint8", "uint16", "int16", "int32", "float32", "float64"):
+                for channels in (2, 4, 5, 8):
+                    for arguments in ONLY_FLOATS[library]:
+                        if dtype.startswith("float") or library == "scipy" or _copies(arguments):
+                            yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
 
 
 _FACTORS = (0.5, 0.25, 1 / 3, 0.1, 0.2, 2.0, 3.0, 1.5, 0.75, 0.7, 1.1, 0.9, 1.001, 0.999, 1.0, 2.05, 2.5, 0.6)

@@ -3,7 +3,7 @@
 ``python -m tests.sweeps.libraries --pixels 1e7 --only pillow`` compares so many output pixels of every call, type and
 number of channels. Exits with 1 where integers differ that are not known to (``Library.approximate``), and where a
 library refuses what is not refused here. ``--edges`` takes the library's enums and numbers, factors, odd channels and
-further element types.
+further element types. SciPy and scikit-image have no enums, and their calls take no factors here.
 """
 
 from __future__ import annotations
