@@ -191,10 +191,10 @@ def test_a_size_of_run_time_that_is_a_static_length(tmp_path: Path) -> None:
 
 OF_INTEGERS = (  # element type, dynamic dimensions, size, what comes of the lengths, and the condition of any
     ("uint8", (0, 2, 3), {"scales": (1, 2.6, 3, 1)}, Kind.DIFFERS, ""),
-    ("int8", (2, 3), {"sizes": (1, 20, 18, 4)}, Kind.DIFFERS, "provided that a length shrinks"),
-    ("int8", (2, 3), {"sizes": (1, 30, 18, 4)}, Kind.DIFFERS, "provided that a length shrinks"),
-    ("uint8", (2, 3), {"sizes": (1, 30, 7, 4)}, Kind.REFUSED, "provided that a length shrinks"),
-    ("uint8", (1, 2), {"sizes": (1, 30, 18, 4)}, Kind.DIFFERS, "provided that no length changes"),
+    ("int8", (2, 3), {"sizes": (1, 20, 18, 4)}, Kind.DIFFERS, "provided that a size shrinks"),
+    ("int8", (2, 3), {"sizes": (1, 30, 18, 4)}, Kind.DIFFERS, "provided that a size shrinks"),
+    ("uint8", (2, 3), {"sizes": (1, 30, 7, 4)}, Kind.REFUSED, "provided that a size shrinks"),
+    ("uint8", (1, 2), {"sizes": (1, 30, 18, 4)}, Kind.DIFFERS, "provided that no size changes"),
 )
 
 

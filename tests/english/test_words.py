@@ -1,0 +1,79 @@
+"""Texts use the words of the field: pages, help, messages, docstrings and comments."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+
+REPLACEMENTS = {
+    r"mend(s|ed|ing)?": "fix, repair",
+    r"verbs?": "command",
+    r"(open|known) lengths?": "dynamic, static dimension",
+    r"told|says|said": "reported, predicted, specified",
+    r"forecasts?": "prediction",
+    r"makes? of (a|each|every|the) (model|node|resize|layer)": "how a runtime computes",
+    r"taps outside": "out-of-bounds samples",
+    r"makes? the bytes of": "matches byte for byte",
+    r"in the mean": "on average",
+    r"(it|they) knows? no": "is not supported",
+    r"made up": "random",
+    r"stretch(es)?": "segment",
+    r"(resizes?|images?) of bytes": "uint8 images",
+    r"whole numbers?": "integers",
+    r"one after the other": "sequentially",
+    r"nothing is known of": "unknown, not covered by the rules",
+    r"is held by": "is tested by",
+    r"does not show": "makes no difference",
+    r"nobody vouches": "untrusted",
+    r"fails? nothing": "never causes a failure",
+}
+PATTERN = re.compile(rf"\b({'|'.join(f'(?:{words})' for words in REPLACEMENTS)})\b", re.IGNORECASE)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MODULES = [path for folder in ("ir_interp", "converters") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def _prose(page: str) -> str:
+    """Return a page without its code."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", page, flags=re.DOTALL))
+
+
+def _texts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each docstring, message and comment; a string without a space is a name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            yield node.lineno, node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def _violations(text: str) -> list[str]:
+    return [found.group() for found in PATTERN.finditer(_prose(text))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_use_the_words_of_the_field(page: Path) -> None:
+    assert _violations(page.read_text(encoding="utf-8")) == []
+
+
+def test_code_uses_the_words_of_the_field() -> None:
+    violations = [
+        f"{path.relative_to(ROOT)}:{line}: {word}"
+        for path in MODULES
+        for line, text in _texts(path.read_text(encoding="utf-8"))
+        for word in _violations(text)
+    ]
+    assert violations == []
+
+
+@pytest.mark.parametrize("text", ["It mends files.", "Verbs", "a whole number", "the bytes\nof taps outside"])
+def test_other_words_are_noticed(text: str) -> None:
+    assert _violations(text)
