@@ -70,7 +70,7 @@ def text() -> str:
     by_runtime = groupby(rows, key=lambda fault: fault.runtime)
     sections = [line for runtime, group in by_runtime for line in _section(runtime, list(group))]
     beside = [f"| {runtime} | {what} | `tests/{test}` |" for runtime, what, test in _BESIDE]
-    head = ["## Faults that one node does not show", "", "| runtime | what it does | test |", "|---|---|---|"]
+    head = ["## Faults that need more than one node", "", "| runtime | what it does | test |", "|---|---|---|"]
     return "\n".join([INTRODUCTION, count, "", *sections, *head, *beside, ""])
 
 

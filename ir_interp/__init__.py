@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from ir_interp.converters.audit.findings import Audited, Finding
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.fix.fixed_files import Fixed
-    from ir_interp.converters.fix.fixed_model import Mended
+    from ir_interp.converters.fix.fixed_model import RepairedResize
     from ir_interp.converters.fix.remedies import Remedy
     from ir_interp.converters.report import Compared, ConversionReport, Levels, Row, State, Verification
     from ir_interp.converters.reproduce.conformance_kit import Kit
@@ -147,7 +147,6 @@ __all__ = [
     "Located",
     "Magic",
     "Mean",
-    "Mended",
     "Mitchell",
     "ModelComparison",
     "Nearest",
@@ -162,6 +161,7 @@ __all__ = [
     "ReadError",
     "Reduce",
     "Remedy",
+    "RepairedResize",
     "Reproduced",
     "ResizeOp",
     "ResizeSpec",
@@ -208,7 +208,7 @@ _RESULTS = {
     "converters.audit.audit_report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
     "converters.fix.fixed_files": ("Fixed",),
-    "converters.fix.fixed_model": ("Mended",),
+    "converters.fix.fixed_model": ("RepairedResize",),
     "converters.fix.remedies": ("Remedy",),
     "converters.report": ("Compared", "ConversionReport", "Levels", "Row", "State", "Verification"),
     "converters.reproduce.folder": ("Reproduced",),

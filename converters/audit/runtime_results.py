@@ -111,7 +111,7 @@ def _model(found: Found, runtime: str, folder: Path) -> Path | None:
     """Return the model that a runtime is to run; None if it is not installed, or the run would prove nothing."""
     if runtime not in probe.INSTALLED:
         return None
-    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node by itself does not show it
+    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node alone would differ from this
         return None
     if found.node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"

@@ -20,7 +20,7 @@ from ..verify.compare import tolerances
 from ..verify.comparison import ComparisonRecord, ModelComparison
 from ..verify.model_pairs import compare_models
 from ..verify.run.inputs import Inputs
-from .fixed_model import Mended, write_fixed
+from .fixed_model import RepairedResize, write_fixed
 
 
 class RepairRecord(TypedDict):
@@ -37,7 +37,7 @@ class FixedRecord(TypedDict):
 
     source: str
     destination: str
-    mended: list[RepairRecord]
+    repaired: list[RepairRecord]
     comparison: ComparisonRecord | None
     note: str
 
@@ -51,14 +51,14 @@ class Fixed:
 
     source: Path
     destination: Path
-    mended: tuple[Mended, ...]
+    repaired: tuple[RepairedResize, ...]
     comparison: ModelComparison | None = None
     note: str = ""
 
-    def changed(self, mended: Mended) -> str:
+    def changed(self, repaired: RepairedResize) -> str:
         """Return the difference of a resize's output from its output before the fix, as text."""
         found = (self.comparison.resizes if self.comparison else None) or ()
-        compared = next((each.output for each in found if each.name == mended.op.name), None)
+        compared = next((each.output for each in found if each.name == repaired.op.name), None)
         return compared.apart if compared else "not shown"
 
     def record(self) -> FixedRecord:
@@ -66,9 +66,9 @@ class Fixed:
         return {
             "source": str(self.source),
             "destination": str(self.destination),
-            "mended": [
+            "repaired": [
                 {"resize": each.op.name, "where": each.op.where, "code": remedy.code, "change": remedy.text}
-                for each in self.mended
+                for each in self.repaired
                 for remedy in each.remedies
             ],
             "comparison": self.comparison.record() if self.comparison else None,
@@ -85,9 +85,9 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
         wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
-        mended = write_fixed(source, temporary, wanted, options.layers)
-        found = Fixed(source=source, destination=destination, mended=tuple(mended))
-        if mended and options.verify:
+        repaired = write_fixed(source, temporary, wanted, options.layers)
+        found = Fixed(source=source, destination=destination, repaired=tuple(repaired))
+        if repaired and options.verify:
             comparison, note = _compared(source, temporary, options)
             found = replace(found, comparison=comparison, note=note)
     return found

@@ -31,7 +31,7 @@ _ATTRIBUTE = 7  # the version whose scales are an attribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
+class RepairedResize:
     """A resize and its changes; ``output`` is the tensor that it produces."""
 
     op: ResizeOp
@@ -39,7 +39,7 @@ class Mended:
     remedies: tuple[Remedy, ...]
 
 
-def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str] = ()) -> list[Mended]:
+def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str] = ()) -> list[RepairedResize]:
     """Write a model without the selected mistakes; if it has none, the file is copied.
 
     ``layers`` are the names of the resizes to fix, all if empty. Raises ReadError for a name that no resize has, an
@@ -48,7 +48,7 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
     model = with_resizes_in_sight(read_file(source), source.name)
     original = model.SerializeToString(deterministic=True)
     graph = taken_names(model, default_opset(model, source.name))
-    edits, mended, refusals = [], [], []
+    edits, repaired, refusals = [], [], []
     for found in _chosen(nodes_in(model, source), layers, source.name):
         codes = {code for code, _ in mistakes.of_node(found) if code in CODES and wanted(code)}
         try:
@@ -58,7 +58,7 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
             continue
         if chosen:
             edits.append(_edit(found, chosen, graph))
-            mended.append(Mended(op=found.op, output=found.node.output[0], remedies=tuple(chosen)))
+            repaired.append(RepairedResize(op=found.op, output=found.node.output[0], remedies=tuple(chosen)))
     if refusals:
         raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
     if not edits:
@@ -68,7 +68,7 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
     edit(model, graph, edits)
     output.write_bytes(model.SerializeToString(deterministic=True))
     _check(source, output, original, before, set(graph.initialisers))
-    return mended
+    return repaired
 
 
 def _chosen(found: Sequence[FoundNode], layers: Sequence[str], where: str) -> list[FoundNode]:

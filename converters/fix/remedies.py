@@ -89,10 +89,10 @@ def _unrounded(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
 
 def _long_enough(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     """Return scales that give the size that they just missed: that size / the input's, in float32."""
-    mended = list(scales)
+    repaired = list(scales)
     for each in missed_lengths(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
-        mended[each.place] = _enough(each.length, each.wanted)
-    return _rescaled("IRI013", scales, tuple(mended))
+        repaired[each.place] = _enough(each.length, each.wanted)
+    return _rescaled("IRI013", scales, tuple(repaired))
 
 
 def _enough(length: int, wanted: int) -> float:

@@ -158,5 +158,5 @@ def table(
 
 
 def mark(word: str, tone: Tone) -> Element:
-    """Return a word that says how well something went, with a sign and a colour that say it too."""
+    """Return a word for how well something went, with a sign and a colour for the same."""
     return E.span({"class": f"mark {tone}"}, f"{SIGNS[tone]}\u00a0{word}")

@@ -35,7 +35,7 @@ def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Re
         with scratch() as place:
             shown = smallest(chosen, runtime, verdict, place / "cases")
             if shown is None:
-                problem = f"{RUNTIMES[runtime].title}: {verdict}; but a model of this node alone does not show it"
+                problem = f"{RUNTIMES[runtime].title}: {verdict}; but a model of this node alone is computed as meant"
                 raise IrInterpError(f"{chosen.op.where}: {problem}")
             return replace(write(shown, runtime, made), folder=folder)
 

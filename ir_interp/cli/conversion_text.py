@@ -1,4 +1,4 @@
-"""What a conversion says in a terminal."""
+"""The report of a conversion in a terminal."""
 
 from __future__ import annotations
 

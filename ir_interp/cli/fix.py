@@ -52,9 +52,11 @@ def _show(done: Fixed) -> None:
 
     console = Console()
     rows = [
-        (each.op.name, remedy.code, remedy.text, done.changed(each)) for each in done.mended for remedy in each.remedies
+        (each.op.name, remedy.code, remedy.text, done.changed(each))
+        for each in done.repaired
+        for remedy in each.remedies
     ]
-    title = f"{count(len(rows), 'mistake')} of {done.source.name} mended"
+    title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
     console.table(("resize", "mistake", "change", "its output"), rows, title=title)
     if done.note:
         console.say(done.note)

@@ -145,7 +145,7 @@ def _is_written() -> bool:
 
 
 def entry() -> None:
-    """Run as a program, which cleans up when it is told to stop, and prints what a terminal can show."""
+    """Run as a program, which cleans up when it is stopped, and prints only what a terminal can show."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -37,7 +37,7 @@ def preprocess(
     """
     stated = [each.flag for each in options_set(options) if each.name in STATED]
     if options.config is not None and stated:
-        raise IrInterpError(f"--config says {', '.join(stated)} as well")
+        raise IrInterpError(f"--config already specifies {', '.join(stated)}")
     if options.config is None:
         _check_target(options)
     with progress.bar(options.quiet, "writing"):

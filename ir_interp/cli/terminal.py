@@ -25,7 +25,7 @@ _PARTS = re.compile(r"(?<=[ =])(?=[^ ])|(?<=\w/)(?=[^\W\d])")  # of words: after
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A word of a table that says how well something went, with a sign and a colour that say it too."""
+    """A word of a table for how well something went, with a sign and a colour for the same."""
 
     word: str
     tone: Tone

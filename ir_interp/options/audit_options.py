@@ -39,7 +39,7 @@ class AuditFormat(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions:
-    """What to ask of every model; ``ir_interp.audit`` says what each option means."""
+    """What to ask of every model; ``ir_interp.audit`` documents the options."""
 
     run: bool = option(SWITCH, "Also run the installed runtimes and compare their outputs.", "--run")
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes()

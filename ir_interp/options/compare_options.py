@@ -19,7 +19,7 @@ _CALLS = "Two library calls"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
-    """How to compare; ``ir_interp.compare`` says what each option of models means."""
+    """How to compare; ``ir_interp.compare`` documents the options of models."""
 
     like: tuple[str, ...] = shared.of_command_line(
         LIBRARY_CALLS,

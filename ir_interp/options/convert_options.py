@@ -65,7 +65,7 @@ def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertOptions:
-    """How to translate a file, or all files in a folder; ``ir_interp.convert`` says what each option means."""
+    """How to translate a file, or all files in a folder; ``ir_interp.convert`` documents the options."""
 
     opset: int | None = option(
         WHOLE,

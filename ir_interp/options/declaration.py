@@ -12,7 +12,7 @@ from ir_interp.options.value_kinds import Kind
 
 Options = TypeVar("Options")
 Routes = Callable[[FileKind, FileKind], bool]
-"""Says whether an option matters to a conversion from one kind of file to another."""
+"""Whether an option matters to a conversion from one kind of file to another."""
 _KEY = "option"
 
 
@@ -27,8 +27,8 @@ class Option:
     ``leaves_out``.
 
     It has an effect in the ``places`` that its command names, or in all of them; in a conversion by ``routes``, or by
-    any; and only together with what ``needs`` says. ``decides`` says whether the result for a model depends on it, as
-    it does not on how many processes share the files. ``takes_none`` says whether None stands for its default.
+    any; and only together with what ``needs`` names. ``decides`` is whether the result for a model depends on it, as
+    it does not on how many processes share the files. ``takes_none`` is whether None stands for its default.
     """
 
     name: str = ""
@@ -115,7 +115,7 @@ def options_set(options: Any) -> Iterator[Option]:
 
 
 def check_place(options: Any, place: str, why: str) -> None:
-    """Raise IrInterpError for an option that is set and has no effect in a place of its command: ``why`` says so."""
+    """Raise IrInterpError for an option that is set and has no effect in a place of its command; ``why`` is the reason."""
     for each in options_set(options):
         if each.places and place not in each.places:
             raise IrInterpError(f"{each.flag} has no effect {why}")

@@ -16,7 +16,7 @@ _IMAGE = "With --what image"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotOptions:
-    """What to draw; ``ir_interp.plot`` says what each option means."""
+    """What to draw; ``ir_interp.plot`` documents the options."""
 
     what: Picture = option(
         member(Picture, "Picture | str", "PICTURE"),

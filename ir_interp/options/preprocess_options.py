@@ -28,7 +28,7 @@ def _pipeline(value: Any, name: str) -> Pipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreprocessOptions:
-    """What was done to images in training; ``ir_interp.preprocess`` says what each option means."""
+    """What was done to images in training; ``ir_interp.preprocess`` documents the options."""
 
     like: str | None = option(
         WORD, "Resize used in training: pillow:bicubic, opencv:linear.", "--like", metavar="CALL", complete="likes"

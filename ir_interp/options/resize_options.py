@@ -95,7 +95,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions:
-    """Which resize to explain, and of which lengths; ``ir_interp.explain`` says what each option means."""
+    """Which resize to explain, and of which lengths; ``ir_interp.explain`` documents the options."""
 
     layer: str | None = shared.layer(shared.LAYER, "--layer", places=(RESIZE,))
     shape: LayerShape | None = shared.layer_shape(places=(RESIZE,))

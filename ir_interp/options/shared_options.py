@@ -36,7 +36,7 @@ from ir_interp.translation.dialect import Semantics
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it, and of how much in all (0 where nobody knows)."""
+"""Receives what is being done, how much of it is done, and the total (0 if unknown)."""
 
 
 def silent(what: str, done: int, total: int) -> None:

@@ -100,7 +100,7 @@ def fix(
     VerificationError if the result does not run. Nothing is written then.
 
     Examples:
-        >>> [fixed] = ir_interp.fix("model.onnx", "fixed.onnx").mended
+        >>> [fixed] = ir_interp.fix("model.onnx", "fixed.onnx").repaired
         >>> [remedy.text for remedy in fixed.remedies]
         ['exclude_outside=0 -> 1']
 

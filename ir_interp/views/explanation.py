@@ -176,7 +176,7 @@ class Lengths:
 
 
 def explanation(op: ResizeOp, readings: Readings, given: Lengths) -> Explanation:
-    """Return the tables of a resize. Raises ShapeError where nothing says the rank of its input."""
+    """Return the tables of a resize. Raises ShapeError if the rank of its input is unknown."""
     known = given.shape or op.shape
     if known is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown; give its shape, as in --shape 1,3,20,30")

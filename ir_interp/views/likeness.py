@@ -50,7 +50,7 @@ class Likeness:
         share = f"{self.unequal} of {self.count} values ({self.unequal / self.count:.1%}) differ"
         return (
             f"{self.first} and {self.second}: {share}, by up to {self.largest:g} at {list(self.at)}, "
-            f"by {self.mean:.3g} in the mean over all"
+            f"by {self.mean:.3g} on average over all"
         ) + ("" if self.bound is None else f"; {self._of_any}")
 
     @property
@@ -146,7 +146,7 @@ def compared(
 
 
 def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | None:
-    """Return how far the results of two calls may lie apart on images like ``x``; None where nothing says so."""
+    """Return how far the results of two calls may lie apart on images like ``x``; None if no bound is known."""
     if any(op.dtype != x.dtype.name for op in ops):
         return None
     specs = [replace(op.spec, axes=(0, 1), target=Sizes(sizes)) for op in ops]

@@ -12,7 +12,7 @@ from ir_interp.views.canvas import EDGE, figure_of, headline, lengths, marker_si
 from ir_interp.views.explanation import AxisTable, Column
 
 _TITLE = 12  # points
-_OUTPUTS = 12  # shown of an axis: more would not be told apart
+_OUTPUTS = 12  # shown of an axis: more could not be distinguished
 _VISIBLE = 1e-3  # outputs that are less apart than this are at the same place
 _MOST_LINES = 20000  # between outputs and the pixels that they take
 
@@ -41,7 +41,7 @@ def positions(axis: AxisTable, title: str) -> Any:
 
 
 def _check_lines(axis: AxisTable, first: int, last: int) -> None:
-    """Raise ShapeError where a stretch of outputs takes more source pixels than can be told apart, or drawn."""
+    """Raise ShapeError if a range of outputs takes more source pixels than can be distinguished, or drawn."""
     cells = [cell for column in axis.columns for cell in column.cells[first:last]]
     lines = sum(len(cell.weights or ()) for cell in cells)
     touched = [pixel for cell in cells for pixel in cell.weights or ()] or [0]
@@ -83,7 +83,7 @@ def _in_words(axis: AxisTable, column: Column) -> str:
 
 
 def _window(axis: AxisTable) -> tuple[int, int]:
-    """Return a stretch of outputs to show: all, or some around the first that differs."""
+    """Return a range of outputs to show: all, or some around the first that differs."""
     count = max(axis.out_sizes)
     start = max(0, min(axis.differing, default=0) - _OUTPUTS // 3)
     start = max(0, min(start, count - _OUTPUTS))

@@ -25,7 +25,7 @@ REPLACEMENTS = {
     r"in the mean": "on average",
     r"(it|they) knows? no": "is not supported",
     r"made up": "random",
-    r"stretch(es)?": "segment",
+    r"(?<!not_larger, )stretch(es)?": "segment",  # but for the policy of ONNX
     r"(resizes?|images?) of bytes": "uint8 images",
     r"whole numbers?": "integers",
     r"one after the other": "sequentially",
@@ -42,7 +42,7 @@ MODULES = [path for folder in ("ir_interp", "converters") for path in sorted((RO
 
 def _prose(page: str) -> str:
     """Return a page without its code."""
-    return re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", page, flags=re.DOTALL))
+    return re.sub(r"``[^`]*``|`[^`\n]*`", "", re.sub(r"```.*?```", "", page, flags=re.DOTALL))
 
 
 def _texts(source: str) -> Iterator[tuple[int, str]]:

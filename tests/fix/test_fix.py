@@ -1,4 +1,4 @@
-"""Likely mistakes of exporters, mended: each of them, nothing else, and shown on the model's own input."""
+"""Likely mistakes of exporters, repaired: each of them, nothing else, and shown on the model's own input."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def test_antialias_becomes_that_of_pillow() -> None:
     found = fixed(ANTIALIAS)
     assert codes("a.onnx") == ["IRI011", "IRI012"]
     assert codes("b.onnx") == []
-    assert [each.text for each in found.mended[0].remedies] == ["cubic_coeff_a=-0.75 -> -0.5", "exclude_outside=0 -> 1"]
+    assert [each.text for each in found.repaired[0].remedies] == [
+        "cubic_coeff_a=-0.75 -> -0.5",
+        "exclude_outside=0 -> 1",
+    ]
     (op,) = ir_interp.load("b.onnx")
     x = values(1, 1, 8, 8)
     np.testing.assert_allclose(
@@ -85,7 +88,7 @@ def test_a_single_output_samples_the_middle() -> None:
     assert codes("a.onnx") == ["IRI016"]
     assert codes("b.onnx") == []
     change = "coordinate_transformation_mode=pytorch_half_pixel -> half_pixel"
-    assert [each.text for each in found.mended[0].remedies] == [change]
+    assert [each.text for each in found.repaired[0].remedies] == [change]
     x = np.arange(10, dtype=np.float32).reshape(1, 1, 1, 10)
     assert [onnxruntime_outputs(Path(name), {"x": x})[0].item() for name in ("a.onnx", "b.onnx")] == [0, 4.5]
 
@@ -130,8 +133,8 @@ def test_a_length_that_was_missed(scale: str, length: int) -> None:
     assert codes("a.onnx") == ["IRI013"]
     assert codes("b.onnx") == []
     assert onnxruntime_outputs(Path("b.onnx"), {"x": values(1, 1, 8, 8)})[0].shape == (1, 1, length, 4)
-    assert found.mended[0].remedies[0].text == f"scales {scale} -> {length / 8}"
-    assert found.changed(found.mended[0]) == f"has shape [1, 1, {length}, 4], not [1, 1, {length - 1}, 4]"
+    assert found.repaired[0].remedies[0].text == f"scales {scale} -> {length / 8}"
+    assert found.changed(found.repaired[0]) == f"has shape [1, 1, {length}, 4], not [1, 1, {length - 1}, 4]"
     assert numpy_helper.to_array(onnx.load("b.onnx").graph.initializer[0]).tolist()[2] == pytest.approx(float(scale))
 
 
@@ -154,7 +157,7 @@ def test_a_length_that_half_precision_missed() -> None:
     assert codes(path) == ["IRI013", "IRI014"]
     found = ir_interp.fix(path, "b.onnx")
     assert codes("b.onnx") == []
-    assert [each.text for each in found.mended[0].remedies][1] == "scales stay, as already fixed"
+    assert [each.text for each in found.repaired[0].remedies][1] == "scales stay, as already fixed"
 
 
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
@@ -197,7 +200,7 @@ def test_inside_of_branches() -> None:
     found = fixed(text)
     assert codes("a.onnx") == ["IRI012"]
     assert codes("b.onnx") == []
-    assert len(found.mended) == 1
+    assert len(found.repaired) == 1
 
 
 def test_scales_as_an_attribute() -> None:
@@ -238,7 +241,7 @@ def test_external_data() -> None:
 
 
 def test_a_model_that_did_not_run() -> None:
-    """The length that is missed keeps it from running; mended it runs."""
+    """The length that is missed keeps it from running; repaired it runs."""
     text = """g (float[1,1,8,8] x) => (float[1,1,7,4] y)
     <float[4] s = {1, 1, 0.8749, 0.5}, float[7,1] w = {1,2,3,4,5,6,7}> {
         r = Resize <mode = "linear"> (x, "", s)
@@ -252,7 +255,7 @@ def test_a_model_that_did_not_run() -> None:
 def test_nothing_to_mend(capsys: pytest.CaptureFixture[str]) -> None:
     save_model(Path("a.onnx"), resize('mode = "linear"'))
     code, printed, _ = command(capsys, "fix", "a.onnx", "b.onnx")
-    assert (code, printed) == (0, "0 mistakes of a.onnx mended\nwrote b.onnx, a copy\n")
+    assert (code, printed) == (0, "0 mistakes of a.onnx repaired\nwrote b.onnx, a copy\n")
     assert Path("a.onnx").read_bytes() == Path("b.onnx").read_bytes()
 
 
@@ -263,7 +266,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "shrink IRI011 cubic_coeff_a=-0.75 -> -0.5 differs by " in words(printed)
     assert printed.endswith("every other node, constant and name is as it was, byte for byte\nwrote b.onnx\n")
     code, printed, _ = command(capsys, "fix", "a.onnx", "c.onnx", "--select", "IRI012", "--no-verify", "--json")
-    assert json.loads(printed)["mended"] == [
+    assert json.loads(printed)["repaired"] == [
         {"resize": "shrink", "where": 'a.onnx:node[1 "shrink"]', "code": "IRI012", "change": "exclude_outside=0 -> 1"}
     ]
 

@@ -155,7 +155,7 @@ def test_configuration_of_hugging_face(tmp_path: Path, capsys: pytest.CaptureFix
     wanted = (pixels / 255 - 0.5) / np.array((0.5, 0.25, 0.5))
     assert np.abs(made(whole, x)[0].transpose(1, 2, 0) - wanted).max() < 1e-6
     assert main([*asked, "--backend", "pil", "--mean", "3", "--letterbox", "4"]) == 2
-    assert "--config says --letterbox, --mean as well" in capsys.readouterr().err
+    assert "--config already specifies --letterbox, --mean" in capsys.readouterr().err
     assert main(asked) == 2
     assert "the backend is unknown: transformers 4 resized with Pillow unless" in capsys.readouterr().err
 

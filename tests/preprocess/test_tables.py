@@ -123,7 +123,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--letterbox", "256"], "letterbox is 256; expected the colour"),
         (["--image-size", "30"], "expected height and width"),
         (["--image-size", "0,30"], "expected height and width"),
-        (["--config", str(source)], "--config says --like, --size as well"),
+        (["--config", str(source)], "--config already specifies --like, --size"),
     ):
         assert main([*asked, *more]) == 2
         assert said in capsys.readouterr().err

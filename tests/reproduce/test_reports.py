@@ -66,7 +66,7 @@ def test_what_a_fix_makes(report: Report, tmp_path: Path) -> None:
     """What is likely an exporter's mistake is fixed, and nothing of it is left."""
     report.node.save(tmp_path / "a.onnx")
     fixed = ir_interp.fix(tmp_path / "a.onnx", tmp_path / "b.onnx", verify=False)
-    assert {each.code for found in fixed.mended for each in found.remedies} >= {*report.findings} & {*CODES}
+    assert {each.code for found in fixed.repaired for each in found.remedies} >= {*report.findings} & {*CODES}
     (row,) = ir_interp.audit(tmp_path / "b.onnx").rows
     assert not {code for code, _ in row.mistakes}
 

@@ -25,7 +25,7 @@ _MOST_INNOCENT = 8  # differing tensors that change no output, before the search
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A resize, and how its data and its output compare between two models; None if one does not show them."""
+    """A resize, and how its data and its output compare between two models; None if they are unavailable in one."""
 
     name: str
     where: str

@@ -162,7 +162,7 @@ class _Ends:
         return names + [name for end in self.dynamic for name in (end.before, end.scale, *end.outputs)]
 
     def shown_in(self, values: Values) -> _Ends:
-        """Return the ends without those that depend on a tensor that the source does not show."""
+        """Return the ends without those that depend on a tensor that is hidden in the source."""
         return _Ends(
             fixed=self.fixed,
             dynamic=[end for end in self.dynamic if values.keys() >= {end.before, *end.outputs}],

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
-"""Images of bytes whose rows and columns are halved: every pixel is the mean of two by two.
+"""uint8 images whose rows and columns are halved: every pixel is the mean of two by two.
 
 Vector instructions pair neighbouring pixels, many at a time, which numba's compiler does not derive from a loop; a sum
 of four needs 16 bits only.

@@ -52,7 +52,7 @@ class Case:
 
     @cached_property
     def exact_sums(self) -> tuple[WholeSum, ...]:
-        """The resize of bytes as integer sums; empty if it is of another kind."""
+        """The uint8 resize as integer sums; empty if it is of another kind."""
         once = at_once(self.bound, self.piece, self.dtype.name)
         return (once,) if once else in_passes(self.bound, self.piece, self.dtype.name) or ()
 

@@ -47,7 +47,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
 
 
 def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
-    """Return a resize of bytes as products propose it."""
+    """Return a uint8 resize as products propose it."""
     across, down = passes(bound, "uint8")
     channels = math.prod(bound.out_shape[across.axis + 1 :])
     orders: list[Orders | None] = []
