@@ -25,6 +25,26 @@ from the same declarations.
 - Exit codes: 0 done, 1 findings or inexact results, 2 bad input or usage. With `--fail-on` you choose which findings
   count.
 - Errors are single lines on standard error. `IR_INTERP_TRACEBACK=1` adds the traceback of an unexpected one.
+- `--json` output has a `schema_version`; `ir-interp explain audit --schema` prints the JSON Schema of a command.
+
+## Project file
+
+`audit` reads its settings from the nearest `pyproject.toml` above a model that has this table:
+
+```toml
+[tool.ir-interp]
+select = ["IRI01", "IRI02"]     # report only these codes or prefixes
+ignore = ["IRI025"]             # but not these
+fail-on = ["differs", "IRI012"] # what makes the exit code 1
+severity = { tensorrt = "note" }
+
+[tool.ir-interp.per-file-ignores]
+"legacy/*" = ["IRI013"]         # with a slash: a path below the folder of pyproject.toml
+"tiny.onnx" = ["IRI"]           # without one: a file name
+```
+
+The command line wins: `--select` replaces `select` and `ignore`, `--ignore` adds to `ignore`, `--severity` replaces
+the level of a runtime, and `--fail-on` replaces `fail-on`. `--isolated` ignores the file. Unknown keys are errors.
 """
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Annotated, Any, TypeVar
@@ -13,10 +12,9 @@ import typer
 
 from ir_interp.cli.completion import completion
 from ir_interp.errors import SpecError
-from ir_interp.options.declaration import Option, declared, flagged
+from ir_interp.options.declaration import Option, about_flag, declared, flagged
 
 Result = TypeVar("Result")
-_ABOUT_A_VALUE = re.compile(r"(is|has|holds) ")
 _OPTIONS = "options"  # the parameter of a command that gets all of them
 
 
@@ -34,20 +32,13 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
             try:
                 return command(**values, **{_OPTIONS: options_of(owner, flags)})
             except SpecError as error:
-                raise _of_flag(error, owner) from error
+                raise about_flag(error, owner) from error
 
         call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
         call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
         return call
 
     return decorate
-
-
-def _of_flag(error: SpecError, owner: type[Any]) -> SpecError:
-    """Return an error about a keyword of Python, which its message starts with, as one about the flag."""
-    name, _, problem = str(error).partition(" ")
-    flag = next((each.flag for each in flagged(owner) if each.name == name), None)
-    return type(error)(f"{flag} {problem}") if flag and _ABOUT_A_VALUE.match(problem) else error
 
 
 def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:

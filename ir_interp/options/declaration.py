@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from ir_interp.errors import IrInterpError
+from ir_interp.errors import IrInterpError, SpecError
 from ir_interp.files.kinds import FileKind
 from ir_interp.options.value_kinds import Kind
 
@@ -14,6 +15,7 @@ Options = TypeVar("Options")
 Routes = Callable[[FileKind, FileKind], bool]
 """Whether an option matters to a conversion from one kind of file to another."""
 _KEY = "option"
+_ABOUT_A_VALUE = re.compile(r"(is|has|holds) ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,14 @@ def check_place(options: Any, place: str, why: str) -> None:
     for each in options_set(options):
         if each.places and place not in each.places:
             raise IrInterpError(f"{each.flag} has no effect {why}")
+
+
+def about_flag(error: BaseException, owner: type[Any]) -> BaseException:
+    """Return an error about a keyword of Python, which its message starts with, as one about the flag."""
+    name, _, problem = str(error).partition(" ")
+    flag = next((each.flag for each in flagged(owner) if each.name == name), None)
+    is_about = isinstance(error, SpecError) and flag and _ABOUT_A_VALUE.match(problem)
+    return type(error)(f"{flag} {problem}") if is_about else error
 
 
 def identity(options: Any) -> str:

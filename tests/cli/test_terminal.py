@@ -285,6 +285,21 @@ def test_the_shape_of_an_only_input_needs_no_name(capsys: pytest.CaptureFixture[
     assert (code, errors) == (2, "error: a shape has no input name; the inputs are x, z\n")
 
 
+def test_the_file_of_an_only_input_needs_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), SOFT.replace("NAME", "up"))
+    save_model(Path("b.onnx"), AT_RUN_TIME)
+    np.save("x.npy", np.full((1, 2, 8, 8), 7, np.float32))
+    plain, named = (command(capsys, "compare", "a.onnx", "a.onnx", "--input", each) for each in ("x.npy", "x=x.npy"))
+    assert plain == named
+    assert "7 7 7" in words(plain[1])
+    for model, given, said in (
+        ("b.onnx", ("x.npy",), "a file is given without a name; the inputs are x, z"),
+        ("a.onnx", ("x.npy", "x=x.npy"), "a file for input 'x' is given with and without its name"),
+    ):
+        options = [word for each in given for word in ("--input", each)]
+        assert command(capsys, "compare", model, model, *options) == (2, "", f"error: {said}\n")
+
+
 # What fails an audit
 
 
