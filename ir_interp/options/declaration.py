@@ -117,7 +117,7 @@ def options_set(options: Any) -> Iterator[Option]:
 
 
 def check_place(options: Any, place: str, why: str) -> None:
-    """Raise IrInterpError for an option that is set and has no effect in a place of its command, for the reason ``why``."""
+    """Raise IrInterpError for an option that has no effect in a place of its command, for the reason ``why``."""
     for each in options_set(options):
         if each.places and place not in each.places:
             raise IrInterpError(f"{each.flag} has no effect {why}")
