@@ -1,4 +1,4 @@
-"""LiteRT: it computes every resize that a TFLite file can hold (2.3), on processors where XNNPACK runs.
+"""LiteRT: it computes the resizes of TFLite files (2.3), on processors where XNNPACK runs, except some long copies.
 
 8-bit bilinear resizes are XNNPACK's, others those of its own kernels:
 ``ir_interp/plan/runtimes/litert_weights.py`` has both.
@@ -11,19 +11,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.runtimes import litert_weights
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
+from ir_interp.spec import Coordinates, Linear, Nearest
 
-from .outcome import Outcome, computes, unknown
+from .image_runtimes import Floats, read_outcome
+from .outcome import Outcome, computes, differs, unknown
 from .runner import Runner
 
 VERSION = "2.3"
+_OTHER_PIXELS, _BEYOND = "lead to other pixels", "lead beyond the image, where it reads what lies there"
+_BYTES, _FIXED = ("uint8", "int8"), 2**16
 _TYPES = ("float32", "uint8", "int8", "int16")
 
 
 def outcome(op: ResizeOp) -> Outcome:
     """Return the outcome of an operator."""
-    known = (op.dtype or "float32") in _TYPES
-    return computes(op.spec) if known else unknown(f"a resize of {op.dtype}")
+    if (op.dtype or "float32") not in _TYPES:
+        return unknown(f"a resize of {op.dtype}")
+    spec, shape = op.spec, None if op.spec.waits else static_shape(op.shape)
+    if op.dtype in _BYTES and isinstance(spec.kernel, Nearest) and spec.coordinates is Coordinates.ASYMMETRIC:
+        is_same, reason = read_outcome(op, (), _by_fixed_steps).spec is not None, _OTHER_PIXELS
+    elif op.dtype == "int16" and isinstance(spec.kernel, Linear):
+        is_same = shape is None or not any(litert_weights.reads_beyond(spec, axis) for axis in plan(spec, shape).axes)
+        reason = _BEYOND
+    else:
+        return computes(spec)
+    if not is_same:
+        return differs(f"its rounded steps {reason}")
+    return computes(spec, provided="" if shape else f"no output is so long that rounded steps {reason}")
+
+
+def _by_fixed_steps(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return source pixels by the step in 2^-16, which is rounded up."""
+    step = axis.in_size * _FIXED // axis.out_size + 1
+    return (output.astype(np.int64) * step // _FIXED).astype(np.float32)
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

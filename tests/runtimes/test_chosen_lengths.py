@@ -36,6 +36,8 @@ ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], di
         Kind.REFUSED,
         "does not support",
     ),
+    ("tvm", 7, (1, 1, 22, 1), (), NEAREST, {"scales": (1, 1, 1, 4)}, Kind.SAME, ""),
+    ("tvm", 7, (1, 1, 22, 2), (), NEAREST, {"scales": (1, 1, 1, 4)}, Kind.DIFFERS, "rounds the places"),
     ("openvino", 13, (2, 3, 6, 7), (0,), LINEAR, {"sizes": (1, 3, 12, 14)}, Kind.DIFFERS, "of a batch that is resized"),
     ("openvino", 13, (1, 3, 6, 7), (0,), LINEAR, {"sizes": (1, 3, 12, 14)}, Kind.SAME, ""),
     (

@@ -42,7 +42,8 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     at = geometry(settled(op))
-    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and (at is None or at.changing):
+    moves = at is None or any(at.lengths[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
+    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and moves:
         return differs("its Upsample-7 rounds nearest positions, where others round down")
     if op.version == _OF_SCALES and is_longer_in_singles(op):
         return differs("it multiplies sizes and scales exactly")

@@ -49,13 +49,25 @@ def _of_float32(coordinates: Any, length: int, outputs: int) -> tuple[Whole, Who
     return low.astype(np.int64), np.rint((at - low) * single(2**_EIGHT_BITS)).astype(np.int64)
 
 
+def reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
+    """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
+    at = _places(spec.coordinates, axis.in_size, axis.out_size)
+    return bool(at[-1] // 2**_OTHERS >= axis.in_size)
+
+
 def _of_whole_numbers(coordinates: Any, length: int, outputs: int) -> tuple[Whole, Whole]:
+    one, at = 2**_OTHERS, _places(coordinates, length, outputs)
+    low = np.clip(at // one, 0, length - 1)
+    return low, np.where(at < 0, 0, at - low * one)
+
+
+def _places(coordinates: Any, length: int, outputs: int) -> Whole:
+    """Return where outputs lie, in 1/1024 pixel."""
     one = 2**_OTHERS
     corners = coordinates is Coordinates.ALIGN_CORNERS and outputs > 1
     pixels, parts = (length - 1, outputs - 1) if corners else (length, outputs)
     step = (one * pixels + parts // 2) // parts
-    at = np.arange(outputs, dtype=np.int64) * step
+    at: Whole = np.arange(outputs, dtype=np.int64) * step
     if coordinates is Coordinates.HALF_PIXEL:
         at += step // 2 - one // 2
-    low = np.clip(at // one, 0, length - 1)
-    return low, np.where(at < 0, 0, at - low * one)
+    return at
