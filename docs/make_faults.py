@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.reproduce.known_faults import PLACES, Fault, faults
 from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU, PROVIDERS
 from ir_interp.converters.runtimes.outcome import Kind

@@ -86,7 +86,7 @@ def mapping() -> str:
             audited, errors = auditing.audit([path], runtimes=["tensorrt"])
             if errors:
                 raise ExceptionGroup("the model cannot be read", errors)
-            rows_of_opset = [(each.op.name, *_written(each.op), str(each.forecast["tensorrt"])) for each in audited]
+            rows_of_opset = [(each.op.name, *_written(each.op), str(each.predictions["tensorrt"])) for each in audited]
             lines += [f"| {' | '.join(row)} |" for row in folded(rows_of_opset)]
     return "\n".join(lines)
 

@@ -346,7 +346,7 @@ RULES = _by_code(
                 "Trust the result of `--run`. If the installed version is the one in the table of runtimes, please "
                 "report the disagreement."
             ),
-            test="audit/test_audit.py::test_a_forecast_that_fails",
+            test="audit/test_audit.py::test_a_prediction_that_fails",
         ),
         Rule(
             code="IRI025",

@@ -17,7 +17,7 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
-from ir_interp.converters.forecasts.runtimes_asked import NAMES
+from ir_interp.converters.predictions.runtimes_asked import NAMES
 from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import save_model
 

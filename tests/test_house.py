@@ -13,7 +13,7 @@ FLOORS = (  # of converters/, the highest first: a module imports from its own f
     {"preprocess", "fleet"},
     {"conversion", "pages", "fix", "reproduce"},
     {"portable", "audit"},
-    {"forecasts"},
+    {"predictions"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify"},
     {"sources"},
     {"onnx"},

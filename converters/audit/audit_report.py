@@ -17,7 +17,7 @@ from ir_interp.text.names import labels
 from ir_interp.views import notebook
 from ir_interp.views.describe import count
 
-from ..forecasts.runtimes_asked import NAMES, named
+from ..predictions.runtimes_asked import NAMES, named
 from ..sources.readers import Source, as_file, shown_path
 from .auditing import expanded
 from .chosen_shapes import check

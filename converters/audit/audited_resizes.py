@@ -11,9 +11,9 @@ from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
 
-from ..forecasts import tensorrt_importer
-from ..forecasts.ranks import completed
 from ..onnx.resize_nodes import FoundNode
+from ..predictions import tensorrt_importer
+from ..predictions.ranks import completed
 from ..sources.tflite import tflite_files as of_tflite
 from . import chosen_shapes, mistakes
 

@@ -14,7 +14,7 @@ from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import opened
 from ir_interp.ir.xml import is_foreign
 
-from ..forecasts.runtimes_asked import Runtime, runtimes_of
+from ..predictions.runtimes_asked import Runtime, runtimes_of
 from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import chosen_shapes
@@ -139,20 +139,20 @@ def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
     verdicts, titles = {}, {}
     for name, runtime in runtimes_of(resize.op).items():
         if runtime.is_asked if chosen is None else name in chosen:
-            verdicts[name] = judge(resize.op, _forecast(runtime, resize))
+            verdicts[name] = judge(resize.op, _prediction(runtime, resize))
             titles[name] = runtime.title
     return Audited(
         file=str(resize.file),
         op=resize.op,
-        forecast=verdicts,
+        predictions=verdicts,
         mistakes=resize.mistakes,
         remarks=resize.remarks,
         titles=titles,
     )
 
 
-def _forecast(runtime: Runtime, resize: Found) -> Outcome:
+def _prediction(runtime: Runtime, resize: Found) -> Outcome:
     node = resize.node
     if node is None:
-        return runtime.forecast(resize.op)
-    return runtime.among_others(node) or (runtime.of_node(node) if runtime.of_node else runtime.forecast(resize.op))
+        return runtime.predict(resize.op)
+    return runtime.among_others(node) or (runtime.of_node(node) if runtime.of_node else runtime.predict(resize.op))

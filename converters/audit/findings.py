@@ -41,7 +41,7 @@ class Audited:
 
     file: str
     op: ResizeOp
-    forecast: Mapping[str, Verdict]
+    predictions: Mapping[str, Verdict]
     seen: Mapping[str, Verdict] = field(default_factory=dict)
     mistakes: tuple[tuple[str, str], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
@@ -57,10 +57,10 @@ class Audited:
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """The observed verdict, else the predicted one; a correct rule knows the reason better than the runtime."""
-        agreeing = {name: each for name, each in self.seen.items() if each.kind is self.forecast[name].kind}
-        reasons = {name: self.forecast[name].reason or each.reason for name, each in agreeing.items()}
+        agreeing = {name: each for name, each in self.seen.items() if each.kind is self.predictions[name].kind}
+        reasons = {name: self.predictions[name].reason or each.reason for name, each in agreeing.items()}
         return {
-            **self.forecast,
+            **self.predictions,
             **self.seen,
             **{name: replace(each, reason=reasons[name]) for name, each in agreeing.items()},
         }
@@ -70,17 +70,17 @@ class Audited:
         """All findings that are reported without being asked for."""
         diagnostics = ((each.code, each.message) for each in self.op.diagnostics)
         found = (self._finding(*each) for each in (*diagnostics, *self.mistakes))
-        return (*found, *self._bad_verdicts(), *self._wrong_forecasts())
+        return (*found, *self._bad_verdicts(), *self._wrong_predictions())
 
     def _bad_verdicts(self) -> Iterator[Finding]:
         for name, each in self.verdicts.items():
             if each.kind in _CODE_OF_KIND:
                 yield self._finding(_CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}", name)
 
-    def _wrong_forecasts(self) -> Iterator[Finding]:
+    def _wrong_predictions(self) -> Iterator[Finding]:
         for name, each in self.seen.items():
-            if self.forecast[name].kind not in (Kind.UNKNOWN, each.kind):
-                text = f"{self.titles.get(name, name)}: predicted {self.forecast[name]}; observed {each}"
+            if self.predictions[name].kind not in (Kind.UNKNOWN, each.kind):
+                text = f"{self.titles.get(name, name)}: predicted {self.predictions[name]}; observed {each}"
                 yield self._finding("IRI024", text, name)
 
     @property

@@ -36,7 +36,7 @@ class VerdictRecord(TypedDict):
     verdict: str
     reason: str
     difference: float | None
-    forecast: str
+    prediction: str
     run: bool
 
 
@@ -102,7 +102,7 @@ def _resize(row: Audited) -> ResizeRecord:
                 "verdict": each.kind.value,
                 "reason": each.reason,
                 "difference": each.difference,
-                "forecast": row.forecast[name].kind.value,
+                "prediction": row.predictions[name].kind.value,
                 "run": name in row.seen,
             }
             for name, each in row.verdicts.items()

@@ -22,11 +22,11 @@ from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Nearest
 
-from ..forecasts.runtimes_asked import RUNTIMES
 from ..onnx import single_node as onnx_model
 from ..onnx.resize_nodes import FoundNode
 from ..openvino import single_layer as openvino_model
 from ..openvino.given_layer import write_layer
+from ..predictions.runtimes_asked import RUNTIMES
 from ..report import Progress
 from ..runtimes.outcome import Kind
 from ..sources.tflite import single_operator as operator
@@ -57,7 +57,7 @@ def seen(
             with noted(errors, row.op.where):
                 jobs += [(place, name, job) for name, job in _jobs(each, row, folder / str(place))]
         # Last those that may harm the ones after them.
-        jobs.sort(key=lambda each: audited[each[0]].forecast[each[1]].kind in _HARMFUL)
+        jobs.sort(key=lambda each: audited[each[0]].predictions[each[1]].kind in _HARMFUL)
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
         for (place, name, _), answer in zip(jobs, answers, strict=True):
@@ -79,7 +79,7 @@ def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe
         return
     np.save(folder / "x.npy", x)
     np.save(folder / _WANTED, wanted)
-    for name in row.forecast:
+    for name in row.predictions:
         path = _model(found, name, folder)
         if path is not None:
             yield name, probe.Job(runtime=name, model=str(path), array=str(folder / "x.npy"))

@@ -21,7 +21,7 @@ from ir_interp.translation.agreement import arithmetics_agree
 from ir_interp.translation.axes import listed
 from ir_interp.translation.meaning import differences
 
-from ..forecasts.runtimes_asked import runtimes_of
+from ..predictions.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind, Outcome
 from ..verify.compare import tolerances
 from ..verify.compare.array_differences import absolute_differences
@@ -55,15 +55,15 @@ class Verdict:
         return f"{self.kind.value}{size}" + (f": {self.reason}" if self.reason else "")
 
 
-def judge(op: ResizeOp, forecast: Outcome) -> Verdict:
+def judge(op: ResizeOp, prediction: Outcome) -> Verdict:
     """Return the verdict of a prediction: measured on the shape of the resize, else by its meaning."""
-    if forecast.spec is None:
-        return Verdict(kind=forecast.kind, reason=str(forecast))
-    if forecast.spec == op.spec:
-        return Verdict(kind=Kind.SAME, reason=str(forecast))
-    found = _of_floats(op, forecast)
+    if prediction.spec is None:
+        return Verdict(kind=prediction.kind, reason=str(prediction))
+    if prediction.spec == op.spec:
+        return Verdict(kind=Kind.SAME, reason=str(prediction))
+    found = _of_floats(op, prediction)
     is_same = found.kind is Kind.SAME and not found.reason
-    return replace(found, reason=_INTEGERS) if is_same and _rounds_otherwise(op, forecast.spec) else found
+    return replace(found, reason=_INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else found
 
 
 _INTEGERS = "but for integers, which may be off by 1 per axis"
@@ -78,14 +78,14 @@ def _sums_integers(op: ResizeOp) -> bool:
     return "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest)
 
 
-def _of_floats(op: ResizeOp, forecast: Outcome) -> Verdict:
-    assert forecast.spec is not None
-    if op.shape is None or op.spec.waits or _resizes_dynamic(op, forecast.spec):
-        return _by_meaning(op, forecast)
+def _of_floats(op: ResizeOp, prediction: Outcome) -> Verdict:
+    assert prediction.spec is not None
+    if op.shape is None or op.spec.waits or _resizes_dynamic(op, prediction.spec):
+        return _by_meaning(op, prediction)
     try:
-        measured = _measured(op.spec, forecast, op.shape)
+        measured = _measured(op.spec, prediction, op.shape)
         if measured.kind is Kind.SAME and _sums_integers(op):  # equal meanings may round in other steps
-            return _measured(op.spec, forecast, op.shape, op.dtype)
+            return _measured(op.spec, prediction, op.shape, op.dtype)
         return measured
     except SpecError as error:
         return Verdict(kind=Kind.REFUSED, reason=str(error))
@@ -100,18 +100,18 @@ def differs(op: ResizeOp, outcome: Outcome) -> bool:
 def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
     """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
     for runtime in runtimes_of(op).values():
-        forecast = runtime.forecast(op)
-        if forecast.spec is not None and differs(op, forecast):
-            yield runtime.title, forecast.spec
+        prediction = runtime.predict(op)
+        if prediction.spec is not None and differs(op, prediction):
+            yield runtime.title, prediction.spec
 
 
-def _by_meaning(op: ResizeOp, forecast: Outcome) -> Verdict:
-    assert forecast.spec is not None
-    parts = differences(op.spec, forecast.spec, op.shape)
+def _by_meaning(op: ResizeOp, prediction: Outcome) -> Verdict:
+    assert prediction.spec is not None
+    parts = differences(op.spec, prediction.spec, op.shape)
     if parts:
-        return Verdict(kind=Kind.DIFFERS, reason=str(forecast) or f"in {', '.join(map(str, parts))}")
-    if forecast.condition or arithmetics_agree(op.spec, forecast.spec):
-        return Verdict(kind=Kind.SAME, reason=forecast.condition)
+        return Verdict(kind=Kind.DIFFERS, reason=str(prediction) or f"in {', '.join(map(str, parts))}")
+    if prediction.condition or arithmetics_agree(op.spec, prediction.spec):
+        return Verdict(kind=Kind.SAME, reason=prediction.condition)
     return Verdict(kind=Kind.SAME, reason="but for float32 ties")
 
 
@@ -123,26 +123,26 @@ def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[in
     return {axis for spec in (mine, other) for axis in resolve_axes(listed(spec, shape).axes, len(shape))}
 
 
-def _measured(spec: ResizeSpec, forecast: Outcome, shape: PartialShape, integers: str | None = None) -> Verdict:
+def _measured(spec: ResizeSpec, prediction: Outcome, shape: PartialShape, integers: str | None = None) -> Verdict:
     """Run both on random values, or integers of a type; axes are independent, so unresized axes are made short."""
-    assert forecast.spec is not None
-    resized = _resized(spec, forecast.spec, shape)
+    assert prediction.spec is not None
+    resized = _resized(spec, prediction.spec, shape)
     small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
-    mine, theirs = (listed(each, shape) for each in (spec, forecast.spec))
+    mine, theirs = (listed(each, shape) for each in (spec, prediction.spec))
     ends = [plan(each, small).out_shape for each in (mine, theirs)]
     if ends[0] != ends[1]:
-        return Verdict(kind=Kind.DIFFERS, reason=forecast.reason or _other_shape(ends[1], ends[0]))
+        return Verdict(kind=Kind.DIFFERS, reason=prediction.reason or _other_shape(ends[1], ends[0]))
     if max(map(math.prod, (small, *ends))) > _LARGEST:
         return Verdict(kind=Kind.SAME, reason="too large to be measured")
     several = max(1, _VALUES // max(1, math.prod(small)))  # along one more axis, which both leave alone
     x = np.random.default_rng(0).random((*small, several))
     if integers is None:
         is_copy = isinstance(spec.kernel, Nearest)
-        return verdict(resize(x, mine), resize(x, theirs), is_copy=is_copy, reason=forecast.reason)
+        return verdict(resize(x, mine), resize(x, theirs), is_copy=is_copy, reason=prediction.reason)
     pixels = np.floor(x * BRIGHTEST).astype(integers)
     tolerance = tolerances.INTEGERS / BRIGHTEST
     outputs = resize(pixels, mine), resize(pixels, theirs)
-    return verdict(*outputs, is_copy=False, reason=forecast.reason, scale=BRIGHTEST, tolerance=tolerance)
+    return verdict(*outputs, is_copy=False, reason=prediction.reason, scale=BRIGHTEST, tolerance=tolerance)
 
 
 def verdict(

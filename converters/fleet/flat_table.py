@@ -13,7 +13,7 @@ from ir_interp.files.kinds import FileKind
 
 _OF_FILE = ("file", "exporter")
 _OF_RESIZE = ("name", "where", "target", "formula")
-_OF_VERDICT = ("verdict", "forecast", "run", "difference", "reason")
+_OF_VERDICT = ("verdict", "prediction", "run", "difference", "reason")
 COLUMNS = (*_OF_FILE, *_OF_RESIZE, "runtime", *_OF_VERDICT, "codes", "error")
 
 

@@ -17,7 +17,7 @@ from ..audit.audit_report import Audit
 from ..audit.findings import Audited, Finding, by_runtimes
 from ..audit.formats import TONES
 from ..audit.verdicts import Verdict, deviations
-from ..forecasts.runtimes_asked import runtimes_of
+from ..predictions.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind
 from .frame import Content, E, Element, details, folded, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, configuration, pictures_of
@@ -125,10 +125,10 @@ def _among(rows: Sequence[Audited]) -> str:
 def _disagreements(rows: Sequence[Audited]) -> Iterator[Element]:
     """Yield where an installed runtime did something else than predicted, if it did so anywhere."""
     lines = [
-        (row.name, row.titles[name], str(row.forecast[name]), str(seen))
+        (row.name, row.titles[name], str(row.predictions[name]), str(seen))
         for row in rows
         for name, seen in row.seen.items()
-        if seen.kind is not row.forecast[name].kind
+        if seen.kind is not row.predictions[name].kind
     ]
     if lines:
         yield section(

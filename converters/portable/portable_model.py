@@ -13,13 +13,13 @@ from onnx import helper, numpy_helper
 from ir_interp.errors import InexactError, ReadError, SpecError
 from ir_interp.translation.dialect import Semantics
 
-from ..forecasts.ranks import completed
 from ..onnx.graph import Graph
 from ..onnx.half_weights import halve, read_by
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs, with_inner
 from ..onnx.onnx_files import default_opset, external_files, read_file
 from ..onnx.resize_nodes import OPS, nodes_in
+from ..predictions.ranks import completed
 from ..report import FormPolicy, Row
 from .other_nodes import changes, restate
 from .portable_resize import Edit, Writer

@@ -60,17 +60,17 @@ class Writer:
 
     def row(self, found: FoundNode) -> Row:
         """Return the row of a node. Raises InexactError if it has no form."""
-        meant, forecast = self._meant(found), self.target.forecast(found)
+        meant, prediction = self._meant(found), self.target.predict(found)
         deviates = deviation(found) if self.semantics is Semantics.RUNTIME else ""
-        grade = self._grade(meant, forecast)
+        grade = self._grade(meant, prediction)
         within_onnx = self.target.opset is not None  # then a node keeps its behaviour, whatever that is
         kept = within_onnx or not (deviates or _sums_integers(found))
         if grade and kept and self.policy.form is not Form.DECOMPOSED:
-            return self._row(meant, f"{_label(found)}, kept", grade, forecast.condition)
+            return self._row(meant, f"{_label(found)}, kept", grade, prediction.condition)
         if deviates:
             raise self._refusal(found, deviates)
         why = f"onnxruntime computes {found.op.dtype} in its own steps"
-        return self._rewritten(meant, _shortfall(meant, forecast) if not grade else "as asked" if kept else why)
+        return self._rewritten(meant, _shortfall(meant, prediction) if not grade else "as asked" if kept else why)
 
     def _meant(self, found: FoundNode) -> FoundNode:
         """Return a node with its meaning in the chosen reading. Raises InexactError if that has no form."""
@@ -105,11 +105,11 @@ class Writer:
         note = "; ".join(filter(None, (why, self.target.note(found.op))))
         return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
 
-    def _grade(self, found: FoundNode, forecast: Outcome) -> Grade | None:
+    def _grade(self, found: FoundNode, prediction: Outcome) -> Grade | None:
         """Return the grade of a prediction against the node's meaning; None if it is not exact enough, or uncertain."""
-        if forecast.spec is None or forecast.condition:
+        if prediction.spec is None or prediction.condition:
             return None
-        grade = compared(found.op.spec, forecast.spec, found.op.shape)
+        grade = compared(found.op.spec, prediction.spec, found.op.shape)
         return grade if self._is_enough(grade) else None
 
     def _is_enough(self, grade: Grade | None) -> bool:
@@ -153,10 +153,10 @@ class Writer:
         for candidate in nodes_in(made.model, Path(found.op.where)):  # none if nothing is left to resize
             runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
             if is_taller:  # its sizes of run time are those of the node: only around that it is seen what they leave
-                forecast = replace(self.target.forecast(replace(found, op=candidate.op)), but_for="")
+                prediction = replace(self.target.predict(replace(found, op=candidate.op)), but_for="")
             else:
-                forecast = self.target.forecast(candidate)
-            grades.append(self._grade(found, forecast) if runs else None)
+                prediction = self.target.predict(candidate)
+            grades.append(self._grade(found, prediction) if runs else None)
         sure = [grade for grade in grades if grade is not None]
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
@@ -236,15 +236,15 @@ def _sums_integers(found: FoundNode) -> bool:
     return "int" in (found.op.dtype or "") and not isinstance(found.op.spec.kernel, Nearest)
 
 
-def _shortfall(found: FoundNode, forecast: Outcome) -> str:
+def _shortfall(found: FoundNode, prediction: Outcome) -> str:
     """Return why a node cannot stay."""
-    if forecast.spec is None:
-        return forecast.reason
-    apart = differences(found.op.spec, forecast.spec, found.op.shape)
-    if forecast.condition:
-        return f"it is computed {'only' if forecast.provided else 'as meant'} {forecast.condition}"
-    if forecast.reason or apart:
-        return forecast.reason or f"it would differ in {', '.join(map(str, apart))}"
+    if prediction.spec is None:
+        return prediction.reason
+    apart = differences(found.op.spec, prediction.spec, found.op.shape)
+    if prediction.condition:
+        return f"it is computed {'only' if prediction.provided else 'as meant'} {prediction.condition}"
+    if prediction.reason or apart:
+        return prediction.reason or f"it would differ in {', '.join(map(str, apart))}"
     return "float32 may decide ties differently"
 
 

@@ -16,13 +16,13 @@ from ir_interp.translation.translate import compared
 
 from ..decompose.decomposed_resize import Decomposed
 from ..dialects.onnx import DIALECT
-from ..forecasts.runtimes_asked import of_other
-from ..forecasts.tensorrt_importer import importer
 from ..onnx import neighbours, operator_sets
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
 from ..onnx.origins import open_axes
 from ..onnx.resize_nodes import FoundNode, dialect_version
+from ..predictions.runtimes_asked import of_other
+from ..predictions.tensorrt_importer import importer
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
@@ -37,14 +37,14 @@ _SHORT = {"trt": "tensorrt"}  # names that by their letters alone would be taken
 class Target:
     """A runtime, or an operator set of ONNX, ``opset``; a runtime keeps a model's operator set.
 
-    ``forecast`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
+    ``predict`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
     decomposed into ``primitives``; ``note`` is a remark on how it computes one. ``measures_nothing`` names a runtime
     that does not slice at sizes of run time; ``slices_since`` is the first operator set in which all slice.
     """
 
     name: str
     opset: int | None = None
-    forecast: Callable[[FoundNode], Outcome]
+    predict: Callable[[FoundNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
     primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
@@ -61,7 +61,7 @@ def target(name: str) -> Target:
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
         raise ReadError(f"unknown target {name!r}; expected {expected}{hint(_SHORT.get(name, name), _NAMED)}")
-    return Target(name=name, opset=opset, forecast=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
+    return Target(name=name, opset=opset, predict=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
 
 
 def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
@@ -87,7 +87,7 @@ def _tensorrt(edition: tensorrt.Edition, node: FoundNode) -> Outcome:
 def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
     return Target(
         name=name,
-        forecast=partial(_tensorrt, edition),
+        predict=partial(_tensorrt, edition),
         problem=_tensorrt_problem,
         note=lambda op: tensorrt.NOTE,
     )
@@ -119,7 +119,7 @@ def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
 def _of_other(other: OtherRuntime) -> Target:
     return Target(
         name=other.name,
-        forecast=partial(of_other, other),
+        predict=partial(of_other, other),
         problem=partial(_other_problem, other),
         note=lambda op: f"by the rules observed in {other.title} {other.version}; it was not run",
         measures_nothing="" if other.measures else other.title,
@@ -138,7 +138,7 @@ def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
 
 def _in_all(node: FoundNode) -> Outcome:
     """Return the runtime's outcome that is least exact, on the conditions of all."""
-    found = [(each.name, each.forecast(node)) for each in _IN_ANY]
+    found = [(each.name, each.predict(node)) for each in _IN_ANY]
     name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
     reason = f"{name}: {worst.reason}" if worst.reason else ""
     provided = " and ".join(dict.fromkeys(each.provided for _, each in found if each.spec and each.provided))
@@ -159,7 +159,7 @@ _RUNTIMES = {
     "tensorrt": _for_tensorrt("tensorrt", tensorrt.NEWEST),
     "openvino": Target(
         name="openvino",
-        forecast=_openvino,
+        predict=_openvino,
         problem=_openvino_problem,
         primitives=for_openvino,
         note=openvino.precision_note,
@@ -170,7 +170,7 @@ _IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or o
 """Runtimes that compute resizes that no Resize expresses; the others would have no fallback."""
 _ANY = Target(
     name="any",
-    forecast=_in_all,
+    predict=_in_all,
     problem=_any_problem,
     primitives=for_openvino,
     measures_nothing=next((each.measures_nothing for each in _IN_ANY if each.measures_nothing), ""),

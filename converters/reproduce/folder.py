@@ -24,7 +24,7 @@ from ir_interp.version import VERSION
 
 from ..audit import probe
 from ..audit.verdicts import Verdict
-from ..forecasts.runtimes_asked import RUNTIMES
+from ..predictions.runtimes_asked import RUNTIMES
 from ..runtimes.outcome import Kind
 from ..runtimes.runner import Runner
 from ..runtimes.running import RUNNERS

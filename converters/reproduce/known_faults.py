@@ -15,7 +15,7 @@ from ir_interp.translation.meaning import differences
 
 from ..audit.auditing import audit
 from ..audit.findings import Audited
-from ..forecasts.runtimes_asked import RUNTIMES, runtimes_of
+from ..predictions.runtimes_asked import RUNTIMES, runtimes_of
 from ..runtimes.outcome import Kind
 from .single_nodes import Layer, Node
 
@@ -210,7 +210,7 @@ def _predicted(names: Iterable[str], folder: Path, runtimes: Collection[str]) ->
         if errors:
             raise errors[0]
         for row in rows:
-            for runtime, verdict in row.forecast.items():
+            for runtime, verdict in row.predictions.items():
                 if verdict.kind is not Kind.SAME:
                     place, why = Path(row.file).stem, reason(row, runtime)
                     yield Fault(runtime=runtime, place=place, kind=verdict.kind, reason=why, op=row.op)
@@ -222,8 +222,8 @@ def _path(name: str, folder: Path) -> Path:
 
 def reason(row: Audited, runtime: str) -> str:
     """Return why a runtime is predicted to differ; the difference in meaning if its rules have no reason."""
-    cause = re.sub(r"^shape .*", "", row.forecast[runtime].cause)
-    prediction = runtimes_of(row.op)[runtime].forecast(row.op)
+    cause = re.sub(r"^shape .*", "", row.predictions[runtime].cause)
+    prediction = runtimes_of(row.op)[runtime].predict(row.op)
     if cause or prediction.spec is None:
         return cause or prediction.reason
     apart = differences(row.op.spec, prediction.spec, row.op.shape)

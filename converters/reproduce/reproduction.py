@@ -18,7 +18,7 @@ from ..audit.audited_resizes import Found, found
 from ..audit.auditing import audit
 from ..audit.findings import Audited
 from ..audit.verdicts import Verdict
-from ..forecasts.runtimes_asked import RUNTIMES
+from ..predictions.runtimes_asked import RUNTIMES
 from ..runtimes.outcome import Kind
 from ..runtimes.running import RUNNERS
 from . import known_faults

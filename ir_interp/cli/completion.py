@@ -46,7 +46,7 @@ def _layers(arguments: dict[str, object]) -> list[str]:
 
 
 def _runtimes() -> Iterable[str]:
-    from ir_interp.converters.forecasts.runtimes_asked import NAMES
+    from ir_interp.converters.predictions.runtimes_asked import NAMES
 
     return [*NAMES, "installed"]
 

@@ -24,7 +24,7 @@ from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.auditing import audit, models
 from ir_interp.converters.audit.verdicts import Verdict, judge
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES, Runtime
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.converters.workers import child
 from ir_interp.diagnostic_codes import RULES
@@ -106,7 +106,7 @@ def test_verdicts(name: str) -> None:
     save_model(Path("a.onnx"), text)
     (row,), errors = audit([Path("a.onnx")])
     assert not errors
-    assert {each: row.forecast[each].kind for each in NAMES} == dict(zip(NAMES, wanted, strict=True))
+    assert {each: row.predictions[each].kind for each in NAMES} == dict(zip(NAMES, wanted, strict=True))
     codes = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023"}
     assert {codes[kind] for kind in wanted if kind in codes} <= {each.code for each in row.findings}
 
@@ -174,7 +174,7 @@ def test_only_transposes_of_channels_are_moved(mode: str, order: list[int]) -> N
         path = save_model(Path("a.onnx"), text)
         (row,), _ = audit([path], runtimes=["onnxruntime"])
         runs = outputs(path, values(1, 5, 6, 3), onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL) is not None
-        assert (row.forecast["onnxruntime"].kind is SAME) == runs, scales
+        assert (row.predictions["onnxruntime"].kind is SAME) == runs, scales
 
 
 def outputs(path: Path, x: Array, level: onnxruntime.GraphOptimizationLevel) -> Array | None:
@@ -192,7 +192,7 @@ def test_a_layer_without_a_mode() -> None:
     Path("a.xml").write_text(interpolate('shape_calculation_mode="sizes"', version="opset4"))
     (row,), errors = audit([Path("a.xml")])
     assert not errors
-    assert row.forecast["openvino"].kind is SAME
+    assert row.predictions["openvino"].kind is SAME
 
 
 def test_windows_that_run_time_gives() -> None:
@@ -200,20 +200,20 @@ def test_windows_that_run_time_gives() -> None:
     save_model(Path("a.onnx"), text.replace("8] x)", "8] x, float[8] w)"))
     (row,), errors = audit([Path("a.onnx")])
     assert not errors
-    assert [row.forecast[name].kind for name in ("onnxruntime", "openvino-converted", "reference")] == [SAME] * 3
+    assert [row.predictions[name].kind for name in ("onnxruntime", "openvino-converted", "reference")] == [SAME] * 3
 
 
 def test_a_difference_is_measured() -> None:
     save_model(Path("a.onnx"), node('mode = "linear", antialias = 1', shape="1,1,40,40"))
     (row,), _ = audit([Path("a.onnx")], run=True)
-    forecast, seen = row.forecast["openvino"], row.seen["openvino"]
-    assert forecast.kind is seen.kind is DIFFERS
-    assert forecast.difference is not None
+    prediction, seen = row.predictions["openvino"], row.seen["openvino"]
+    assert prediction.kind is seen.kind is DIFFERS
+    assert prediction.difference is not None
     assert seen.difference is not None
-    assert 0.1 < forecast.difference < 1
+    assert 0.1 < prediction.difference < 1
     assert 0.1 < seen.difference < 1
-    assert str(forecast).startswith("differs by 0.")
-    assert "antialias dropped" in str(forecast)
+    assert str(prediction).startswith("differs by 0.")
+    assert "antialias dropped" in str(prediction)
 
 
 def test_open_lengths_are_judged_by_meaning() -> None:
@@ -221,12 +221,12 @@ def test_open_lengths_are_judged_by_meaning() -> None:
     save_model(Path("b.onnx"), node('mode = "nearest"', shape="1,1,h,w"))
     (first, second), _ = audit([Path("a.onnx"), Path("b.onnx")], run=True)
     assert first.seen == {}
-    assert first.forecast["openvino"].kind is DIFFERS
-    assert first.forecast["openvino"].difference is None
-    assert str(second.forecast["openvino"]) == "same: but for float32 ties"
+    assert first.predictions["openvino"].kind is DIFFERS
+    assert first.predictions["openvino"].difference is None
+    assert str(second.predictions["openvino"]) == "same: but for float32 ties"
 
 
-def test_forecasts_agree_with_the_installed_runtimes() -> None:
+def test_predictions_agree_with_the_installed_runtimes() -> None:
     """More of them: ``python -m tests.sweeps.audit``."""
     compared = list(sweep(20, 5))
     assert not [each for each in compared if not each.agrees and not each.explanation]
@@ -236,8 +236,8 @@ def test_forecasts_agree_with_the_installed_runtimes() -> None:
     assert not [each for each in layers if not each.agrees and not each.explanation]
 
 
-def test_a_forecast_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Runtime(title="a runtime", version="0", forecast=lambda _: refused("no"))
+def test_a_prediction_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Runtime(title="a runtime", version="0", predict=lambda _: refused("no"))
     monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda op: {"onnxruntime": wrong})
     save_model(Path("a.onnx"), node('mode = "linear"'))
     (row,), _ = audit([Path("a.onnx")], run=True)
@@ -285,7 +285,7 @@ def test_scales_in_half_precision(scale: float, codes: list[str]) -> None:
     ov.save_model(ov.Model([y], [x], "m"), "a.xml", compress_to_fp16=False)
     (row,), _ = audit([Path("a.xml")])
     assert [code for code, _ in row.mistakes] == codes
-    assert {name: each.kind for name, each in row.forecast.items() if name != "tensorrt"} == {
+    assert {name: each.kind for name, each in row.predictions.items() if name != "tensorrt"} == {
         "openvino": SAME,
         "onnxruntime": SAME,
     }
@@ -295,7 +295,7 @@ def test_layers_of_an_ir(capsys: pytest.CaptureFixture[str]) -> None:
     for name, mode in (("a.xml", "area"), ("b.xml", "linear")):
         Path(name).write_text(interpolate(f'axes="3,2" mode="{mode}"', out=(1, 1, 8, 9)))
     rows, _ = audit([Path("a.xml"), Path("b.xml")])
-    assert [each.forecast["openvino"].kind for each in rows] == [REFUSED, SAME]
+    assert [each.predictions["openvino"].kind for each in rows] == [REFUSED, SAME]
     assert [{f.code for f in each.findings} >= {"IRI002"} for each in rows] == [True, True]
     code, printed, _ = command(capsys, "audit", "a.xml", "--select", "IRI005")
     assert code == 1
@@ -351,7 +351,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
         "verdict": "refused",
         "reason": "the importer does not support antialias",
         "difference": None,
-        "forecast": "refused",
+        "prediction": "refused",
         "run": False,
     }
     assert [each["code"] for each in record["findings"]] == ["IRI011", "IRI012", "IRI023", "IRI022"]
@@ -488,7 +488,7 @@ def test_what_is_converted_is_not_said_to_be_refused(told: str, tmp_path: Path) 
     source = save_model(tmp_path / "m.onnx", text)
     (row,), errors = audit([source])
     assert not errors
-    assert row.forecast["openvino-converted"].kind is Kind.SAME
+    assert row.predictions["openvino-converted"].kind is Kind.SAME
     assert ir_interp.convert(source, tmp_path / "m.xml").rows[0].grade.value.startswith("exact")
 
 
@@ -525,10 +525,10 @@ def test_unknown_is_a_verdict_of_its_own(tmp_path: Path) -> None:
     model = onnx_model("Resize", 13, (1, 2, 5), "float32", {"mode": "linear"}, scales=(1, 1, 2))
     onnx.save(model, path)
     found = ir_interp.audit(path, runtimes=["tvm", "iree"])
-    assert {each.kind for each in found.rows[0].forecast.values()} == {Kind.UNKNOWN}
+    assert {each.kind for each in found.rows[0].predictions.values()} == {Kind.UNKNOWN}
     assert [each.code for each in found.findings] == ["IRI025", "IRI025"]
     assert found.findings[0].message == "IREE: unknown: no rule covers a Resize of other ranks than 4"
     assert found.fails("unknown")
     assert not found.fails("refused", "differs")
     row = replace(found.rows[0], seen={"tvm": Verdict(kind=Kind.SAME)})
-    assert [each.code for each in row.findings] == ["IRI025"]  # of IREE alone: no forecast was wrong
+    assert [each.code for each in row.findings] == ["IRI025"]  # of IREE alone: no prediction was wrong

@@ -174,13 +174,13 @@ def test_audit(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_audit_that_was_run_and_findings_that_were_chosen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forecast that is wrong stands beside what was seen."""
-    from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES, Runtime
+    """A prediction that is wrong stands beside what was seen."""
+    from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
     from ir_interp.converters.runtimes.outcome import refused
 
-    wrong = Runtime(title="onnxruntime", version="0", forecast=lambda node: refused("it is late"))
-    forecasts = {**RUNTIMES, "onnxruntime": wrong}
-    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda _: forecasts)
+    wrong = Runtime(title="onnxruntime", version="0", predict=lambda node: refused("it is late"))
+    predictions = {**RUNTIMES, "onnxruntime": wrong}
+    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda _: predictions)
     chain("a.onnx")
     given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")
     assert command(capsys, "audit", "a.onnx", *given)[0] == 0

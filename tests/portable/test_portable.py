@@ -524,7 +524,7 @@ def test_external_data_outside_are_refused(heavy: Path) -> None:
 
 
 def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong forecast does not pass: OpenVINO's frontend drops antialias."""
+    """A wrong prediction does not pass: OpenVINO's frontend drops antialias."""
     monkeypatch.setattr(openvino, "frontend", lambda op: computes(op.spec))
     source = save_model(tmp_path / "m.onnx", ANTIALIAS, 18)
     with pytest.raises(VerificationError, match=r"^output 'y' differs by .*; the first resize .* is 'up'") as error:

@@ -10,7 +10,7 @@ import pytest
 import ir_interp
 from ir_interp.converters.audit.findings import Audited
 from ir_interp.converters.fix.remedies import CODES
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.reports import Report, reports
 
@@ -40,7 +40,7 @@ def test_what_the_audit_says(report: Report, audited: Mapping[str, Audited]) -> 
     """It is also what the runtime does, where that is installed; what corrupts memory may look like anything."""
     row = audited[report.name]
     for runtime, expected in report.verdicts.items():
-        verdict = row.forecast[runtime]
+        verdict = row.predictions[runtime]
         told = f"{verdict.kind.value}: {verdict.reason}" if verdict.reason else verdict.kind.value
         assert told == expected if expected == Kind.SAME.value else told.startswith(expected), runtime
         assert row.seen.get(runtime, verdict).kind is verdict.kind or verdict.kind is Kind.CRASHES, row.seen[runtime]
@@ -56,7 +56,7 @@ def test_what_a_conversion_makes(report: Report, tmp_path: Path) -> None:
     if report.target not in RUNTIMES:
         return
     for left in ir_interp.audit(tmp_path / "b.onnx", runtimes=[report.target]).rows:
-        assert left.forecast[report.target].kind is Kind.SAME
+        assert left.predictions[report.target].kind is Kind.SAME
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_what_is_predicted_is_seen(
     onnx.save(model, tmp_path / "a.onnx")
     run = name in INSTALLED and kind is not Kind.UNKNOWN
     (row,) = ir_interp.audit(tmp_path / "a.onnx", runtimes=[name], shapes={"x": shape}, run=run).rows
-    predicted = row.forecast[name]
+    predicted = row.predictions[name]
     assert (predicted.kind, why in predicted.reason) == (kind, True), predicted
     assert row.seen.get(name, predicted).kind is kind, row.seen[name]
 
@@ -129,7 +129,7 @@ def test_sizes_of_run_time_that_change_no_length(tmp_path: Path) -> None:
     verdicts = []
     for lengths in ((2, 3, 7, 5), shape, None):
         (row,) = ir_interp.audit(path, runtimes=["onnxruntime"], shapes={"x": lengths} if lengths else None).rows
-        verdicts.append(row.forecast["onnxruntime"])
+        verdicts.append(row.predictions["onnxruntime"])
     assert [each.kind for each in verdicts] == [Kind.REFUSED, Kind.SAME, Kind.REFUSED]
     assert verdicts[-1].reason == "no cubic Resize of uint8; provided that axes [2, 3] change"
     x = values(np.random.default_rng(0), shape, "uint8")
@@ -167,9 +167,9 @@ def test_a_cubic_between_transposes(
     onnx.save(model, path)
     x = values(np.random.default_rng(0), (shape[0], *shape[2:], shape[1]), dtype)
     (row,) = ir_interp.audit(path, runtimes=["onnxruntime"], shapes={"x": x.shape}).rows
-    assert row.forecast["onnxruntime"].kind is kind
+    assert row.predictions["onnxruntime"].kind is kind
     (row,) = ir_interp.audit(path, runtimes=["onnxruntime"]).rows
-    assert told in str(row.forecast["onnxruntime"])
+    assert told in str(row.predictions["onnxruntime"])
     if kind is Kind.REFUSED:
         with pytest.raises(Exception, match="'Cubic' mode only supports"):
             onnxruntime_resize(model, {"x": x})
@@ -187,7 +187,7 @@ def test_a_size_of_run_time_that_is_a_static_length(tmp_path: Path) -> None:
     loosen(model, (0, 2, 3))
     onnx.save(model, path)
     (row,) = ir_interp.audit(path, runtimes=["ncnn"], shapes={"x": shape}, run="ncnn" in INSTALLED).rows
-    predicted = row.forecast["ncnn"]
+    predicted = row.predictions["ncnn"]
     assert (predicted.kind, row.seen.get("ncnn", predicted).kind) == (Kind.SAME, Kind.SAME)
 
 
@@ -210,6 +210,6 @@ def test_a_cubic_of_integers_whose_channels_come_last(
     loosen(model, dynamic)
     onnx.save(model, path)
     (row,) = ir_interp.audit(path, runtimes=["onnxruntime"], shapes={"x": shape}, run=True).rows
-    assert (row.forecast["onnxruntime"].kind, row.seen["onnxruntime"].kind) == (kind, kind)
+    assert (row.predictions["onnxruntime"].kind, row.seen["onnxruntime"].kind) == (kind, kind)
     (row,) = ir_interp.audit(path, runtimes=["onnxruntime"]).rows
-    assert condition in str(row.forecast["onnxruntime"])
+    assert condition in str(row.predictions["onnxruntime"])

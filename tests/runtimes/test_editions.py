@@ -10,9 +10,9 @@ import pytest
 
 import ir_interp
 from ir_interp import Cubic
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
-from ir_interp.converters.forecasts.tensorrt_importer import importer
 from ir_interp.converters.portable.portable_model import write_model
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions.tensorrt_importer import importer
 from ir_interp.converters.runtimes import openvino_editions
 from ir_interp.converters.runtimes.openvino_layer_editions import LAYER_EDITIONS
 from ir_interp.converters.runtimes.tensorrt import EDITIONS
@@ -68,7 +68,7 @@ RELEASED = [name for name in RUNTIMES if ":" in name and name not in OF_LAYERS]
 def test_releases(attributes: dict[str, Any], target: dict[str, Any], told: dict[str, str]) -> None:
     model = onnx_model("Resize", 19, SHAPE, "float32", attributes, **target)
     (row,) = ir_interp.audit(model, runtimes=RELEASED).rows
-    found = {name: f"{verdict.kind.value}: {verdict.reason}" for name, verdict in row.forecast.items()}
+    found = {name: f"{verdict.kind.value}: {verdict.reason}" for name, verdict in row.predictions.items()}
     assert {name for name, text in found.items() if not text.startswith("same")} == set(told)
     assert all(found[name].startswith(text) for name, text in told.items())
 
@@ -83,7 +83,7 @@ def test_halves_that_float32_falls_short_of(release: str, kind: str) -> None:
     }
     model = onnx_model("Resize", 18, (33, 26), "float32", attributes, sizes=(33, 16))
     (row,) = ir_interp.audit(model, runtimes=[f"onnxruntime:{release}"]).rows
-    assert row.forecast[f"onnxruntime:{release}"].kind.value == kind
+    assert row.predictions[f"onnxruntime:{release}"].kind.value == kind
 
 
 CROP = {"coordinate_transformation_mode": "tf_crop_and_resize", "antialias": 1}
@@ -102,7 +102,7 @@ def test_what_lies_behind_the_last_pixel(roi: tuple[float, ...], more: dict[str,
     attributes = LINEAR | CROP | more
     model = onnx_model("Resize", 18, SHAPE, "float32", attributes, sizes=(1, 2, 10, 9), roi=roi)
     (row,) = ir_interp.audit(model, runtimes=[name for name in RELEASED if name.startswith("onnxruntime")]).rows
-    found = {name for name, each in row.forecast.items() if each.kind.value == "refused"}
+    found = {name for name, each in row.predictions.items() if each.kind.value == "refused"}
     assert found == ({*FROM_1_27} if refused else set())
 
 
@@ -111,8 +111,8 @@ def test_windows_of_other_axes() -> None:
     roi = (0, 0, 0.1, 0.2, 1, 1, 0.7, 0.8)
     model = onnx_model("Resize", 18, SHAPE, "float32", CROP | {"mode": "cubic"}, sizes=(1, 2, 5, 6), roi=roi)
     (row,) = ir_interp.audit(model, runtimes=["onnxruntime:1.16", "onnxruntime:1.20"]).rows
-    assert row.forecast["onnxruntime:1.20"].kind.value == "same"
-    assert "uses the windows of axes 1 and 2 for height and width" in row.forecast["onnxruntime:1.16"].reason
+    assert row.predictions["onnxruntime:1.20"].kind.value == "same"
+    assert "uses the windows of axes 1 and 2 for height and width" in row.predictions["onnxruntime:1.16"].reason
 
 
 def test_a_release_as_a_target(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_empty_scales_in_tensorrt(opset: int, tmp_path: Path) -> None:
     """TensorRT 10.11 fails on the empty scales that stand beside sizes before operator set 13; scales stand alone."""
     model = onnx_model("Resize", opset, SHAPE, "float32", LINEAR, sizes=(1, 2, 8, 9))
     (row,) = ir_interp.audit(model, runtimes=["tensorrt:10.11", "tensorrt:10.6"]).rows
-    kinds = {name: verdict.kind.value for name, verdict in row.forecast.items()}
+    kinds = {name: verdict.kind.value for name, verdict in row.predictions.items()}
     assert kinds == {"tensorrt:10.11": "same" if opset > 12 else "refused", "tensorrt:10.6": "same"}
     onnx.save(model, tmp_path / "a.onnx")
     (written,) = write_model(tmp_path / "a.onnx", tmp_path / "b.onnx", "tensorrt:10.11")

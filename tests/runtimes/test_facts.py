@@ -1,4 +1,4 @@
-"""What stands in ``runtimes/`` is what runtimes do, and writers and forecasts say the same of it."""
+"""What stands in ``runtimes/`` is what runtimes do, and writers and predictions say the same of it."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _refusal(op: ResizeOp) -> str:
     return ""
 
 
-def test_what_is_written_for_openvino_is_forecast_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layer is written where the plugin is forecast to compute it, and only there: both by the same facts."""
+def test_what_is_written_for_openvino_is_predicted_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer is written where the plugin is predicted to compute it, and only there: both by the same facts."""
     written, refused = 0, 0
     for op in _nodes():
         reason = _refusal(op)
@@ -78,12 +78,12 @@ def test_what_is_written_for_openvino_is_forecast_to_run(monkeypatch: pytest.Mon
 
 
 def _first(model: ov.Model, dtype: str | None) -> str:
-    """Return what is the matter with the first Interpolate of a model that the plugin is not forecast to compute."""
-    found = (_forecast(node, dtype) for node in model.get_ordered_ops() if node.get_type_name() == "Interpolate")
+    """Return what is the matter with the first Interpolate of a model that the plugin is not prediction to compute."""
+    found = (_prediction(node, dtype) for node in model.get_ordered_ops() if node.get_type_name() == "Interpolate")
     return next((each.reason for each in found if each.spec is None), "")
 
 
-def _forecast(node: ov.Node, dtype: str | None) -> Outcome:
+def _prediction(node: ov.Node, dtype: str | None) -> Outcome:
     attributes = {
         name: value for name, value in node.get_attributes().items() if name in (*DIALECT.vocabulary, "cube_coeff")
     }
@@ -95,8 +95,8 @@ def _forecast(node: ov.Node, dtype: str | None) -> Outcome:
     return openvino.layer(replace(layer, attributes=attributes))
 
 
-def test_what_is_written_for_onnxruntime_is_forecast_to_run() -> None:
-    """The same of nodes: one that is written is forecast to compute what it means; one that is not, is not."""
+def test_what_is_written_for_onnxruntime_is_predicted_to_run() -> None:
+    """The same of nodes: one that is written is predicted to compute what it means; one that is not, is not."""
     written, refused = 0, 0
     for op in _nodes():
         made, why = native.native(op)
@@ -184,6 +184,6 @@ def test_an_area_layer_is_audited_as_it_is_converted(shape: list[int], tmp_path:
     source.write_text(source.read_text(encoding="utf-8").replace('mode="nearest"', 'mode="area"'), encoding="utf-8")
     (row,), errors = audit([source])
     assert not errors
-    assert row.forecast["onnxruntime"].kind is Kind.SAME
+    assert row.predictions["onnxruntime"].kind is Kind.SAME
     form = ir_interp.convert(source, tmp_path / "area.onnx").rows[0].form or ""
     assert form.startswith("weighted sums along axes 2, 3")

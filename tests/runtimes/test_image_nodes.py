@@ -11,7 +11,7 @@ import pytest
 
 import ir_interp
 from ir_interp.converters.audit.probe import INSTALLED, Job, run
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.image_nodes import ImageNode, lay_between_transposes, loosen, values
@@ -103,7 +103,7 @@ def assert_seen(cases: list[tuple[ImageNode, Kind, str]], name: str, folder: Pat
         onnx.save(node.model, path)
         np.save(path.with_suffix(".npy"), node.x)
         (row,) = ir_interp.audit(path, runtimes=[name]).rows
-        predicted = row.forecast[name]
+        predicted = row.predictions[name]
         assert (predicted.kind, why in predicted.reason) == (kind, True), (why, predicted)
         if kind is not Kind.CRASHES:
             drawn.append((Drawn(path=path, node=node, op=row.op, wanted=node.meaning(row.op)), kind, why))

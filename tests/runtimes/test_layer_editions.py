@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ir_interp
-from ir_interp.converters.forecasts.runtimes_asked import LAYER_RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import LAYER_RUNTIMES
 from tests.support.ir_text import interpolate
 from tests.support.runtimes import onnx_model
 
@@ -100,7 +100,7 @@ ROWS: list[tuple[int, str, dict[str, Any], dict[str, str]]] = [
 def test_releases(version: int, data: str, shapes: dict[str, Any], predicted: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(interpolate(data, version=f"opset{version}", **shapes))
     (row,) = ir_interp.audit(tmp_path / "a.xml", runtimes=RELEASES).rows
-    found = {name.partition(":")[2]: f"{each.kind.value}: {each.reason}" for name, each in row.forecast.items()}
+    found = {name.partition(":")[2]: f"{each.kind.value}: {each.reason}" for name, each in row.predictions.items()}
     assert {name for name, text in found.items() if not text.startswith("same")} == set(predicted)
     assert all(found[name].startswith(text) for name, text in predicted.items()), found
 
@@ -108,7 +108,7 @@ def test_releases(version: int, data: str, shapes: dict[str, Any], predicted: di
 def test_an_onnx_node_in_a_release_whose_frontend_was_not_run() -> None:
     model = onnx_model("Resize", 13, (1, 2, 8, 9), "float32", {"mode": "linear"}, sizes=(1, 2, 4, 6))
     (row,) = ir_interp.audit(model, runtimes=["openvino:2021.3"]).rows
-    verdict = row.forecast["openvino:2021.3"]
+    verdict = row.predictions["openvino:2021.3"]
     assert (verdict.kind.value, verdict.reason) == (
         "unknown",
         "no rule covers ONNX nodes in this release; convert the model to an IR first",
@@ -135,4 +135,4 @@ def test_pads_that_go_astray(axes: str, pads: str, shape: tuple[int, ...], astra
     (tmp_path / "a.xml").write_text(interpolate(data, shape=shape, out=out))
     (row,) = ir_interp.audit(tmp_path / "a.xml", runtimes=["openvino"]).rows
     assert ("IRI008" in [each.code for each in row.findings]) == astray
-    assert row.forecast["openvino"].reason.startswith("the plugin pads other axes") == astray
+    assert row.predictions["openvino"].reason.startswith("the plugin pads other axes") == astray

@@ -14,7 +14,7 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, resize
 from ir_interp.converters.audit.probe import Job, run
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes import others as folder
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
@@ -160,7 +160,7 @@ def test_what_is_told_of_old_operator_sets_is_what_is_seen(
 def agrees(path: Path, shape: tuple[int, ...], name: str, reason: str) -> Kind:
     """Return what is predicted of the only node of a model; fail where the runtime, if installed, does otherwise."""
     (row,) = ir_interp.audit(path, runtimes=[name], run=others()[name].is_installed).rows
-    predicted = row.forecast[name]
+    predicted = row.predictions[name]
     assert reason in predicted.reason
     assert row.seen.get(name, predicted).kind is predicted.kind, (row.seen[name], predicted)
     return predicted.kind
@@ -173,8 +173,8 @@ def test_linear_of_a_single_row_is_no_resize_in_opencv(tmp_path: Path) -> None:
         attributes = {"mode": "linear", "coordinate_transformation_mode": coordinates}
         onnx.save(onnx_model("Resize", 13, shape, "float32", attributes, sizes=(1, 2, 4, 9)), path)
         (row,) = ir_interp.audit(path, runtimes=["opencv-dnn"]).rows
-        assert row.forecast["opencv-dnn"].kind is Kind.DIFFERS
-        assert "height 1" in row.forecast["opencv-dnn"].reason
+        assert row.predictions["opencv-dnn"].kind is Kind.DIFFERS
+        assert "height 1" in row.predictions["opencv-dnn"].reason
         ir_interp.convert(path, made, target="opencv-dnn", verify=False)
         assert not ir_interp.load(made)
 
@@ -237,9 +237,9 @@ def test_axes_out_of_order_in_tract(
     path, words = tmp_path / "a.onnx", {"mode": "cubic", **attributes, "axes": axes}
     onnx.save(onnx_model("Resize", 18, (1, 1, 4, 5), "float32", words, sizes=sizes), path)
     (row,) = ir_interp.audit(path, runtimes=["tract"], run=others()["tract"].is_installed).rows
-    assert row.forecast["tract"].kind.value == becomes
+    assert row.predictions["tract"].kind.value == becomes
     if becomes != "unknown":
-        assert row.seen.get("tract", row.forecast["tract"]).kind.value == becomes
+        assert row.seen.get("tract", row.predictions["tract"]).kind.value == becomes
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_element_types_in_tract(dtype: str, mode: str, verdict: str, tmp_path: P
     path, words = tmp_path / "a.onnx", {"mode": mode}
     onnx.save(onnx_model("Resize", 13, SHAPE, dtype, words, sizes=(1, 2, 8, 9)), path)
     (row,) = ir_interp.audit(path, runtimes=["tract"], run=others()["tract"].is_installed).rows
-    assert str(row.forecast["tract"]).startswith(verdict)
+    assert str(row.predictions["tract"]).startswith(verdict)
     if not verdict.startswith("unknown"):
-        assert row.seen.get("tract", row.forecast["tract"]).kind is Kind.SAME
+        assert row.seen.get("tract", row.predictions["tract"]).kind is Kind.SAME
 
 
 def test_scales_out_of_order_in_tract(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_what_is_told_is_what_is_seen(
 ) -> None:
     path = saved(tmp_path, attributes, target)
     (row,) = ir_interp.audit(path, runtimes=[name]).rows
-    verdict = row.forecast[name]
+    verdict = row.predictions[name]
     assert (verdict.kind.value == "same") == (name not in told)
     assert told.get(name, "") in verdict.reason
     if not others()[name].is_installed or verdict.kind is Kind.UNKNOWN:
@@ -319,7 +319,7 @@ def test_what_is_told_is_what_is_seen(
     np.save(tmp_path / "x.npy", x)
     (answer,) = run([Job(runtime=name, model=str(path), array=str(tmp_path / "x.npy"))])
     assert (answer.output is None) == (verdict.kind.value == "refused")
-    spec = RUNTIMES[name].forecast(row.op).spec
+    spec = RUNTIMES[name].predict(row.op).spec
     if spec is not None:
         assert answer.output is not None
         np.testing.assert_allclose(answer.output, resize(x, spec), atol=1e-5)
@@ -329,9 +329,9 @@ def test_those_that_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("ir_interp.converters.runtimes.runner.find_spec", lambda name: name == "cv2" or None)
     path = saved(tmp_path, {"mode": "linear"}, {"sizes": (1, 2, 8, 9)})
     (plain,), (row,) = ir_interp.audit(path).rows, ir_interp.audit(path, runtimes=["installed"]).rows
-    assert row.forecast.keys() == {*plain.forecast, "opencv-dnn"}
+    assert row.predictions.keys() == {*plain.prediction, "opencv-dnn"}
     (row,) = ir_interp.audit(path, runtimes=["mnn", "installed"]).rows
-    assert row.forecast.keys() == {*plain.forecast, "mnn", "opencv-dnn"}
+    assert row.predictions.keys() == {*plain.prediction, "mnn", "opencv-dnn"}
 
 
 def test_ties_that_float32_decides() -> None:
@@ -339,7 +339,7 @@ def test_ties_that_float32_decides() -> None:
     attributes = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "half_pixel"}
     model = onnx_model("Resize", 19, (1, 1, 9, 39), "float32", attributes, sizes=(1, 1, 9, 27))
     (row,) = ir_interp.audit(model, runtimes=NAMES).rows
-    kinds = {name: verdict.kind.value for name, verdict in row.forecast.items()}
+    kinds = {name: verdict.kind.value for name, verdict in row.predictions.items()}
     assert kinds == {
         "mnn": "differs",
         "opencv-dnn": "same",
@@ -354,7 +354,7 @@ def test_they_are_asked_by_name() -> None:
     """What is installed beside this program shall not change a report."""
     model = onnx_model("Resize", 19, SHAPE, "float32", {"mode": "linear"}, sizes=(1, 2, 8, 9))
     (row,) = ir_interp.audit(model).rows
-    assert not {*NAMES} & row.forecast.keys()
+    assert not {*NAMES} & row.predictions.keys()
 
 
 @pytest.fixture
@@ -420,7 +420,7 @@ def test_a_model_made_for_them(
         assert row.form.endswith("kept") == (target not in told)
     names = [name for name in NAMES if others()[name].takes_primitives]
     found = ir_interp.audit(tmp_path / "b.onnx", runtimes=names if target == "any" else (target,))
-    assert {verdict.kind.value for each in found.rows for verdict in each.forecast.values()} <= {"same"}
+    assert {verdict.kind.value for each in found.rows for verdict in each.predictions.values()} <= {"same"}
 
 
 def test_a_wrong_target_names_them(tmp_path: Path) -> None:

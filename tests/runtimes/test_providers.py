@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ir_interp
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes.onnxruntime_providers import PROVIDERS
 from tests.support.graphs import save_model
 from tests.support.runtimes import onnx_model
@@ -101,7 +101,7 @@ ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
 def test_what_the_sources_say(node: dict[str, Any], told: tuple[Told, ...]) -> None:
     (row,) = ir_interp.audit(onnx_model(**node), runtimes=[*PROVIDERS]).rows
     for name, (kind, reason) in zip(NAMES, told, strict=True):
-        verdict = row.forecast[f"onnxruntime-{name}"]
+        verdict = row.predictions[f"onnxruntime-{name}"]
         assert (verdict.kind.value, reason in verdict.reason) == (kind, True), (name, str(verdict))
 
 
@@ -133,6 +133,6 @@ def test_what_stands_around_a_node(name: str, tmp_path: Path) -> None:
     constants = "<float s = {0.5}, int64[4] z = {1, 2, 3, 4}>"
     graph = f"g (uint8[1,2,5,6] q, float[1,5,6,2] x) => (float[a,b,c,d] y) {constants} {{ {nodes} }}"
     (row,) = ir_interp.audit(save_model(tmp_path / "a.onnx", graph), runtimes=[*PROVIDERS]).rows
-    for verdict in row.forecast.values():
+    for verdict in row.predictions.values():
         assert verdict.kind.value == "unknown"
         assert reason in verdict.reason

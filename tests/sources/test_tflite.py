@@ -109,7 +109,7 @@ def test_long_copies_of_bytes(tmp_path: Path) -> None:
     ):
         single_operator.write_resize(operator(shape=(1, 3, 14, 1), dtype=dtype, op=KINDS[1], size=size), path)
         (row,) = ir_interp.audit(path, runtimes=["litert"], run=True).rows
-        assert (row.forecast["litert"].kind, row.seen["litert"].kind) == (kind, kind), (dtype, size)
+        assert (row.predictions["litert"].kind, row.seen["litert"].kind) == (kind, kind), (dtype, size)
 
 
 def test_long_bilinear_int16_reads_beyond_the_image() -> None:
@@ -168,7 +168,7 @@ def test_what_tensorrt_makes_of_it(kind: str, dtype: str) -> None:
     """Nobody knows how its int8 is rounded; copies are copies."""
     single_operator.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
     (row,) = ir_interp.audit("a.tflite", runtimes=["tensorrt"]).rows
-    assert (row.forecast["tensorrt"].kind.value == "refused") == (kind == KINDS[0] and dtype == "int8")
+    assert (row.predictions["tensorrt"].kind.value == "refused") == (kind == KINDS[0] and dtype == "int8")
 
 
 def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:

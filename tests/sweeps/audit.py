@@ -33,17 +33,17 @@ BATCH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One node in one runtime: what was forecast, what was seen, and what explains it where these are two things."""
+    """One node in one runtime: what was prediction, what was seen, and what explains it where these are two things."""
 
     case: OnnxCase | IrCase
     runtime: str
-    forecast: Verdict
+    prediction: Verdict
     seen: Verdict
     explanation: str
 
     @property
     def agrees(self) -> bool:
-        return self.forecast.kind is self.seen.kind
+        return self.prediction.kind is self.seen.kind
 
 
 def random_case(rng: Rng) -> OnnxCase:
@@ -85,23 +85,23 @@ def sweep(cases: int, seed: int, runtimes: Sequence[str] | None = None) -> Itera
 
 def _compared(case: OnnxCase | IrCase, row: Audited) -> Iterator[Compared]:
     for runtime, seen in row.seen.items():
-        forecast = row.forecast[runtime]
+        prediction = row.predictions[runtime]
         yield Compared(
-            case=case, runtime=runtime, forecast=forecast, seen=seen, explanation=explanation(case, runtime, row)
+            case=case, runtime=runtime, prediction=prediction, seen=seen, explanation=explanation(case, runtime, row)
         )
 
 
 def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
-    """Return why forecast and sight may differ; nothing where they should not."""
-    forecast, seen = row.forecast[runtime], row.seen[runtime]
-    if forecast.kind is Kind.UNKNOWN:
+    """Return why prediction and sight may differ; nothing where they should not."""
+    prediction, seen = row.predictions[runtime], row.seen[runtime]
+    if prediction.kind is Kind.UNKNOWN:
         return "no rule covers it"
-    if forecast.kind is Kind.CRASHES:
+    if prediction.kind is Kind.CRASHES:
         return "corrupted memory shows as garbage, as a refusal, as death, or not at all"
     if seen.kind is Kind.CRASHES and runtime == "openvino":
         return "corrupted memory of an earlier node"
-    ran = {forecast.kind, seen.kind} <= {Kind.SAME, Kind.DIFFERS}
-    largest = max(forecast.difference or 0, seen.difference or 0)
+    ran = {prediction.kind, seen.kind} <= {Kind.SAME, Kind.DIFFERS}
+    largest = max(prediction.difference or 0, seen.difference or 0)
     clips = case.mode == "cubic" and case.attributes.get("antialias") and case.dtype in ("int8", "uint8")
     if runtime == "onnxruntime" and clips and largest < 0.15:  # by about so much a cubic goes beyond its values
         return "cubic antialias rounds and clips 8-bit values after each axis (O13)"
@@ -111,7 +111,7 @@ def explanation(case: OnnxCase | IrCase, runtime: str, row: Audited) -> str:
     pytorch = case.attributes.get("coordinate_transformation_mode") == "pytorch_half_pixel"
     if runtime == "reference" and pytorch and 1 in plan(row.op.spec, case.shape).out_shape:
         return "the reference notices a single output on some axes, and on others not (R3)"
-    if runtime == "reference" and {forecast.kind, seen.kind} == {Kind.SAME, Kind.DIFFERS} and _on_the_edge(row.op):
+    if runtime == "reference" and {prediction.kind, seen.kind} == {Kind.SAME, Kind.DIFFERS} and _on_the_edge(row.op):
         return "float64 rounds a coordinate off a whole number or a half, where rationals do not (R4, R5)"
     return ""
 
@@ -150,12 +150,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     classes: dict[tuple[str, str, str, str], list[Compared]] = {}
     for each in compared:
         if not each.agrees:
-            key = (each.runtime, each.explanation, each.forecast.kind.value, each.seen.kind.value)
+            key = (each.runtime, each.explanation, each.prediction.kind.value, each.seen.kind.value)
             classes.setdefault(key, []).append(each)
-    for (runtime, why, forecast, seen), those in sorted(classes.items()):
-        print(f"{runtime}: forecast {forecast}, seen {seen}: {len(those)} times: {why or 'UNEXPLAINED'}")
+    for (runtime, why, prediction, seen), those in sorted(classes.items()):
+        print(f"{runtime}: prediction {prediction}, seen {seen}: {len(those)} times: {why or 'UNEXPLAINED'}")
         for each in those[: chosen.examples]:
-            print(f"    {each.case}\n    forecast {each.forecast}; seen {each.seen}")
+            print(f"    {each.case}\n    prediction {each.prediction}; seen {each.seen}")
     print(table(compared))
     unexplained = sum(not each.agrees and not each.explanation for each in compared)
     print(f"{unexplained} unexplained" if unexplained else "every disagreement is explained")

@@ -18,8 +18,8 @@ import numpy as np
 import onnx
 
 import ir_interp
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES
 from ir_interp.converters.onnx.resize_nodes import nodes
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes import onnxruntime_editions, openvino_editions
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.configurations import input_array, model_of
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> int:
         pairs: Counter[tuple[str, str]] = Counter()
         for path, came in zip(paths, found, strict=True):
             (node,) = nodes(path)
-            told = runtime.forecast(node.op)
+            told = runtime.predict(node.op)
             kind, seen = agreement(told, came, path)
             pairs[kind.value, seen.value] += 1
             if kind is not seen and kind is not Kind.CRASHES:  # which shows as anything, or not at all

@@ -73,7 +73,7 @@ def unnamed(cases: int, seed: int) -> Iterator[str]:
         for path in paths:
             onnx.save(plain_image_node(rng).model, path)
         for row in ir_interp.audit(paths, runtimes=sorted({name for name, _ in known})).rows:
-            for runtime, verdict in row.forecast.items():
+            for runtime, verdict in row.predictions.items():
                 for cause in causes(reason(row, runtime)) if verdict.kind is not Kind.SAME else ():
                     if (runtime, cause) not in known and not cause.startswith("no rule covers"):
                         yield f"{runtime}: {cause}: {row.op.spec}"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.forecasts.runtimes_asked import LAYER_RUNTIMES
+from ir_interp.converters.predictions.runtimes_asked import LAYER_RUNTIMES
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from tests.support.ir_text import Net, attributes
 from tests.support.other_interpreters import results_in
@@ -188,7 +188,7 @@ def main(arguments: list[str]) -> int:
             np.save(path.with_suffix(".npy"), rng.standard_normal(case.shape).astype(np.float32))
         results = results_in(options.python, "openvino", Path(folder), options.cases)
         for path, result in zip(paths, results, strict=True):
-            kind, seen, outcome = agreement(path, result, runtime.forecast)
+            kind, seen, outcome = agreement(path, result, runtime.predict)
             pairs[kind.value, seen.value] += 1
             if kind not in (seen, Kind.CRASHES, Kind.UNKNOWN):  # a crash shows as anything, or not at all
                 text = result if isinstance(result, str) else ""

@@ -28,8 +28,8 @@ import ir_interp
 from ir_interp import InexactError, Nearest, ResizeOp, ResizeSpec
 from ir_interp.converters.audit import chosen_shapes
 from ir_interp.converters.audit.probe import Job, Ran, run
-from ir_interp.converters.forecasts.runtimes_asked import RUNTIMES, Runtime
 from ir_interp.converters.onnx.resize_nodes import FoundNode, nodes
+from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
@@ -139,7 +139,7 @@ def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
 
 
 def _asked(runtime: Runtime, found: FoundNode) -> Outcome:
-    alone = runtime.of_node(found) if runtime.of_node else runtime.forecast(found.op)
+    alone = runtime.of_node(found) if runtime.of_node else runtime.predict(found.op)
     return runtime.among_others(found) or alone
 
 

@@ -218,7 +218,7 @@ def prepared(runtime: str, name: str, seed: int, folder: Path) -> Prepared:
     """Build a model, ask the audit about its resizes, and convert it for a runtime."""
     path, image, wanted = built(name, seed, folder)
     rows = ir_interp.audit(path, runtimes=[runtime]).rows
-    predicted = " ".join(sorted({row.forecast[runtime].kind.value for row in rows}))
+    predicted = " ".join(sorted({row.predictions[runtime].kind.value for row in rows}))
     target = runtime if runtime in others() or runtime == "openvino" else "any"
     made: Path | None = path.with_name(f"{path.stem}-{target}.onnx")
     try:

@@ -147,7 +147,7 @@ def test_nobody_knows_how_int8_is_rounded(capsys: pytest.CaptureFixture[str]) ->
         )
         onnx.save(onnx_model("Resize", 19, (1, 2, 4, 5), "int8", attributes, scales=(1, 1, 2, 2)), "c.onnx")
         (row,) = ir_interp.audit("c.onnx", runtimes=["tensorrt"]).rows
-        assert str(row.forecast["tensorrt"].reason) == unknown * code
+        assert str(row.predictions["tensorrt"].reason) == unknown * code
         for name in ("c.json", "c.py", "c2.onnx"):
             target = ["--target", "tensorrt"] if name == "c2.onnx" else []
             done, _, told = command(capsys, "convert", "c.onnx", name, *target)

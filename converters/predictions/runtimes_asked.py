@@ -33,13 +33,13 @@ class Runtime:
     """A runtime: the version that its rules were observed in, and the outcome of a resize there.
 
     ``among_others`` returns the outcome of a node that depends on the nodes around it; None if they make no difference.
-    ``of_node``, if there is one, knows more about a node of a model than ``forecast`` about the resize alone. A runtime
+    ``of_node``, if there is one, knows more about a node of a model than ``predict`` about the resize alone. A runtime
     that is not ``is_asked`` must be selected by name.
     """
 
     title: str
     version: str
-    forecast: Callable[[ResizeOp], Outcome]
+    predict: Callable[[ResizeOp], Outcome]
     among_others: Callable[[FoundNode], Outcome | None] = lambda node: None
     of_node: Callable[[FoundNode], Outcome] | None = None
     is_asked: bool = True
@@ -49,7 +49,7 @@ def _other(other: OtherRuntime) -> Runtime:
     return Runtime(
         title=other.title,
         version=other.version,
-        forecast=lambda op: other.outcome(op, resized(op), op),
+        predict=lambda op: other.outcome(op, resized(op), op),
         of_node=lambda node: of_other(other, node),
         is_asked=False,
     )
@@ -71,7 +71,7 @@ def _of_onnxruntime(edition: Edition) -> Runtime:
     return Runtime(
         title=f"onnxruntime {edition.version}",
         version=edition.version,
-        forecast=edition.outcome,
+        predict=edition.outcome,
         among_others=neighbours.in_onnxruntime,
         is_asked=False,
     )
@@ -81,7 +81,7 @@ def _of_provider(provider: Provider) -> Runtime:
     return Runtime(
         title=provider.title,
         version=provider.source,
-        forecast=provider.outcome,
+        predict=provider.outcome,
         among_others=neighbours.in_providers,
         is_asked=False,
     )
@@ -89,18 +89,18 @@ def _of_provider(provider: Provider) -> Runtime:
 
 def _of_openvino(edition: Edition) -> Runtime:
     title = f"OpenVINO {edition.version}, own frontend"
-    return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
+    return Runtime(title=title, version=edition.version, predict=edition.outcome, is_asked=False)
 
 
 def _of_layers(edition: Edition) -> Runtime:
     title = f"OpenVINO {edition.version}"
-    return Runtime(title=title, version=edition.version, forecast=edition.outcome, is_asked=False)
+    return Runtime(title=title, version=edition.version, predict=edition.outcome, is_asked=False)
 
 
 def _of_layers_alone(edition: Edition) -> Runtime:
     """Return a release in which only layers of IRs were run."""
     title = f"OpenVINO {edition.version}, own frontend"
-    return Runtime(title=title, version=edition.version, forecast=lambda op: _NO_NODES, is_asked=False)
+    return Runtime(title=title, version=edition.version, predict=lambda op: _NO_NODES, is_asked=False)
 
 
 _NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR first")
@@ -111,7 +111,7 @@ def _importer(name: str) -> Runtime:
     return Runtime(
         title=f"TensorRT {name}'s importer",
         version=f"{name}, by {edition.source}",
-        forecast=lambda op: tensorrt_importer.importer(op, edition),
+        predict=lambda op: tensorrt_importer.importer(op, edition),
         is_asked=False,
     )
 
@@ -120,23 +120,23 @@ RUNTIMES: Mapping[str, Runtime] = {
     "onnxruntime": Runtime(
         title="onnxruntime",
         version=onnxruntime.VERSION,
-        forecast=onnxruntime.outcome,
+        predict=onnxruntime.outcome,
         among_others=neighbours.in_onnxruntime,
         of_node=lambda node: onnxruntime.outcome(node.op, may_change(node)),
     ),
     "openvino": Runtime(
         title="OpenVINO, own frontend",
         version=openvino.VERSION,
-        forecast=openvino.frontend,
+        predict=openvino.frontend,
         of_node=lambda node: openvino.among_known(node.op, may_change(node), node.stated),
     ),
     "openvino-converted": Runtime(
-        title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino
+        title="OpenVINO, converted here", version=openvino.VERSION, predict=after_conversion.openvino
     ),
     "tensorrt": Runtime(
-        title="TensorRT's importer", version=tensorrt_facts.VERSION, forecast=tensorrt_importer.importer
+        title="TensorRT's importer", version=tensorrt_facts.VERSION, predict=tensorrt_importer.importer
     ),
-    "reference": Runtime(title="ONNX reference", version=reference.VERSION, forecast=reference.outcome),
+    "reference": Runtime(title="ONNX reference", version=reference.VERSION, predict=reference.outcome),
     **{f"onnxruntime:{name}": _of_onnxruntime(each) for name, each in onnxruntime_editions.EDITIONS.items()},
     **{name: _of_provider(each) for name, each in PROVIDERS.items()},
     **{f"openvino:{name}": _of_layers_alone(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
@@ -147,19 +147,19 @@ RUNTIMES: Mapping[str, Runtime] = {
 """For nodes of ONNX models. The last ones must be named: installed packages must not change a report."""
 
 LAYER_RUNTIMES: Mapping[str, Runtime] = {
-    "openvino": Runtime(title="OpenVINO", version=openvino.VERSION, forecast=openvino.layer),
+    "openvino": Runtime(title="OpenVINO", version=openvino.VERSION, predict=openvino.layer),
     "onnxruntime": Runtime(
-        title="onnxruntime, converted here", version=onnxruntime.VERSION, forecast=after_conversion.onnxruntime
+        title="onnxruntime, converted here", version=onnxruntime.VERSION, predict=after_conversion.onnxruntime
     ),
-    "tensorrt": Runtime(title="TensorRT, converted here", version="10", forecast=after_conversion.tensorrt),
+    "tensorrt": Runtime(title="TensorRT, converted here", version="10", predict=after_conversion.tensorrt),
     **{f"openvino:{name}": _of_layers(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
 }
 """For layers of IRs."""
 
 OPERATOR_RUNTIMES: Mapping[str, Runtime] = {
-    "litert": Runtime(title="LiteRT", version=litert.VERSION, forecast=litert.outcome),
+    "litert": Runtime(title="LiteRT", version=litert.VERSION, predict=litert.outcome),
     "onnxruntime": LAYER_RUNTIMES["onnxruntime"],
-    "openvino": Runtime(title="OpenVINO, converted here", version=openvino.VERSION, forecast=after_conversion.openvino),
+    "openvino": Runtime(title="OpenVINO, converted here", version=openvino.VERSION, predict=after_conversion.openvino),
     "tensorrt": LAYER_RUNTIMES["tensorrt"],
 }
 """For operators of TFLite files."""
