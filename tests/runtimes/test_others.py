@@ -329,9 +329,9 @@ def test_those_that_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("ir_interp.converters.runtimes.runner.find_spec", lambda name: name == "cv2" or None)
     path = saved(tmp_path, {"mode": "linear"}, {"sizes": (1, 2, 8, 9)})
     (plain,), (row,) = ir_interp.audit(path).rows, ir_interp.audit(path, runtimes=["installed"]).rows
-    assert row.predictions.keys() == {*plain.prediction, "opencv-dnn"}
+    assert row.predictions.keys() == {*plain.predictions, "opencv-dnn"}
     (row,) = ir_interp.audit(path, runtimes=["mnn", "installed"]).rows
-    assert row.predictions.keys() == {*plain.prediction, "mnn", "opencv-dnn"}
+    assert row.predictions.keys() == {*plain.predictions, "mnn", "opencv-dnn"}
 
 
 def test_ties_that_float32_decides() -> None:
