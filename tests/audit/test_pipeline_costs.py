@@ -73,7 +73,7 @@ def test_pipelines_that_are_the_same(tmp_path: Path, capsys: Say) -> None:
     ("deployed", "error", "message"),
     [
         ("pillow:box", SpecError, "pillow:box is a single resize, the other a pipeline"),
-        ("ViTImageProcessor", SpecError, "the backend is not known"),
+        ("ViTImageProcessor", SpecError, "the backend is unknown"),
         ("YiTImageProcessorPil", ReadError, "YiTImageProcessorPil is not supported"),
     ],
 )
