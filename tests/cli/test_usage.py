@@ -162,7 +162,7 @@ def test_a_model_that_onnxruntime_optimized_for_one_processor(capsys: pytest.Cap
     onnx.save(onnx.parser.parse_model(f"{sets} {graph}"), "b.onnx")
     code, _, errors = command(capsys, "convert", "b.onnx", "b.xml")
     assert code == 2
-    assert errors.endswith("optimized it for one kind of processor: give the model that this was made from\n")
+    assert errors.endswith("optimized it for one kind of processor; convert the model that it was optimized from\n")
 
 
 def test_what_does_not_run_can_be_written_all_the_same(
