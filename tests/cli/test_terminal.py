@@ -293,7 +293,7 @@ def test_the_file_of_an_only_input_needs_no_name(capsys: pytest.CaptureFixture[s
     assert plain == named
     assert "7 7 7" in words(plain[1])
     for model, given, said in (
-        ("b.onnx", ("x.npy",), "a file is given without a name; the inputs are x, z"),
+        ("b.onnx", ("x.npy",), "a file has no input name; the inputs are x, z"),
         ("a.onnx", ("x.npy", "x=x.npy"), "a file for input 'x' is given with and without its name"),
     ):
         options = [word for each in given for word in ("--input", each)]
