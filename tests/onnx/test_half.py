@@ -85,5 +85,5 @@ def test_weights_in_other_files_stay_there(capsys: pytest.CaptureFixture[str]) -
     model = onnx.load("a.onnx")
     onnx.save_model(model, "c.onnx", save_as_external_data=True, location="c.data", size_threshold=0)
     code, _, errors = command(capsys, "convert", "c.onnx", "b.onnx", "--target", "tensorrt", "--fp16")
-    assert (code, errors) == (2, "error: fp16 is not supported for c.onnx, whose weights stay in c.data\n")
+    assert (code, errors) == (2, "error: --fp16 is not supported for c.onnx, whose weights stay in c.data\n")
     assert not Path("b.onnx").exists()
