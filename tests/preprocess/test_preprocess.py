@@ -219,7 +219,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(ReadError, match=r"takes no image"):
         ir_interp.preprocess(identity(tmp_path / "flat.onnx", 9), whole, like="opencv:linear", size=SIZE)
     assert main(["preprocess", str(source), str(whole), "--like", "opencv"]) == 2
-    assert "--like and --size are needed" in capsys.readouterr().err
+    assert "--size is missing: height and width of the model's input" in capsys.readouterr().err
     assert not whole.exists()
 
 
