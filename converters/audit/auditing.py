@@ -35,9 +35,11 @@ def expanded(paths: Iterable[Path]) -> Expanded:
 
     ``@list.txt`` stands for the paths in that file, one per line. Raises ReadError if there are none.
     """
-    models = Expanded()
-    for path in paths:
+    models, listed = Expanded(), list(paths)
+    for path in listed:
         models.add(path)
+    if listed and not (models.files or models.closed or models.skipped):
+        raise ReadError("no model; expected .onnx, .xml or .tflite files", ", ".join(map(str, listed)))
     return models
 
 

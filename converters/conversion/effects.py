@@ -11,7 +11,10 @@ from ir_interp.options.shared_options import check_needs
 from ..sources import registry
 from .routes import DIALECT, INTERPOLATE, IR, OLD_IR, PATHS, PORTABLE
 
-_TARGETS = "a target (onnx:11 or the like, tensorrt, openvino, any) is required from .onnx to .onnx, and only there"
+_NO_TARGET = (
+    "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
+)
+_TARGET_ELSEWHERE = "--target is for .onnx to .onnx only; leave it out, or name the result .onnx"
 
 
 def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, name: str) -> None:
@@ -24,7 +27,7 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     _check_versions(options)
     check_needs(options)
     if (kinds == PORTABLE) != (options.target is not None):
-        raise ReadError(_TARGETS, name)
+        raise ReadError(_TARGET_ELSEWHERE if options.target is not None else _NO_TARGET, name)
 
 
 def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:

@@ -29,7 +29,11 @@ def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
     if not changed:
         yield source
         return
-    model = ov.Core().read_model(source)
+    try:
+        model = ov.Core().read_model(source)
+    except RuntimeError:  # of a pasted layer, which is no model
+        problem = f"OpenVINO does not read it, so it cannot be run as in {semantics.value}"
+        raise VerificationError(f"{source.name}: {problem}; --no-verify writes the result unverified") from None
     nodes = {node.get_friendly_name(): node for node in model.get_ops()}
     for op in changed:
         if op.name not in nodes:

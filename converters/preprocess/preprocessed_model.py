@@ -187,6 +187,21 @@ def _names(model: onnx.ModelProto) -> set[str]:
     return ends | {each.name for each in values}
 
 
+def _check_size(wanted: Preprocess, name: str, expected: Sequence[int | None]) -> None:
+    """Raise SpecError if the pipeline gives images of another size than a model takes, or of any size."""
+    size = wanted.pipeline.size
+    if size is None and wanted.image_size is not None:
+        last = wanted.pipeline(np.zeros((*wanted.image_size, 3), np.uint8)).shape
+        size = (last[1], last[2]) if wanted.pipeline.layout == "nchw" else (last[0], last[1])
+    if None in expected and size is None:
+        return
+    takes = f"input {name!r} takes images of {' x '.join('any' if side is None else str(side) for side in expected)}"
+    if size is None:
+        raise SpecError(f"{takes}; the size after the last step depends on the image: add a crop, or a fixed size")
+    if any(side not in (None, other) for side, other in zip(expected, size, strict=True)):
+        raise SpecError(f"{takes}; the pipeline gives {size[0]} x {size[1]}")
+
+
 def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> NodeTensor:
     """Return an image [height, width, 3] as the input of the model."""
     dtype, lengths = _dtype(given), _lengths(given)
@@ -194,9 +209,7 @@ def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> 
     *expected, depth = lengths[-3:] if last else (*lengths[-2:], lengths[-3])
     if depth not in (None, 3):
         raise SpecError(f"input {given.name!r} takes {depth} channels; images have 3")
-    size = wanted.pipeline.size
-    if size and any(length not in (None, other) for length, other in zip(expected, size, strict=True)):
-        raise SpecError(f"input {given.name!r} takes images of {expected[0]}x{expected[1]}, not of {size}")
+    _check_size(wanted, given.name, expected)
     y = y.cast(dtype)
     if wanted.batch is not None:
         return y.transposed(*((2, 0, 1, 3) if last else (2, 3, 0, 1)))

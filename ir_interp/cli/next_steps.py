@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,22 @@ _VERDICTS = ("IRI021", "IRI022", "IRI023")
 _UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
 
 
-def next_step(finding: Finding) -> str:
-    """Return a command line for the file of a finding."""
-    kind, fixed = FileKind.of(finding.file), Path(finding.file).stem
-    if kind is FileKind.ONNX and finding.code in _FIXED:
-        return shell("ir-interp", "fix", finding.file, f"{fixed}.fixed.onnx")
+def mistaken(findings: Iterable[Finding]) -> frozenset[str]:
+    """Return the files with mistakes that ``fix`` repairs."""
+    return frozenset(finding.file for finding in findings if _is_fixed(finding))
+
+
+def _is_fixed(finding: Finding) -> bool:
+    return FileKind.of(finding.file) is FileKind.ONNX and finding.code in _FIXED
+
+
+def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
+    """Return a command line for the file of a finding; of ``mistaken`` files it takes the repaired one."""
+    kind, fixed = FileKind.of(finding.file), Path(finding.file).with_suffix(".fixed.onnx")
+    if _is_fixed(finding):
+        return shell("ir-interp", "fix", finding.file, str(fixed))
     if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime and finding.runtime in _targets():
-        return _rewritten(finding.file, fixed, finding.runtime)
+        return _rewritten(str(fixed) if finding.file in mistaken else finding.file, finding.runtime)
     if finding.code == _UNKNOWN:
         return shell("ir-interp", "audit", finding.file, "--run")
     if finding.code == _PREPROCESSING:
@@ -37,8 +47,8 @@ def _targets() -> list[str]:
     return names()
 
 
-def _rewritten(file: str, name: str, runtime: str) -> str:
+def _rewritten(file: str, runtime: str) -> str:
     """Return the command that writes a model which a runtime computes exactly."""
     if runtime == "openvino":
-        return shell("ir-interp", "convert", file, f"{name}.xml")
-    return shell("ir-interp", "convert", file, f"{name}.portable.onnx", "--target", runtime)
+        return shell("ir-interp", "convert", file, str(Path(file).with_suffix(".xml")))
+    return shell("ir-interp", "convert", file, str(Path(file).with_suffix(".portable.onnx")), "--target", runtime)

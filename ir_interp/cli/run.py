@@ -129,6 +129,7 @@ def _run_call_on_store(like: str, source: Path, output: Path, options: RunOption
     from ir_interp.large.stores import Request, spec_for
     from ir_interp.public.resizing import call_of
 
+    _check_sizes(options)
     call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
     _write_store(Request(source=source, destination=output, spec=spec_for(source, output, call)), like, options)
 
@@ -149,6 +150,13 @@ def _write_store(request: Request, name: str, options: RunOptions) -> None:
         print(shown(f"{name}: {_lengths(before)} -> {_lengths(after)}, {output}"))
 
 
+def _check_sizes(options: RunOptions) -> None:
+    """Raise IrInterpError for one size of an image, which has two; a single scale is that of both."""
+    if options.sizes is not None and len(options.sizes) == 1 and (options.dims is None or len(options.dims) > 1):
+        size = options.sizes[0]
+        raise IrInterpError(f"--sizes {size}: one size for two axes; expected height and width, as in {size},{size}")
+
+
 def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
     """Return scales; a single one is that of height and width."""
     return scales[0] if scales is not None and len(scales) == 1 else scales
@@ -156,6 +164,7 @@ def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
 
 def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     """Resize an image as a call of an image library."""
+    _check_sizes(options)
     check_outputs([output], [file])
     x, mode = likeness.read(file)
     likeness.check_format(output, x)

@@ -19,7 +19,7 @@ from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import is_tiff
 from ir_interp.files.memory import resident_bytes
-from ir_interp.files.paths import exists
+from ir_interp.files.paths import exists, real
 from ir_interp.large import budget, cloud_optimised, ome_tiff, pyramid, rasters, zarr_arrays
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.journal import Journal, Ledger
@@ -69,6 +69,8 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
     if isinstance(source, Raster) and request.missing.nodata is None:
         request = replace(request, missing=replace(request.missing, nodata=source.nodata))
     request.check(source.shape)
+    if real(request.destination) == real(request.source):
+        raise IrInterpError(f"{request.destination} is an input and would be overwritten; choose another name")
     if exists(request.destination):
         raise IrInterpError(f"{request.destination} exists already; remove it, or choose another name")
     layouts = list(_layouts(request, source))

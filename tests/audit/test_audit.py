@@ -532,3 +532,13 @@ def test_unknown_is_a_verdict_of_its_own(tmp_path: Path) -> None:
     assert not found.fails("refused", "differs")
     row = replace(found.rows[0], seen={"tvm": Verdict(kind=Kind.SAME)})
     assert [each.code for each in row.findings] == ["IRI025"]  # of IREE alone: no prediction was wrong
+
+
+def test_a_folder_without_models_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Else an export that wrote nothing would pass."""
+    Path("empty").mkdir()
+    assert command(capsys, "audit", "empty") == (
+        2,
+        "",
+        "error: empty: no model; expected .onnx, .xml or .tflite files\n",
+    )

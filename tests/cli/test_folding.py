@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ir_interp.cli.folding import folded_cells, place
-from ir_interp.cli.next_steps import next_step
+from ir_interp.cli.next_steps import mistaken, next_step
 from ir_interp.converters.audit.findings import Finding
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
@@ -30,7 +30,7 @@ def test_a_model_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert (code, len(printed.splitlines())) == (1, 18)
     assert '! a.onnx:node[0 "up0"] and 23 more: IRI012 antialias ' in printed
     assert "\n    ir-interp fix a.onnx a.fixed.onnx\n" in printed
-    assert "\n    ir-interp convert a.onnx a.portable.onnx --target tensorrt\n" in printed
+    assert "\n    ir-interp convert a.fixed.onnx a.fixed.portable.onnx --target tensorrt\n" in printed
     assert printed.endswith("24 resizes, 72 findings; `ir-interp explain CODE` explains a finding\n")
     for given in (("inspect", "a.onnx"), ("convert", "a.onnx", "a.xml", "--no-verify")):
         code, printed, _ = command(capsys, *given)
@@ -57,3 +57,13 @@ def test_next_steps(code: str, file: str, runtime: str | None, step: str) -> Non
     severity = RULES[code].severity
     finding = Finding(code=code, message="", file=file, where=file, runtime=runtime, severity=severity)
     assert next_step(finding) == step
+
+
+def test_the_next_step_takes_a_model_that_is_repaired() -> None:
+    """Else the commands, pasted one after the other, would convert the mistakes."""
+    values = {"message": "", "file": "zoo/a.onnx", "where": "zoo/a.onnx"}
+    exported = Finding(code="IRI011", runtime=None, severity=RULES["IRI011"].severity, **values)
+    differs = Finding(code="IRI023", runtime="openvino", severity=RULES["IRI023"].severity, **values)
+    files = mistaken([exported, differs])
+    assert next_step(exported, files) == "ir-interp fix zoo/a.onnx zoo/a.fixed.onnx"
+    assert next_step(differs, files) == "ir-interp convert zoo/a.fixed.onnx zoo/a.fixed.xml"

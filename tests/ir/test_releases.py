@@ -15,6 +15,7 @@ from ir_interp.spec import Antialias, Linear, Nearest
 from tests.support.commands import command
 from tests.support.graphs import onnxruntime_outputs, values
 from tests.support.ir_text import Net, interpolate
+from tests.support.places import SAMPLES
 
 IMAGE: dict[str, Any] = {"shape": (1, 2, 4, 6), "out": (1, 2, 8, 9)}
 VOLUME: dict[str, Any] = {"shape": (1, 2, 4, 6, 5), "out": (1, 2, 8, 9, 7)}
@@ -176,3 +177,12 @@ def test_a_layer_in_a_body_is_not_verified(tmp_path: Path) -> None:
         ir_interp.VerificationError, match=r"is inside a body, where it cannot be run as in openvino-2021.3"
     ):
         ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", semantics="openvino-2021.3")
+
+
+def test_a_pasted_layer_is_not_run_as_in_a_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    layer = str(SAMPLES / "operator_page_snippet" / "layer.xml")
+    arguments = ("convert", layer, str(tmp_path / "a.onnx"), "--semantics", "openvino-2021.3")
+    code, _, errors = command(capsys, *arguments)
+    problem = "OpenVINO does not read it, so it cannot be run as in openvino-2021.3"
+    assert (code, errors) == (1, f"error: layer.xml: {problem}; --no-verify writes the result unverified\n")
+    assert command(capsys, *arguments, "--no-verify")[0] == 0

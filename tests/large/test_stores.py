@@ -314,9 +314,15 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     layer = "samples/interpolate1_corners/layer.xml"
     assert main(["run", layer, "--input", "x.npy", "--output", "y.npy", "--levels", "2"]) == 2
     assert main(["run", layer, "--input", "x.zarr", "--output", "y.npy"]) == 2
+    one = str(tmp_path / "s.zarr")
+    zarr.create_array(one, shape=(8, 8), chunks=(4, 4), dtype="u1")
+    assert main(["run", one, "--like", "pillow:box", "--sizes", "4", "--output", str(out)]) == 2
+    assert main(["run", one, "--like", "pillow:box", "--sizes", "4,4", "--output", one]) == 2
     assert main(["run", layer, "--input", "x.zarr", "--output", "y.zarr", "--memory", "much"]) == 2
     said = capsys.readouterr().err
     assert "error: --levels has no effect on x.npy, which is no .zarr" in said
+    assert "error: --sizes 4: one size for two axes; expected height and width, as in 4,4" in said
+    assert f"error: {one} is an input and would be overwritten; choose another name" in said
     assert "error: --input 'x.zarr' and --output 'y.npy': expected both to be .zarr, or none" in said
     assert "'much' is no amount of memory; expected one as in 512MiB, 1.5GiB" in said
 

@@ -533,15 +533,20 @@ def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytes
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
-GOES_WITH = "a target (onnx:11 or the like, tensorrt, openvino, any) is required from .onnx to .onnx, and only there"
+NO_TARGET = (
+    "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
+)
 EXPECTED = f"expected onnx:7 to onnx:24, {', '.join(('tensorrt', 'openvino', *others()))} or any"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["p.onnx"], GOES_WITH),
-        (["p.xml", "--target", "tensorrt"], GOES_WITH),
+        (["p.onnx"], NO_TARGET),
+        (
+            ["p.xml", "--target", "tensorrt"],
+            "--target is for .onnx to .onnx only; leave it out, or name the result .onnx",
+        ),
         (
             ["p.onnx", "--target", "trt"],
             f"unknown target 'trt'; {EXPECTED}; did you mean 'tensorrt'?",

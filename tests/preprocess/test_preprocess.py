@@ -16,8 +16,10 @@ from onnx import helper
 from PIL import Image
 
 import ir_interp
-from ir_interp import Images, InexactError, IrInterpError, ReadError, SpecError
+from ir_interp import Images, InexactError, IrInterpError, Pipeline, ReadError, SpecError
 from ir_interp.cli.main import main
+from ir_interp.pipelines.output_size import ShorterSide
+from ir_interp.pipelines.steps import Resize
 from ir_interp.views.likeness import call, resized
 
 Array = NDArray[Any]
@@ -209,7 +211,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
     with pytest.raises(InexactError, match=r"has no form in nodes"):
         ir_interp.preprocess(source, whole, like="opencv:area", size=SIZE)
-    with pytest.raises(SpecError, match=r"takes images of 14x20, not of \(20, 14\)"):
+    with pytest.raises(SpecError, match=r"takes images of 14 x 20; the pipeline gives 20 x 14$"):
         ir_interp.preprocess(source, whole, like="opencv:linear", size=SIZE[::-1])
     with pytest.raises(ReadError, match=r"no input 'z'; expected one of x"):
         ir_interp.preprocess(source, whole, like="opencv:linear", size=SIZE, name="z")
@@ -299,3 +301,14 @@ def test_a_real_photo_through_a_real_model(tmp_path: Path) -> None:
         wanted = made(source, small.astype(np.float32), "data")
         assert np.abs(wanted).max() > 0.1
         assert np.array_equal(made(whole, np.asarray(photo)), wanted)
+
+
+def test_a_model_gets_images_of_its_size(tmp_path: Path) -> None:
+    """onnxruntime only warns of an input of another size, and runs."""
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"
+    shorter = Pipeline(steps=(Resize(like="pillow:bilinear", size=ShorterSide(size=16)),))
+    with pytest.raises(SpecError, match=r"takes images of 14 x 20; the size after the last step depends on the image"):
+        ir_interp.preprocess(source, whole, pipeline=shorter)
+    with pytest.raises(SpecError, match=r"takes images of 14 x 20; the pipeline gives 16 x 21$"):
+        ir_interp.preprocess(source, whole, pipeline=shorter, image_size=(24, 32))
+    assert not whole.exists()
