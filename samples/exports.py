@@ -184,5 +184,8 @@ MODELS: dict[str, Callable[[Path], None]] = {
 if __name__ == "__main__":
     if len(sys.argv) != 3 or sys.argv[1] not in MODELS:
         sys.exit(f"usage: python samples/exports.py {'|'.join(MODELS)} FILE")
-    MODELS[sys.argv[1]](Path(sys.argv[2]))
+    try:
+        MODELS[sys.argv[1]](Path(sys.argv[2]))
+    except (OSError, ValueError) as error:  # of a folder that does not exist, or an extension without a format
+        sys.exit(f"error: {sys.argv[2]} cannot be written: {error}")
     print(f"wrote {sys.argv[2]}")

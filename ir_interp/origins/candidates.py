@@ -124,7 +124,7 @@ class Identified:
     def text(self) -> str:
         """The call, the versions that agree, and what would separate the candidates, as lines of text."""
         if not self.fitting:
-            lines = ["none of the known calls made it; the nearest:", *self._listed(self.candidates[:SHOWN])]
+            lines = ["no tried call fits; the nearest:", *self._listed(self.candidates[:SHOWN])]
         elif self.call is None:
             every = list(self._listed(self.fitting))
             more = [f"  and {len(every) - _MOST} more"] if len(every) > _MOST else []

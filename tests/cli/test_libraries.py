@@ -131,7 +131,7 @@ def test_boxes_and_gaps(photo: Path, capsys: Say) -> None:
     assert main(["run", str(photo), "--like", call, "--sizes", "7,10", "--output", str(made), "-q"]) == 0
     assert np.array_equal(held(made), wanted)
     assert main(["identify", str(photo), str(made)]) == 1  # a box could be anywhere
-    assert "none of the known calls made it; the nearest:" in capsys.readouterr().out
+    assert "no tried call fits; the nearest:" in capsys.readouterr().out
     Image.fromarray(small).save(made)
     assert main(["identify", str(photo), str(made)]) == 0
     assert "pillow:BICUBIC,reducing_gap=2.0: equal, all 60 values" in capsys.readouterr().out
@@ -162,7 +162,7 @@ def test_identify_says_what_it_does_not_know() -> None:
     x = rng.integers(0, 256, (32, 32, 3)).astype(np.uint8)
     found = ir_interp.identify([(x, np.zeros((7, 9, 3), np.uint8))])
     assert not found.is_sure
-    assert found.text.startswith("none of the known calls made it; the nearest:\n")
+    assert found.text.startswith("no tried call fits; the nearest:\n")
     assert [each.fits for each in found.candidates if not each.calls] == [True]
     flat = np.full((32, 32, 3), 7, np.uint8)
     found = ir_interp.identify([(flat, flat[:7, :9])])
