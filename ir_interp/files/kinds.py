@@ -38,8 +38,7 @@ class FileKind(Enum):
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 _IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 _TIFF = (".tif", ".tiff")
-ZIP = ".zip"
-"""The suffix after .zarr in the name of a store in a ZIP file."""
+_ZIP = ".zip"
 MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
 WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
@@ -66,7 +65,12 @@ def is_image(path: Path) -> bool:
 
 def is_in_store(path: Path) -> bool:
     """Return whether a path is a Zarr store, in a ZIP file too, or an array inside one."""
-    return any(FileKind.of(part.lower().removesuffix(ZIP)) is FileKind.STORE for part in path.parts)
+    return any(FileKind.of(part.lower().removesuffix(_ZIP)) is FileKind.STORE for part in path.parts)
+
+
+def is_zip(path: Path) -> bool:
+    """Return whether a path names a ZIP file."""
+    return path.suffix.lower() == _ZIP
 
 
 def is_tiff(path: Path) -> bool:

@@ -15,7 +15,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, ZipStore
 
 from ir_interp.errors import ReadError
-from ir_interp.files.kinds import ZIP
+from ir_interp.files.kinds import is_zip
 from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import check_regular
 
@@ -69,7 +69,7 @@ def store_of(path: Path) -> tuple[LocalStore | ZipStore | FsspecStore, str]:
     a ZIP file with compressed members.
     """
     for place in (path, *path.parents):
-        if place.suffix.lower() == ZIP and place.is_file():
+        if is_zip(place) and place.is_file():
             return StoredFiles(place), path.relative_to(place).as_posix().removeprefix(".")
     url = _URL.sub(r"\1://", path.as_posix())
     if url != path.as_posix() and not exists(path):

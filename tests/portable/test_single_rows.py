@@ -34,8 +34,11 @@ ROWS: tuple[tuple[str, int, dict[str, Any], dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize("is_between", [False, True], ids=["alone", "between Transposes"])
-@pytest.mark.parametrize(("target", "opset", "attributes", "size", "end"), ROWS, ids=str)
+@pytest.mark.parametrize(
+    ("target", "opset", "attributes", "size", "end", "is_between"),
+    [*((*row, False) for row in ROWS), *((*row, True) for row in ROWS[::3])],  # each case starts runtimes
+    ids=str,
+)
 def test_images_of_every_height(
     target: str,
     opset: int,
@@ -55,7 +58,7 @@ def test_images_of_every_height(
     (row,) = ir_interp.convert(source, made, target=target, verify=False).rows
     assert row.form.endswith(end)
     runtimes = {"opencv-dnn", "tvm", "iree"} if target == "any" else {target}
-    for height in (1, 2, 5):
+    for height in (1, 5):
         x = np.random.default_rng(height).standard_normal((1, 3, height, 5)).astype(np.float32)
         x = x.transpose(0, 2, 3, 1) if is_between else x
         wanted = onnxruntime_resize(model, {"x": x})

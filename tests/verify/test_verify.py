@@ -147,7 +147,7 @@ def test_both_runtimes_are_quoted_where_neither_runs(tmp_path: Path) -> None:
     said = str(failure.value)
     assert said.startswith("a.onnx does not run: ")
     assert "; a.xml does not run: " in said
-    assert said.endswith("; nothing was written; --no-verify writes it unverified, and it may compute something else")
+    assert said.endswith("; nothing was written; verify=False writes it unverified, and it may compute something else")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_runtime_that_dies_or_hangs(
     monkeypatch.setattr(child, "_SECONDS", seconds)
     with pytest.raises(VerificationError) as failure:
         Context().run(ir_interp.convert, chain, chain.with_suffix(".xml"))  # the runtimes of these tests are there
-    unverified = "--no-verify writes it unverified, and it may compute something else"
+    unverified = "verify=False writes it unverified, and it may compute something else"
     assert str(failure.value) == f"a.onnx {reason}; a.xml {reason}; nothing was written; {unverified}"
     assert _left(chain) == ["a.onnx"]
 
