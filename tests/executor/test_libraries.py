@@ -117,6 +117,25 @@ def test_torch_copies_each_axis_that_keeps_its_length() -> None:
         resize(floats, ir_interp.spec("torch", mode="bicubic"), scales=(1.0, 1.1))
 
 
+TOTALS = [(1371, 0.6979955751438424, 974825), (2220, 0.420637253459845, 951558)]
+
+
+@pytest.mark.parametrize(("n", "scale", "total"), TOTALS)
+def test_torch_steps_onto_the_next_pixel_from_just_below_it(n: int, scale: float, total: int) -> None:
+    """Some coordinate is less than half a step of float32 below a pixel, whose weight of 1 leaves 14 bits, not 15."""
+    x = (np.arange(n * 8) * 37 % 256).astype(np.uint8).reshape(1, 1, n, 8)
+    y = resize(x, ir_interp.spec("torch", mode="bilinear", dtype="uint8"), scales=(scale, 1.0))
+    assert y.sum() == total  # torch 2.13; with 15 bits some pixels are off by 1
+
+
+def test_pillow_squares_before_it_multiplies() -> None:
+    """A weight of Magic Kernel Sharp 2021 exactly between two integers."""
+    pixels = (39, 86, 142, 195, 154, 70, 33, 50, 113, 210, 18, 4, 209, 94, 33, 213, 59, 89, 31)
+    x = np.pad(np.array(pixels, np.uint8), (45, 151 - 64))[:, None]
+    spec = ir_interp.spec("pillow", resample="MKS2021", mode="L", version=13)
+    assert resize(x, spec, sizes=(256, 1))[91, 0] == 177  # Pillow 13.0.0
+
+
 def test_torch_takes_pixels_twice_where_an_axis_doubles_up_to_128() -> None:
     spec = ir_interp.spec("torch", mode="nearest")
     small = np.arange(6, dtype=np.float32).reshape(1, 1, 1, 6)

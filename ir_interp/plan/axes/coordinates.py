@@ -100,6 +100,7 @@ _LIBRARIES = {
 }
 _SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
 _TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)
+_FLOORED_AS_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE)
 _STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)
 _RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)
 _STEP_FIRST = (
@@ -190,6 +191,10 @@ def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
     """Return float coordinates as integral and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
     floor = xp.floor(coordinate)
     fraction = coordinate - floor
+    if arithmetic in _FLOORED_AS_SINGLES:
+        # PyTorch's floorf() of a float64 steps onto the next pixel from just below it; no weight is left for the last.
+        floor = np.floor(np.asarray(coordinate).astype(np.float32)).astype(np.float64)
+        fraction = np.clip(coordinate - floor, 0, 1)
     half = fraction - 0.5
     if arithmetic is Arithmetic.ONNXRUNTIME:
         half = xp.where(xp.abs(half) <= _TIE, 0.0, half)

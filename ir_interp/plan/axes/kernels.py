@@ -115,7 +115,7 @@ _MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radi
             lambda t: 35 / 36 * (t - 1) * (t - 239 / 140),
             lambda t: 1 / 6 * (t - 2) * (65 / 24 - t),
             lambda t: 1 / 36 * (t - 3) * (t - 15 / 4),
-            lambda t: -1 / 288 * (t - 9 / 2) * (t - 9 / 2),
+            lambda t: -1 / 288 * ((t - 9 / 2) * (t - 9 / 2)),  # the square first, as pow() in C
         ),
     ),
 }
