@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from ir_interp.files.sources import check_regular
 from ir_interp.large.damage import reported
 from ir_interp.large.layout import Layout
 from ir_interp.large.pyramid import Image, described_axes
-from ir_interp.large.zarr_arrays import ZarrArray
+from ir_interp.large.zarr_arrays import ZarrArray, reopened
 
 _ADVICE = "pip install 'ir-interp[microscopy]'"
 _GEO_TAG = 34735  # GeoKeyDirectoryTag
@@ -37,18 +37,7 @@ class OmeTiff(ZarrArray):
 
     def created(self, path: Path, layout: Layout) -> Any:
         """Return the output array of a layout, created or opened from an earlier call."""
-        import zarr
-
-        with suppress(OSError, ValueError):
-            return zarr.open_array(path, mode="r+")
-        return zarr.create_array(
-            store=path,
-            shape=layout.work.out_shape,
-            dtype=self.dtype,
-            chunks=layout.longest,
-            dimension_names=self.names,
-            zarr_format=3,
-        )
+        return reopened(path, layout, dtype=self.dtype, dimension_names=self.names, zarr_format=3)
 
     @property
     def zarr_format(self) -> Literal[2, 3]:

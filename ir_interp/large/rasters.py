@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.sources import check_regular
 from ir_interp.large.damage import reported
 from ir_interp.large.layout import Layout, Slices
+from ir_interp.large.zarr_arrays import reopened
 from ir_interp.shapes import Shape
 
 _ADVICE = "pip install 'ir-interp[geo]'"
@@ -86,18 +87,7 @@ class Raster:
 
     def created(self, path: Path, layout: Layout) -> Any:
         """Return the array that holds one level until all are written, created or opened from an earlier call."""
-        import zarr
-
-        with suppress(OSError, ValueError):
-            return zarr.open_array(path, mode="r+")
-        return zarr.create_array(
-            store=path,
-            shape=layout.work.out_shape,
-            dtype=self.dtype,
-            chunks=layout.longest,
-            compressors=None,
-            zarr_format=2,
-        )
+        return reopened(path, layout, dtype=self.dtype, compressors=None, zarr_format=2)
 
 
 def opened(path: Path) -> Raster:

@@ -78,16 +78,12 @@ class ZarrArray:
 
     def created(self, path: Path, layout: Layout) -> Any:
         """Return the output array of a layout in the same format, created or opened from an earlier call."""
-        import zarr
-
-        with suppress(OSError, ValueError):
-            return zarr.open_array(path, mode="r+")
-        chunks: dict[str, Any] = {"chunks": layout.longest}
+        chunks: dict[str, Any] = {}
         if self.array.shards is not None:
             chunks = {"chunks": self.array.chunks, "shards": self.aligned(layout.longest)}
-        return zarr.create_array(
-            store=path,
-            shape=layout.work.out_shape,
+        return reopened(
+            path,
+            layout,
             dtype=self.array.dtype,
             fill_value=self.array.fill_value,
             attributes=dict(self.array.attrs),
@@ -109,6 +105,15 @@ class ZarrArray:
             "dimension_names": metadata.dimension_names,
             "chunk_key_encoding": metadata.chunk_key_encoding,
         }
+
+
+def reopened(path: Path, layout: Layout, **form: Any) -> Any:
+    """Return the output array of a layout as an earlier call created it, or a new one of this ``form``."""
+    import zarr
+
+    with suppress(OSError, ValueError):
+        return zarr.open_array(path, mode="r+")
+    return zarr.create_array(store=path, shape=layout.work.out_shape, **{"chunks": layout.longest, **form})
 
 
 def opened(path: Path) -> ZarrArray:
