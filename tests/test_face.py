@@ -127,8 +127,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
         "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, freeze, images, inputs, "
-        "interpolate, into, ir, only, opset, progress, reports, seed, semantics, shapes, source, state, strict, "
-        "target, verify; did you mean 'only'?",
+        "interpolate, into, ir, only, opset, progress, reference, reports, seed, semantics, shapes, source, state, "
+        "strict, target, verify; did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]

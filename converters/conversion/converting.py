@@ -90,9 +90,10 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
+    from ..verify import against_reference
     from ..verify import conversion as verify
 
-    return verify.verify(
+    verification = verify.verify(
         source,
         result,
         rows,
@@ -102,6 +103,10 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertO
         alone=_alone(source, result, options),
         progress=options.progress,
     )
+    if verification is None or options.reference is None:
+        return verification
+    proof = against_reference.proof(source, result, options.reference, Inputs.of(options), options.progress)
+    return replace(verification, note="; ".join(filter(None, (verification.note, proof))))
 
 
 def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.files.kinds import MODELS, FileKind, expect
@@ -24,6 +25,9 @@ from .resize_tensors import is_model
 from .run.input_shapes import Extent
 from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
+
+Outputs = tuple[OutputComparison, ...]
+More = TypeVar("More")
 
 
 @running()
@@ -49,25 +53,15 @@ def compare_models(
     have different numbers of outputs.
     """
     for path in (first, second):
-        _check(path)
+        check_model(path)
     both = models(first, second, inputs)
-    compared: list[tuple[OutputComparison, ...]] = []
+    compared: list[Outputs] = []
     shapes: dict[str, tuple[int, ...]] = {}
     located, layer = None, None
     with scratch() as folder, forks():
-        every = runs(both, folder, progress)
-        for run in until_conclusive(every, lambda: all(each.compared.is_conclusive for each in _merged(compared))):
-            if run.extent is not Extent.REAL and not _pass(compared[-1]):
-                continue
-            try:
-                outputs = _outputs(run, first, second, tolerance)
-            except IrInterpError:
-                if run.extent is Extent.REAL:
-                    raise
-                continue  # sizes that these models are not for
-            pairs = _compared(outputs)
-            if run.extent is not Extent.REAL and _pass(pairs):
-                continue
+        for run, (pairs, _) in compared_runs(
+            runs(both, folder, progress), lambda run: (_compared(_outputs(run, first, second, tolerance)), None)
+        ):
             shapes = shapes or run.shapes
             compared.append(pairs)
             if per_resize and located is None:
@@ -75,15 +69,37 @@ def compare_models(
             if per_layer and layer is None and not _pass(pairs):
                 layer = locate.first_layer(run, first, second, tolerance)
     return ModelComparison(
-        first=first, second=second, outputs=_merged(compared), resizes=located, first_layer=layer, shapes=shapes
+        first=first, second=second, outputs=merged(compared), resizes=located, first_layer=layer, shapes=shapes
     )
+
+
+def compared_runs(
+    every: Iterable[Runs], compared_on: Callable[[Runs], tuple[Outputs, More]]
+) -> Iterator[tuple[Runs, tuple[Outputs, More]]]:
+    """Yield the runs that decide with their comparisons: those at real sizes, and others that differ where these pass.
+
+    Inputs are tried until every output is conclusive. Raises IrInterpError if no comparison is possible at real sizes.
+    """
+    compared: list[Outputs] = []
+    for run in until_conclusive(every, lambda: all(each.compared.is_conclusive for each in merged(compared))):
+        if run.extent is not Extent.REAL and not _pass(compared[-1]):
+            continue
+        try:
+            outputs, more = compared_on(run)
+        except IrInterpError:
+            if run.extent is Extent.REAL:
+                raise
+            continue  # sizes that these models are not for
+        if run.extent is Extent.REAL or not _pass(outputs):
+            compared.append(outputs)
+            yield run, (outputs, more)
 
 
 def _pass(outputs: Sequence[OutputComparison]) -> bool:
     return all(output.compared.passes for output in outputs)
 
 
-def _compared(outputs: ModelOutputs) -> tuple[OutputComparison, ...]:
+def _compared(outputs: ModelOutputs) -> Outputs:
     """Return how outputs compare; without a tolerance, differences are judged by the ladder."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
     compared = tuple(of_output(each, mine, theirs) for each, (_, mine), (_, theirs) in pairs)
@@ -96,7 +112,7 @@ def _compared(outputs: ModelOutputs) -> tuple[OutputComparison, ...]:
     return tuple(replace(each, compared=own, whole=each.compared) for each, own in zip(compared, allowed, strict=True))
 
 
-def _merged(compared: Sequence[tuple[OutputComparison, ...]]) -> tuple[OutputComparison, ...]:
+def merged(compared: Sequence[Outputs]) -> Outputs:
     """Return each output where it differs most, over several inputs."""
     outputs = []
     for one in zip(*compared, strict=True):
@@ -124,7 +140,8 @@ def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> M
     return ModelOutputs(run=run, source=first, result=second, expected=expected, actual=actual, tolerance=tolerance)
 
 
-def _check(path: Path) -> None:
+def check_model(path: Path) -> None:
+    """Raise ReadError for a path that is not a model with regular files."""
     expect(path, *MODELS)
     try:
         check_regular(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,8 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind
-from ir_interp.options.compare_options import CALLS, MODELS, CompareOptions
+from ir_interp.files.kinds import FileKind, is_image
+from ir_interp.options.compare_options import CALLS, IMAGES, MODELS, CompareOptions
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.text.names import labels, shown
 from ir_interp.views.describe import count
@@ -24,11 +24,14 @@ from ir_interp.views.describe import count
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
+    from ir_interp.views.likeness import Likeness
 
 EXAMPLES = """
 ir-interp compare model.onnx model.xml
 ir-interp compare model.onnx model.xml --per-resize --input photo.png --mean 127.5 --std 127.5 --html report.html
 ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
+ir-interp compare model.onnx outputs.npz --input x=input.npy
+ir-interp compare pillow.png opencv.png --picture apart.png
 ir-interp compare photo.png --like pillow:bicubic,opencv:cubic --sizes 224,224 --picture apart.png
 """
 _WIDTH = 40  # of the longest bar
@@ -37,16 +40,18 @@ _LABELS = 30  # characters beside it
 
 @with_options(CompareOptions)
 def compare(
-    first: Annotated[
-        Path, typer.Argument(metavar="FIRST", help="An .onnx model or an IR (.xml); with --like, an image or array.")
-    ],
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="An .onnx model, an IR (.xml), an image or array.")],
     second: Annotated[
-        Path | None, typer.Argument(metavar="SECOND", help="A model with the same inputs and outputs.")
+        Path | None,
+        typer.Argument(
+            metavar="SECOND",
+            help="A model like FIRST, its outputs by another program (.npz, .npy), or an image like FIRST.",
+        ),
     ] = None,
     *,
     options: CompareOptions,
 ) -> int:
-    """Compare the outputs of two models or two resizes.
+    """Compare the outputs of two models, or two images.
 
     Each model runs in its own runtime. Exit code 1 if the outputs differ by more than the tolerance.
     """
@@ -58,13 +63,18 @@ def compare(
         raise IrInterpError(
             "SECOND is missing: a model; or --like with two library calls, as in --like pillow:bicubic,opencv:cubic"
         )
+    if _is_image(first):
+        check_place(options, IMAGES, "without --like, which compares two images")
+        return _compare_images(first, second, options, form)
     check_place(options, MODELS, "without --like")
     check_image(options.image, options.html)
     files = [path for paths in options.inputs.values() for path in paths]
     images = [options.image] if options.image else []
     check_outputs([options.html] if options.html else [], [first, second, *files, *images])
+    is_saved = FileKind.of(second) in (FileKind.ARRAYS, FileKind.ARRAY)
     with progress.bar(options.quiet) as report_progress:
-        comparison = ir_interp.compare(first, second, **keywords(replace(options, progress=report_progress)))
+        options = replace(options, progress=report_progress, reference=second if is_saved else None)
+        comparison = ir_interp.compare(first, None if is_saved else second, **keywords(options))
     if options.html:
         _save_page(options.html, comparison, options)
     if form == "json":
@@ -91,26 +101,48 @@ def _save_page(path: Path, comparison: ModelComparison, options: CompareOptions)
 
 def _compare_calls(file: Path, second: Path | None, options: CompareOptions, form: str) -> int:
     """Compare two libraries' resizes of an image."""
-    from ir_interp.views import canvas, likeness
+    from ir_interp.views import likeness
 
-    like, picture = options.like, options.picture
+    like = options.like
     if second is not None or len(like) != 2:
         files = count(1 + (second is not None), "file")
         raise IrInterpError(f"--like has {count(len(like), 'call')} for {files}; expected two calls and one image")
-    check_outputs([picture] if picture else [], [file])
+    _check_picture(options.picture, [file])
+    x, mode = likeness.read(file)
+    return _likeness(*likeness.compared((like[0], like[1]), x, mode, options.sizes, options.scales), options, form)
+
+
+def _compare_images(first: Path, second: Path, options: CompareOptions, form: str) -> int:
+    """Compare two images, or arrays."""
+    from ir_interp.views import likeness
+
+    _check_picture(options.picture, [first, second])
+    return _likeness(*likeness.compared_images((first, second)), options, form)
+
+
+def _check_picture(picture: Path | None, inputs: list[Path]) -> None:
+    check_outputs([picture] if picture else [], inputs)
     if picture and FileKind.of(picture) not in (FileKind.PICTURE, FileKind.DRAWING):
         raise IrInterpError(f"--picture {picture.name!r} is no name of a picture; expected .png or .svg")
-    x, mode = likeness.read(file)
-    comparison, pair = likeness.compared((like[0], like[1]), x, mode, options.sizes, options.scales)
-    if picture:
+
+
+def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: str) -> int:
+    """Print how far two images differ, and draw it; return the exit code."""
+    from ir_interp.views import canvas, likeness
+
+    if options.picture:
         figure = likeness.picture(comparison, pair)
-        with replacing(picture) as (temporary,):
-            canvas.save(figure, temporary, FileKind.of(picture) or FileKind.PICTURE)
+        with replacing(options.picture) as (temporary,):
+            canvas.save(figure, temporary, FileKind.of(options.picture) or FileKind.PICTURE)
     if form == "json":
         print(json_schemas.printed(comparison.record()))
     elif form == "text":
         print(shown(comparison.text))
     return 1 if comparison.unequal else 0
+
+
+def _is_image(path: Path) -> bool:
+    return is_image(path) or FileKind.of(path) is FileKind.ARRAY
 
 
 def _show(comparison: ModelComparison) -> None:

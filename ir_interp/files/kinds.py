@@ -21,6 +21,7 @@ class FileKind(Enum):
     TFLITE = ".tflite"
     PYTHON = ".py"
     ARRAY = ".npy"
+    ARRAYS = ".npz"
     PICTURE = ".png"
     DRAWING = ".svg"
     PAGE = ".html"

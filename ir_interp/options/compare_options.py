@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
 from ir_interp.options.value_kinds import CALLS as LIBRARY_CALLS
-from ir_interp.options.value_kinds import NOT_NEGATIVE, PATH, REALS, SWITCH, WHOLES
+from ir_interp.options.value_kinds import NOT_NEGATIVE, PATH, REALS, REFERENCE, SWITCH, WHOLES
 
-MODELS, CALLS = "models", "calls"
-"""The places where an option has an effect: a comparison of two models, of two calls of image libraries."""
+MODELS, CALLS, IMAGES = "models", "calls", "images"
+"""The places where an option has an effect: a comparison of two models, of two calls of image libraries, of images."""
 _CALLS = "Two library calls"
 
 
@@ -36,10 +37,15 @@ class CompareOptions:
         REALS, "With --like: output / input, 0.5,0.5.", "--scales", places=(CALLS,), panel=_CALLS
     )
     picture: Path | None = shared.of_command_line(
-        PATH, "With --like: write a .png or .svg of the differences.", "--picture", places=(CALLS,), panel=_CALLS
+        PATH,
+        "Of two calls or images: write a .png or .svg of the differences.",
+        "--picture",
+        places=(CALLS, IMAGES),
+        panel=_CALLS,
     )
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes(places=(MODELS,))
     inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(places=(MODELS,), panel="")
+    reference: Any = shared.of_python(REFERENCE, decides=True)
     seed: int = shared.seed(places=(MODELS,))
     images: Images = shared.images(
         places=(MODELS,), leaves_out=("--scale",)

@@ -13,7 +13,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import PATH, SWITCH, WHOLE, WORD, Kind, member
+from ir_interp.options.value_kinds import PATH, REFERENCE, SWITCH, WHOLE, WORD, Kind, member
 from ir_interp.translation.dialect import Semantics
 
 
@@ -149,6 +149,14 @@ class ConvertOptions:
     )
     inputs: Mapping[str, tuple[Path, ...]] = shared.inputs(
         routes=_is_verified, needs=shared.VERIFICATION, places=(FILE,)
+    )
+    reference: Any = option(
+        REFERENCE,
+        "Outputs that another program computed on the inputs (.npz, .npy); the result must equal them.",
+        "--reference",
+        routes=_is_verified,
+        needs=shared.VERIFICATION,
+        places=(FILE,),
     )
     seed: int = shared.seed(routes=_is_verified, needs=shared.VERIFICATION)
     images: Images = shared.images(routes=_is_verified, needs=shared.IMAGES, places=(FILE,))

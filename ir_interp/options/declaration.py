@@ -111,7 +111,8 @@ def options_set(options: Any) -> Iterator[Option]:
     """Yield the options that have another value than by default, in order; parts in place of what they make up."""
     for each in declared(type(options)):
         value = getattr(options, each.name)
-        if each.parts is None and value != each.default:
+        is_set = value is not None if each.default is None else value != each.default  # arrays have no single !=
+        if each.parts is None and is_set:
             yield each
         yield from (part for part in _parts(each) if getattr(value, part.name) != part.default)
 

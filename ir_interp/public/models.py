@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ir_interp import arguments
 from ir_interp.arguments import checked
 from ir_interp.converters.sources import readers
 from ir_interp.converters.sources.readers import Source
+from ir_interp.errors import SpecError
 from ir_interp.options.compare_options import CompareOptions
 from ir_interp.options.convert_options import ConvertOptions, Form, StateForm
 from ir_interp.options.declaration import settled
@@ -65,6 +66,7 @@ def convert(
     shapes: Mapping[str, Sequence[int]] | None = None,
     freeze: bool = False,
     inputs: Mapping[str, Files] | None = None,
+    reference: Any | None = None,
     images: Images | None = None,
     seed: int = 0,
     reports: Mapping[str | os.PathLike[str], Callable[[ConversionReport, Path], None]] | None = None,
@@ -93,8 +95,9 @@ def convert(
     folder of them; or several, in sequence), which ``images`` specifies how to read. Other inputs are random, from
     ``seed``, with sizes, indices and the like chosen such that the model accepts them. For dynamic dimensions,
     ``shapes`` are shapes by input name; by default the model runs at three extents: real, odd and small. ``freeze``
-    writes the ``shapes`` into the result; its other dimensions are kept. ``reports`` are further files to write, each
-    by a function of the report and a path. ``progress`` is called with each step.
+    writes the ``shapes`` into the result; its other dimensions are kept. With a ``reference`` as for ``compare``, the
+    result must equal that too. ``reports`` are further files to write, each by a function of the report and a path.
+    ``progress`` is called with each step.
 
     Existing results are overwritten. Raises ReadError for a source that cannot be read, InexactError (or an
     ExceptionGroup of several) if the target has no exact form, VerificationError if the result does not
@@ -115,10 +118,11 @@ def convert(
 @checked
 def compare(
     first: Source,
-    second: Source,
+    second: Source | None = None,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     inputs: Mapping[str, Files] | None = None,
+    reference: Any | None = None,
     images: Images | None = None,
     seed: int = 0,
     tolerance: float | None = None,
@@ -128,14 +132,19 @@ def compare(
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime and process, and compare their outputs.
 
+    Instead of a second model, ``reference`` may be what another program computes: a function that takes the arrays of
+    the inputs in order and returns the outputs, such as a torch module in evaluation mode; or outputs on ``inputs``,
+    as a path (.npz, .npy), an array, a sequence, or a mapping by name. A mapping or .npz may also hold the inputs
+    and inner tensors by name; then the first resize that differs is located.
+
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
     another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
     absolute if that is below 1; by default 1e-4 (in half precision 2^-10). Outputs that differ by more are compared
     segment by segment. Outputs are paired by name, or else by position. With ``per_resize`` the resizes are compared in
     order; with ``per_layer`` the first layer that differs is located.
 
-    Raises ReadError for a file that is not a model, IrInterpError if a model does not run, VerificationError if the
-    models have different numbers of outputs.
+    Raises ReadError for a file that is not a model, IrInterpError if a model does not run or does not have the outputs
+    of the reference, VerificationError if the models have different numbers of outputs.
 
     Examples:
         >>> ir_interp.compare("model.onnx", "model.onnx", seed=1).passes
@@ -144,9 +153,22 @@ def compare(
     """
     options = settled(CompareOptions, locals())
     check_needs(options)
+    if (second is None) == (reference is None):
+        raise SpecError("second and reference exclude each other; pass one of them")
+    from ir_interp.converters.verify.against_reference import compare_with
     from ir_interp.converters.verify.model_pairs import compare_models
     from ir_interp.converters.verify.run.inputs import Inputs
 
+    if second is None:
+        if options.per_resize or options.per_layer:
+            name = "per_resize" if options.per_resize else "per_layer"
+            raise SpecError(f"{name} has no effect with reference; its inner tensors are always compared")
+        inputs_of_both = Inputs.of(options)
+        with readers.as_file(first, "first") as mine:
+            comparison = compare_with(
+                mine, reference, inputs_of_both, tolerance=options.tolerance, progress=options.progress
+            )
+        return replace(comparison, first=readers.shown_path(first, mine))
     with readers.as_file(first, "first") as mine, readers.as_file(second, "second") as theirs:
         comparison = compare_models(
             mine,

@@ -16,6 +16,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.library_registry import load, named
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, Sizes
+from ir_interp.text.names import labels
 from ir_interp.translation.bounds import within
 from ir_interp.views import image_arrays, pictures
 
@@ -130,19 +131,38 @@ def compared(
     first, second = (resized(op, x.astype(op.dtype, copy=False), sizes, scales) for op in ops)
     if first.shape != second.shape:
         raise ShapeError(f"{texts[0]} makes {list(first.shape)} of the image, {texts[1]} {list(second.shape)}")
+    found = difference(texts, first, second)
+    return replace(found, bound=_bound(ops, x, first.shape[:2]) if first.size else None), (first, second)
+
+
+def difference(names: tuple[str, str], first: Array, second: Array) -> Likeness:
+    """Return how far two images of one shape differ."""
     apart = np.abs(first.astype(np.float64) - second)
-    found = Likeness(
-        first=texts[0],
-        second=texts[1],
+    return Likeness(
+        first=names[0],
+        second=names[1],
         shape=first.shape,
         unequal=int(np.count_nonzero(apart)),
         count=apart.size,
         largest=float(apart.max(initial=0.0)),
         mean=float(apart.mean()) if apart.size else 0.0,
         at=tuple(int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape)) if apart.size else (),
-        bound=_bound(ops, x, first.shape[:2]) if apart.size else None,
     )
-    return found, (first, second)
+
+
+def compared_images(paths: tuple[Path, Path]) -> tuple[Likeness, tuple[Array, Array]]:
+    """Return how far two images or arrays in files differ, and their values.
+
+    Raises ReadError for a file that is neither, ShapeError for different shapes or values that are not numbers.
+    """
+    first, second = (read(path)[0] for path in paths)
+    for x in (first, second):
+        check_numbers(x)
+    names = labels(paths)
+    if first.shape != second.shape:
+        shapes = (f"{names[str(path)]} is {list(x.shape)}" for path, x in zip(paths, (first, second), strict=True))
+        raise ShapeError(f"{', '.join(shapes)}; images of one shape can be compared")
+    return difference((names[str(paths[0])], names[str(paths[1])]), first, second), (first, second)
 
 
 def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | None:

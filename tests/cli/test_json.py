@@ -31,6 +31,7 @@ CALLS = [
     ("convert", "layer.xml", "layer.onnx", "--no-verify"),
     ("convert", "zoo", "out", "--to", ".json"),
     ("compare", "a.onnx", "a.onnx", "--per-resize", "--input", "x.npy"),
+    ("compare", "a.png", "a.png"),
     ("compare", "a.png", "--like", "pillow:bicubic,opencv:cubic", "--sizes", "4,4"),
     ("explain", "layer.xml", "--shape", "1,3,4,6"),
     ("explain", "IRI022"),

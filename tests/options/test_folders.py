@@ -47,6 +47,7 @@ CONVERT = {
     "--shape": "1,3,4,6",
     "--freeze": None,
     "--input": "x=photo.png",
+    "--reference": "y.npz",
     "--seed": "3",
     "--mean": "127",
     "--std": "255",

@@ -1,0 +1,156 @@
+"""Compare a model with a reference: outputs that another program computed, or a function that computes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ir_interp.errors import IrInterpError, VerificationError
+from ir_interp.files.memory import running
+from ir_interp.files.scratch import scratch
+
+from ..report import Progress, silent
+from ..workers.forks import forks
+from .compare.array_differences import compare
+from .compare.first_difference import FirstLayer, Located
+from .compare.source_segments import common
+from .comparison import ModelComparison, OutputComparison, of_output
+from .graphs import read
+from .model_pairs import check_model, compared_runs, merged
+from .references import Paired, Reference, SavedOutputs, paired, reference
+from .resize_tensors import is_model, resizes_with_tensors
+from .run.array_files import Named
+from .run.inputs import Inputs
+from .run.processes import Models, Runs, models, runs
+
+
+@running()
+def compare_with(
+    model: Path, value: Any, inputs: Inputs, *, tolerance: float | None = None, progress: Progress = silent
+) -> ModelComparison:
+    """Run a model and compare its outputs with a reference: a path (.npz, .npy), arrays, or a function.
+
+    Saved outputs are those of certain inputs: of ``inputs``, or of arrays that the reference holds by the names of the
+    inputs. Its other arrays are compared with the model's tensors of these names. A function computes outputs from
+    any inputs, those of the model's three extents included. ``tolerance`` is as for two models.
+
+    Raises IrInterpError for a reference whose arrays are not those of the model, and for saved outputs without inputs.
+    """
+    check_model(model)
+    known = reference(value)
+    with scratch() as folder, forks():
+        known, inputs = _with_inputs(known, model, inputs, folder)
+        both = models(model, model, inputs)
+        _check_inputs(known, both)
+        compared: list[tuple[OutputComparison, ...]] = []
+        inner: _Inner | None = None
+        shapes: dict[str, tuple[int, ...]] = {}
+        for run, (outputs, others) in compared_runs(
+            runs(both, folder, progress), lambda run: _compared(run, model, known, tolerance)
+        ):
+            compared.append(outputs)
+            shapes = shapes or run.shapes
+            inner = inner or others
+    return ModelComparison(
+        first=model,
+        second=Path(known.label),
+        outputs=merged(compared),
+        resizes=inner[0] if inner else None,
+        first_layer=inner[1] if inner else None,
+        shapes=shapes,
+    )
+
+
+_Inner = tuple[tuple[Located, ...], FirstLayer | None]
+
+
+def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Progress = silent) -> str:
+    """Return how near the result of a conversion comes to a reference, as a note.
+
+    Raises VerificationError if it differs; the message names the source if that differs, too.
+    """
+    comparison = compare_with(result, value, inputs, progress=progress)
+    label = comparison.second.name
+    if comparison.passes:
+        return f"equal to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
+    worst = next(each for each in comparison.outputs if not each.compared.passes or not each.compared.is_conclusive)
+    problem = f"output {worst.name!r} differs from {label}: {worst.verdict}"
+    if is_model(source):
+        mine = compare_with(source, value, inputs, progress=progress)
+        own = "is equal to it, so the conversion is wrong" if mine.passes else "differs from it, too: see its exporter"
+        problem += f"; the source {own}"
+    raise VerificationError(f"{problem}; nothing was written")
+
+
+def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) -> tuple[Reference, Inputs]:
+    """Return a reference without the arrays of inputs, and these as files beside the others.
+
+    Raises IrInterpError for an input that a file is given for, too.
+    """
+    names = {tensor.name for tensor in read(model).inputs}
+    held = {name: array for name, array in getattr(known, "arrays", ()) if name in names}
+    if not isinstance(known, SavedOutputs) or not held:
+        return known, inputs
+    twice = sorted(held.keys() & inputs.files.keys())
+    if twice or (held and "" in inputs.files):
+        name = twice[0] if twice else next(iter(held))
+        raise IrInterpError(f"{known.label} holds input {name!r} already; remove it there, or do not pass the file")
+    files = dict(inputs.files)
+    for place, (name, array) in enumerate(held.items()):
+        files[name] = (folder / f"input{place}.npy",)
+        np.save(files[name][0], array, allow_pickle=False)
+    rest = tuple((name, array) for name, array in known.arrays if name not in held)
+    return replace(known, arrays=rest), replace(inputs, files=files)
+
+
+def _check_inputs(known: Reference, both: Models) -> None:
+    """Raise IrInterpError for saved outputs whose inputs are unknown, or several."""
+    if not isinstance(known, SavedOutputs):
+        return
+    missing = [tensor.name for tensor in both.graph.inputs if tensor.name not in both.inputs.files]
+    if missing:
+        advice = f"pass them, as in --input {missing[0]}=input.npy, or save them in it by name"
+        raise IrInterpError(f"{known.label} holds the outputs of certain inputs; {advice}")
+    count = len(both.inputs.samples())
+    if count > 1:
+        raise IrInterpError(f"{known.label} holds the outputs of one set of inputs; {count} are given")
+
+
+def _compared(
+    run: Runs, model: Path, known: Reference, tolerance: float | None
+) -> tuple[tuple[OutputComparison, ...], _Inner | None]:
+    """Return how the outputs of one run compare, and how tensors that the reference has besides do."""
+    actual, _ = run.settle(model)
+    pairs = paired(known.on([array for _, array in run.arrays]), [name for name, _ in actual], known.label)
+    outputs = tuple(
+        of_output(compare(name, expected, mine, tolerance), mine, expected)
+        for (name, mine), expected in zip(actual, pairs.outputs, strict=True)
+    )
+    return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
+
+
+def _inner(run: Runs, model: Path, actual: Named, pairs: Paired, label: str, tolerance: float | None) -> _Inner:
+    """Return how resizes compare whose tensors a reference holds, and the first of its tensors that differs."""
+    outputs, tensors = run(model, list(pairs.inner))
+    unknown = next((name for name in pairs.inner if name not in tensors), None)
+    if unknown is not None:
+        raise IrInterpError(f"{label} holds {unknown!r}, which is no input, tensor or output of {model.name}")
+    values = pairs.inner | dict(zip((name for name, _ in actual), pairs.outputs, strict=True))
+    mine = tensors | dict(outputs)
+    compared = {
+        name: compare(name, values[name], mine[name], tolerance) for name in common(model, model) if name in values
+    }
+    resizes = tuple(
+        Located(
+            name=each.op.name,
+            where=each.op.where,
+            data=compared.get(each.inputs.get("data", "")),
+            output=compared.get(each.output),
+        )
+        for each in resizes_with_tensors(model)
+    )
+    differs = next((FirstLayer(name=name, compared=each) for name, each in compared.items() if not each.passes), None)
+    return resizes, differs

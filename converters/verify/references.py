@@ -1,0 +1,157 @@
+"""References: a model's outputs as something else computed them, saved, in memory, or a function that computes them."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp import arguments
+from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.files.kinds import FileKind, expect
+from ir_interp.files.memory import MemoryBoundError, check_bytes
+from ir_interp.files.sources import check_regular
+from ir_interp.views.image_arrays import array as array_of
+
+from .run.array_files import Named
+
+Array = NDArray[Any]
+_NUMBERS = "biufc"  # kinds of NumPy's element types
+_EXPECTED = "numbers: a path, an array, a sequence or mapping of arrays, or a function of the inputs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedOutputs:
+    """Arrays by name, of outputs, inner tensors and inputs; the name is empty where only the order is known."""
+
+    label: str
+    arrays: tuple[tuple[str, Array], ...]
+
+    def on(self, inputs: Sequence[Array]) -> Named:
+        """Return the arrays, which are those of one set of inputs."""
+        return list(self.arrays)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedOutputs:
+    """A function that takes the arrays of a model's inputs, in order; a torch module gets tensors."""
+
+    label: str
+    function: Callable[..., Any]
+
+    def on(self, inputs: Sequence[Array]) -> Named:
+        """Return what the function computes. Raises IrInterpError if it fails, SpecError if that is no array."""
+        call = _without_gradients if _is_module(self.function) else _plainly
+        try:
+            outputs = call(self.function, inputs)
+        except Exception as error:  # whatever a user's function raises, on inputs that may not be for it
+            shapes = ", ".join(str(list(array.shape)) for array in inputs)
+            raise IrInterpError(f"{self.label} fails on inputs of shape {shapes}: {error}") from error
+        return _named(outputs, f"the result of {self.label}")
+
+
+Reference = SavedOutputs | ComputedOutputs
+
+
+def reference(value: Any) -> Reference:
+    """Return a reference that a user named: a path (.npz, .npy), arrays, or a function.
+
+    Raises ReadError for a file that holds no arrays, SpecError for another value.
+    """
+    if isinstance(value, str) or hasattr(value, "__fspath__"):
+        path = arguments.path(value, "reference")
+        return SavedOutputs(label=path.name, arrays=tuple(_read(path)))
+    if callable(value) and not hasattr(value, "__array__"):
+        return ComputedOutputs(label="reference", function=value)
+    return SavedOutputs(label="reference", arrays=tuple(_named(value, "reference")))
+
+
+def _read(path: Path) -> Named:
+    """Return the arrays of a file in order; that of an .npy has no name."""
+    if expect(path, FileKind.ARRAYS, FileKind.ARRAY) is FileKind.ARRAY:
+        return [("", array_of(path))]
+    try:
+        check_regular(path)
+        with zipfile.ZipFile(path) as members:  # declared sizes, before one is read
+            check_bytes(sum(member.file_size for member in members.infolist()), path.name)
+        with np.load(path, allow_pickle=False) as file:
+            return [(name, _checked(array, f"{name} in {path.name}")) for name, array in file.items()]
+    except MemoryBoundError:
+        raise
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise ReadError(f"not arrays as numpy.savez writes them: {error}", path.name) from error
+
+
+def _named(value: Any, what: str) -> Named:
+    """Return arrays with their names, which are empty in a sequence. Raises SpecError for other values."""
+    if isinstance(value, Mapping):
+        return [(str(name), _checked(array, f"{name} in {what}")) for name, array in value.items()]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [("", _checked(array, f"number {place} in {what}")) for place, array in enumerate(value)]
+    return [("", _checked(value, what))]
+
+
+def _checked(value: Any, what: str) -> Array:
+    """Return a value as an array. Raises SpecError for one that does not consist of numbers."""
+    tensor = value.detach().cpu() if hasattr(value, "detach") else value  # of torch
+    try:
+        array = np.asarray(tensor)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{what} is no array: {error}") from None
+    if array.dtype.kind not in _NUMBERS:
+        kind = array.dtype if isinstance(value, np.ndarray) else arguments.shown(value)
+        raise SpecError(f"{what} is {kind}; expected {_EXPECTED}")
+    return array
+
+
+def _plainly(function: Callable[..., Any], inputs: Sequence[Array]) -> Any:
+    return function(*inputs)
+
+
+def _is_module(function: Any) -> bool:
+    """Return whether a function is a torch module; torch is not imported for others."""
+    return any(each.__module__.startswith("torch.") and each.__name__ == "Module" for each in type(function).__mro__)
+
+
+def _without_gradients(module: Any, inputs: Sequence[Array]) -> Any:
+    """Return the outputs of a torch module, on its own device. Raises SpecError for one that is being trained."""
+    import torch
+
+    if module.training:
+        raise SpecError("it is in training mode, in which layers such as dropout are random; call .eval() first")
+    device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
+    with torch.inference_mode():
+        return module(*(torch.from_numpy(np.array(array)).to(device) for array in inputs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """The reference of each output of a model, in the model's order, and arrays by the name of other tensors."""
+
+    outputs: tuple[Array, ...]
+    inner: dict[str, Array]
+
+
+def paired(reference: Named, outputs: Iterable[str], label: str) -> Paired:
+    """Return which array belongs to which output: by name if every output has one, else by place.
+
+    Raises IrInterpError if neither applies.
+    """
+    names, by_name = list(outputs), {name: array for name, array in reference if name}
+    if set(names) <= by_name.keys():
+        inner = {name: array for name, array in by_name.items() if name not in names}
+        return Paired(outputs=tuple(by_name[name] for name in names), inner=inner)
+    if len(names) == len(reference) and not by_name.keys() & set(names):
+        return Paired(outputs=tuple(array for _, array in reference), inner={})
+    known = ", ".join(name or "an array without a name" for name, _ in reference) or "nothing"
+    raise IrInterpError(
+        f"{label} holds {known}; expected the outputs {', '.join(names)}, or {len(names)} arrays in their order"
+    )
