@@ -58,7 +58,7 @@ def _kernels(draw: st.DrawFn) -> Kernel:
     return kernel
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     _kernels(),
     st.sampled_from(Coordinates),

@@ -53,7 +53,7 @@ NUMBERS = ("float32", "float64", "float16", "bfloat16", *INTEGERS)
 COPIED = (*NUMBERS, "bool", "str")
 LONGEST = (13, 11, 7, 5, 3, 3)  # of an axis, by rank
 
-EVERY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EVERY = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 AREAS = st.sampled_from([Area(), Mean()])
 NEAREST = st.builds(Nearest, rounding=st.sampled_from(Rounding))
@@ -203,7 +203,7 @@ def boxes(draw: st.DrawFn) -> tuple[Shape, ResizeSpec]:
     )
 
 
-@settings(EVERY, max_examples=60)
+@settings(EVERY, max_examples=30)
 @given(boxes(), st.sampled_from(("float64", "uint8")), st.integers(0, 2**32 - 1))
 def test_boxes_and_smoothed_images_as_the_oracle(drawn: tuple[Shape, ResizeSpec], dtype: str, seed: int) -> None:
     shape, spec = drawn

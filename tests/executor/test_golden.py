@@ -20,8 +20,6 @@ NUMPY_ALONE = {
     "this machine": {},
     "BLAS as on Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "BLAS as on SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    "BLAS as on Zen": {"OPENBLAS_CORETYPE": "Zen"},
-    "BLAS as on Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge"},
     "BLAS as on Nehalem": {"OPENBLAS_CORETYPE": "Nehalem"},
     "NumPy without the vectors of this processor": {"NPY_DISABLE_CPU_FEATURES": _NUMPY},
     "C's library without fused sums": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2,-AVX"},

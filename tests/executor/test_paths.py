@@ -28,7 +28,7 @@ from ir_interp.library_registry import parse
 from tests.sweeps.paths import drawn, faults, values
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_any_resize(seed: int) -> None:
     rng = np.random.default_rng(seed)

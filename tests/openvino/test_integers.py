@@ -62,13 +62,13 @@ def test_integers_of_an_ir(
 ) -> None:
     if mode == "cubic" and rank in (3, 5):
         return  # refused by onnxruntime
-    for seed in range(2):
-        case, x = drawn(rank, axes, mode, antialias, dtype, seed)
-        wanted = onnxruntime_resize(model_of(case), {"x": x})
-        found, grade = converted(case, x, tmp_path)
-        if wanted.size:
-            assert grade is Grade.EXACT_FOR_SHAPE
-        np.testing.assert_array_equal(found, wanted, str(case))
+    seed = (rank + len(axes) + len(dtype)) % 2  # scales, or sizes
+    case, x = drawn(rank, axes, mode, antialias, dtype, seed)
+    wanted = onnxruntime_resize(model_of(case), {"x": x})
+    found, grade = converted(case, x, tmp_path)
+    if wanted.size:
+        assert grade is Grade.EXACT_FOR_SHAPE
+    np.testing.assert_array_equal(found, wanted, str(case))
 
 
 @pytest.mark.long
