@@ -68,21 +68,20 @@ _Inner = tuple[tuple[Located, ...], FirstLayer | None]
 
 
 def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Progress = silent) -> str:
-    """Return how near the result of a conversion comes to a reference, as a note.
+    """Return how near a conversion that is proven comes to a reference, as a note.
 
-    Raises VerificationError if it differs; the message names the source if that differs, too.
+    Its source is compared, of which the result may differ by last bits, or by half-precision weights; for a source
+    that is no model, the result. Raises VerificationError if that differs.
     """
-    comparison = compare_with(result, value, inputs, progress=progress)
+    is_whole = is_model(source)
+    comparison = compare_with(source if is_whole else result, value, inputs, progress=progress)
     label = comparison.second.name
     if comparison.passes:
-        return f"equal to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
+        what = "the source is equal" if is_whole else "equal"
+        return f"{what} to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
     worst = next(each for each in comparison.outputs if not each.compared.passes or not each.compared.is_conclusive)
-    problem = f"output {worst.name!r} differs from {label}: {worst.verdict}"
-    if is_model(source):
-        mine = compare_with(source, value, inputs, progress=progress)
-        own = "is equal to it, so the conversion is wrong" if mine.passes else "differs from it, too: see its exporter"
-        problem += f"; the source {own}"
-    raise VerificationError(f"{problem}; nothing was written")
+    what = "the source differs, so its exporter is wrong: " if is_whole else ""
+    raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
 
 def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) -> tuple[Reference, Inputs]:

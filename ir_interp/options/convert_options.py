@@ -152,7 +152,7 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Outputs that another program computed on the inputs (.npz, .npy); the result must equal them.",
+        "Outputs that another program computed on the inputs (.npz, .npy); the source must equal them.",
         "--reference",
         routes=_is_verified,
         needs=shared.VERIFICATION,

@@ -96,7 +96,7 @@ def convert(
     ``seed``, with sizes, indices and the like chosen such that the model accepts them. For dynamic dimensions,
     ``shapes`` are shapes by input name; by default the model runs at three extents: real, odd and small. ``freeze``
     writes the ``shapes`` into the result; its other dimensions are kept. With a ``reference`` as for ``compare``, the
-    result must equal that too. ``reports`` are further files to write, each by a function of the report and a path.
+    source must equal that too. ``reports`` are further files to write, each by a function of the report and a path.
     ``progress`` is called with each step.
 
     Existing results are overwritten. Raises ReadError for a source that cannot be read, InexactError (or an
