@@ -196,7 +196,7 @@ def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int
     if isinstance(axis, RunTimeAxis):
         return Sampled(length=axis.in_size, scale=axis.scale, at=coordinates(xp, axis), xp=xp)
     if axis is not None or length is not None:
-        return sampled(axis, length or 0)
+        return sampled(axis, length or 0, (0, axis.out_size if axis else length or 0))
     count = entry(ops, ops.convert(ops.lengths(x), "float32"), place)
     return Sampled(length=count, scale=1.0, at=xp.arange(0, count), xp=xp)
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ir_interp.executor.axis_order import in_order
 from ir_interp.plan.axes.distinct import distinct
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import Taps, axis_taps
-from ir_interp.plan.pieces import Piece, whole
+from ir_interp.plan.axes.taps import Taps
+from ir_interp.plan.pieces import Piece, taps_by_axis, whole
 
 Array = NDArray[Any]
 
@@ -47,8 +47,8 @@ def _any(marks: NDArray[np.bool_], taps: Taps, axis: int) -> NDArray[np.bool_]:
 
 def _cut(bound: Plan, piece: Piece) -> list[tuple[int, Taps]]:
     """Return the axes of a plan in order, each with the taps of a piece."""
-    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    return [(axis.axis, piece.taps(distinct(taps[axis.axis]), axis.axis)) for axis in in_order(bound)]
+    taps = taps_by_axis(bound, piece)
+    return [(axis.axis, distinct(taps[axis.axis])) for axis in in_order(bound)]
 
 
 def _resized(x: Array, taps: Taps, axis: int) -> Array:

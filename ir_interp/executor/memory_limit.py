@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ir_interp.errors import ShapeError
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import BYTES_A_TAP, count
-from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import Piece, Range
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` allocates."""
 
 
-def check_memory(bound: Plan, piece: Piece, itemsize: int) -> None:
-    """Raise ShapeError, before pixels are allocated, if a piece needs more; intermediates are made in tiles."""
-    check_taps(bound)
+def check_memory(bound: Plan, piece: Piece, itemsize: int, *, of_all: bool) -> None:
+    """Raise ShapeError, before pixels are allocated, if a piece needs more; intermediates are made in tiles.
+
+    ``of_all`` means that the taps of all outputs are needed: a library's integer weights depend on the largest.
+    """
+    check_taps(bound, None if of_all else piece.outputs)
     needed = (stop - start for start, stop in piece.inputs)
     elements = max(math.prod(needed), math.prod(piece.shape), *piece.shape, 0)
     _check(itemsize * elements, bound)
 
 
-def check_taps(bound: Plan) -> None:
-    """Raise ShapeError, before taps are computed, if those of an axis need more, however small a piece is."""
-    _check(BYTES_A_TAP * max((count(bound, axis) for axis in bound.axes), default=0), bound)
+def check_taps(bound: Plan, outputs: Sequence[Range] | None = None) -> None:
+    """Raise ShapeError, before taps are computed, if those of an axis need more: of some outputs, or of all."""
+    axes = bound.axes if outputs is None else [replace(axis, outputs=outputs[axis.axis]) for axis in bound.axes]
+    _check(BYTES_A_TAP * max((count(bound, axis) for axis in axes), default=0), bound)
 
 
 def _check(held: int, bound: Plan) -> None:

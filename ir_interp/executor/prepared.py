@@ -46,7 +46,8 @@ class Prepared:
         self._sums_floats = dtype.kind not in "iub" and not self._case.copies
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
-        check_memory(bound, piece, max(self._case.work.itemsize, dtype.itemsize))
+        of_all = self._case.is_in_passes
+        check_memory(bound, piece, max(self._case.work.itemsize, dtype.itemsize), of_all=of_all)
 
     def __repr__(self) -> str:
         return f"Prepared({self.spec}: {self.dtype} {list(self.shape)} to {list(self.out_shape)})"

@@ -13,7 +13,7 @@ from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor.memory_limit import check_taps
 from ir_interp.executor.strategies.runtime_integer_sums import columns, planned
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.axes.taps import is_long, window_taps
 from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.libraries.passes import passes
 from ir_interp.plan.pieces import Piece, Range, whole
@@ -30,15 +30,17 @@ def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
 
     Raises SpecError for values other than slices of step 1, ShapeError for more of them than axes.
     """
-    check_taps(bound)
     if region is None:
+        check_taps(bound)
         return whole(bound)
     outputs = _ranges(region, bound.out_shape)
+    check_taps(bound, outputs)
     if any(start == stop for start, stop in outputs):
         return Piece(outputs, tuple((0, 0) for _ in outputs))
     inputs = list(outputs)
-    for axis, (lowest, highest) in _reach(bound).items():
-        taken = slice(*outputs[axis])
+    segments = outputs if is_long(bound) else whole(bound).outputs  # of a short axis, what all outputs need is kept
+    for axis, (lowest, highest) in _reach(bound, segments).items():
+        taken = slice(*(edge - segments[axis][0] for edge in outputs[axis]))
         inputs[axis] = (int(lowest[taken].min()), int(highest[taken].max()) + 1)
     if bound.spec.alpha is Alpha.PREMULTIPLIED:
         inputs[-1] = (0, bound.out_shape[-1])  # all channels of every pixel, since the last changes the others
@@ -46,10 +48,10 @@ def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
 
 
 @lru_cache(maxsize=16)
-def _reach(bound: Plan) -> dict[int, tuple[Indices, Indices]]:
-    """Return the first and the last input of each output, by axis, in any of the ways to sum along it."""
+def _reach(bound: Plan, outputs: tuple[Range, ...]) -> dict[int, tuple[Indices, Indices]]:
+    """Return the first and the last input of each of the outputs, by axis, in any of the ways to sum along it."""
     reach: dict[int, tuple[Indices, Indices]] = {}
-    for axis, indices in _taken(bound):
+    for axis, indices in _taken(bound, outputs):
         lowest, highest = indices.min(axis=1), indices.max(axis=1)
         if axis in reach:
             lowest, highest = np.minimum(lowest, reach[axis][0]), np.maximum(highest, reach[axis][1])
@@ -57,15 +59,15 @@ def _reach(bound: Plan) -> dict[int, tuple[Indices, Indices]]:
     return reach
 
 
-def _taken(bound: Plan) -> Iterator[tuple[int, Indices]]:
+def _taken(bound: Plan, outputs: tuple[Range, ...]) -> Iterator[tuple[int, Indices]]:
     """Yield the inputs of outputs, by axis, [out, taps]."""
     changing = {axis.axis for axis in bound.axes}
-    for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
-        yield axis.axis, taps.indices
+    for place, axis in enumerate(bound.axes):
+        yield axis.axis, window_taps(bound, place, outputs[axis.axis]).indices
     if bound.axes and opencv_sums.is_of_ipp(bound):  # which also sums along an axis that keeps its size
-        yield from ((each.axis, each.indices) for each in passes(bound, "uint8"))
+        yield from ((each.axis, each.indices[slice(*outputs[each.axis])]) for each in passes(bound, "uint8"))
     for dtype in _TYPES_WITH_STEPS:
-        for step in planned(bound, dtype, whole(bound).outputs) or ():
+        for step in planned(bound, dtype, outputs) or ():
             each = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
             for axis_of_step, indices in each:
                 if axis_of_step in changing:  # along an axis that is copied a runtime reads neighbours, too, times 0

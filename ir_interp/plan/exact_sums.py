@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.axes.taps import is_long, segments
 from ir_interp.plan.libraries.passes import are_named, passes
-from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import Piece, taps_by_axis
 from ir_interp.plan.runtimes.integer_steps import axes_of_steps, changing, rounding_at_once
-from ir_interp.spec import Alpha, IntegerRounding, Nearest
+from ir_interp.spec import Alpha, Area, Box, IntegerRounding, Linear, Mean, Nearest
 
 # With 22 bits, 255 * 2 * 2**22 is below 2**31: int32 holds one axis whose weights' sizes sum to 2, as those of Lanczos
 # do. Fewer than 16 bits would move a sum of bytes by 255 * 2**-17 for each tap, which shows.
@@ -73,11 +73,10 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     if bits is None:
         return None
     made = []
-    for axis, each in zip(bound.axes, _over(bound, bits), strict=True):
-        cut = piece.taps(each, axis.axis)
-        assert cut.weights is not None
-        weights = np.ldexp(cut.weights, bits).astype(np.int64)
-        made.append(gathered(axis.axis, _length(piece, axis.axis), cut.indices, weights))
+    for axis, taps in taps_by_axis(bound, piece).items():
+        assert taps.weights is not None
+        weights = np.rint(np.ldexp(taps.weights, bits)).astype(np.int64)
+        made.append(gathered(axis, _length(piece, axis), taps.indices, weights))
     return WholeSum(_sorted(made), bits * len(made), rounding)
 
 
@@ -91,16 +90,6 @@ def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool
     if rounding is IntegerRounding.CUT_OFF:
         return False
     return axes_of_steps(bound.spec, frozenset(changing(bound)), len(bound.in_shape), dtype) is None
-
-
-@lru_cache(maxsize=8)
-def _over(bound: Plan, bits: int) -> tuple[Taps, ...]:
-    """Return the taps of a plan with weights that are integers over ``2**bits``."""
-    found = []
-    for each in axis_taps(bound):
-        assert each.weights is not None
-        found.append(replace(each, weights=np.ldexp(np.rint(np.ldexp(each.weights, bits)), -bits)))
-    return tuple(found)
 
 
 def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | None:
@@ -168,18 +157,32 @@ def _fits(windows: Sequence[Windows], most: int) -> bool:
 @lru_cache(maxsize=512)
 def _precision(bound: Plan, most: int) -> int | None:
     """Return the number of fractional bits of weights: those of the whole plan, the same for all pieces."""
-    taps = axis_taps(bound)
-    largest = [_largest(each) for each in taps]
+    sizes = [_size(bound, place) for place in range(len(bound.axes))]
     for bits in range(_BITS, _LEAST_BITS - 1, -1):
-        sums = [size * 2**bits + each.indices.shape[1] for size, each in zip(largest, taps, strict=True)]
+        sums = [largest * 2**bits + count for largest, count in sizes]
         if most * max(sums) < _MOST_AT_ONCE and most * math.prod(sums) < _MOST:
             return bits
     return None
 
 
-def _largest(taps: Taps) -> float:
-    assert taps.weights is not None
-    return float(np.abs(taps.weights).sum(axis=1).max(initial=1.0))
+def _size(bound: Plan, place: int) -> tuple[float, int]:
+    """Return the largest sum of the absolute weights of an output of an axis, at least 1, and the number of taps.
+
+    A long axis is taken in segments. Weights that are never negative add up to 1, since a sum within a last bit of 1
+    gives as many bits as 1 does.
+    """
+    taps = segments(bound, place)
+    if is_long(bound) and isinstance(bound.spec.kernel, _NEVER_NEGATIVE):
+        return 1.0, next(taps).indices.shape[1]
+    largest, count = 1.0, 0
+    for each in taps:
+        assert each.weights is not None
+        largest = max(largest, float(np.abs(each.weights).sum(axis=1).max(initial=1.0)))
+        count = max(count, each.indices.shape[1])
+    return largest, count
+
+
+_NEVER_NEGATIVE = (Linear, Area, Mean, Box)
 
 
 def doubt(sums: WholeSum, most: int) -> float:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
 
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import Taps
+from ir_interp.plan.axes.taps import Taps, window_taps
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
 
@@ -50,23 +53,39 @@ class Piece:
 
     def taps(self, taps: Taps, axis: int) -> Taps:
         """Return the taps of the outputs along an axis, as positions in the segment of inputs."""
-        start, stop = self.outputs[axis]
-        return Taps(
-            taps.indices[start:stop] - self.inputs[axis][0],
-            None if taps.weights is None else taps.weights[start:stop],
-            None if taps.outside is None else taps.outside[start:stop],
-        )
+        cut = taps.of(*self.outputs[axis])
+        return replace(cut, indices=cut.indices - self.inputs[axis][0])
+
+    @property
+    def by_itself(self) -> Piece:
+        """The piece as a whole: outputs and inputs that are counted from its own first."""
+        outputs, inputs = (tuple((0, stop - start) for start, stop in each) for each in (self.outputs, self.inputs))
+        return Piece(outputs, inputs)
 
     def of_pass(self, each: Pass) -> Pass:
         """Return a pass restricted to the outputs, from the segment of inputs."""
-        start, stop = self.outputs[each.axis]
+        (start, stop), (begin, end) = self.outputs[each.axis], self.inputs[each.axis]
+        indices = np.clip(each.indices[start:stop] - begin, 0, max(end - begin - 1, 0))  # others have a weight of 0
         behind = tuple(slice(*edges) for edges in self.outputs[each.axis :])
         return replace(
             each,
-            indices=each.indices[start:stop] - self.inputs[each.axis][0],
+            indices=indices,
             weights=each.weights[start:stop],
             counts=None if each.counts is None else each.counts[behind],
         )
+
+
+def taps_by_axis(bound: Plan, piece: Piece) -> dict[int, Taps]:
+    """Return the taps of a piece by itself, by axis. Raises MemoryBoundError if they exceed the memory limit."""
+    at = ((place, axis.axis) for place, axis in enumerate(bound.axes))
+    return {axis: _by_itself(bound, place, piece.outputs[axis], piece.inputs[axis][0]) for place, axis in at}
+
+
+@lru_cache(maxsize=128)
+def _by_itself(bound: Plan, place: int, outputs: Range, origin: int) -> Taps:
+    """Return the taps of a segment of an axis, kept since neighbouring pieces share their rows or columns."""
+    taps = window_taps(bound, place, outputs)
+    return replace(taps, indices=taps.indices - origin)
 
 
 def whole(bound: Plan) -> Piece:

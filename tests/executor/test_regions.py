@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
 from ir_interp.library_registry import get, names, parse
 from ir_interp.plan import exact_sums
+from ir_interp.plan.axes import taps
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -68,16 +69,20 @@ def _cuts(draw: st.DrawFn, length: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
-def _check_tiling(x: Array, spec: ResizeSpec, cuts: list[list[slice]]) -> None:
-    """Compare the pieces between cuts, each of the whole input and of what it needs of it, with the whole."""
+def _check_tiling(x: Array, spec: ResizeSpec, cuts: list[list[slice]], longest: int) -> None:
+    """Compare the pieces between cuts, each of the whole input and of what it needs of it, with the whole.
+
+    Along axes of more than ``longest`` outputs, nothing is computed for the outputs of other pieces.
+    """
     wanted = resize(x, spec)
-    for number in np.ndindex(*map(len, cuts)):
-        piece = tuple(each[place] for each, place in zip(cuts, number, strict=True))
-        needed = region(spec, x.shape, piece)
-        alone = resize(np.array(x[needed]), spec, region=piece, whole=x.shape)
-        assert alone.dtype == wanted.dtype
-        assert _bits(alone) == _bits(wanted[piece]), (piece, needed)
-        assert _bits(resize(x, spec, region=piece)) == _bits(alone)
+    with patch.object(taps, "_MOST_KEPT", longest):
+        for number in np.ndindex(*map(len, cuts)):
+            piece = tuple(each[place] for each, place in zip(cuts, number, strict=True))
+            needed = region(spec, x.shape, piece)
+            alone = resize(np.array(x[needed]), spec, region=piece, whole=x.shape)
+            assert alone.dtype == wanted.dtype
+            assert _bits(alone) == _bits(wanted[piece]), (piece, needed)
+            assert _bits(resize(x, spec, region=piece)) == _bits(alone)
 
 
 def _bits(x: Array) -> bytes:
@@ -85,6 +90,7 @@ def _bits(x: Array) -> bytes:
     return x.tobytes() if x.dtype.kind in "iu" else np.where(x != x, np.full((), np.nan, x.dtype), x).tobytes()
 
 
+_LONGEST = st.sampled_from([2**16, 6])
 _LENGTHS = st.sampled_from([1, 2, 3, 5, 8, 17, 33, 70])
 
 
@@ -139,9 +145,9 @@ def _runtime_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_runtime_cases())
-def test_any_tiling_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]]) -> None:
-    _check_tiling(*case)
+@given(_runtime_cases(), _LONGEST)
+def test_any_tiling_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]], longest: int) -> None:
+    _check_tiling(*case, longest)
 
 
 @st.composite
@@ -165,9 +171,9 @@ def _library_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(_library_cases())
-def test_any_tiling_of_a_library_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]]) -> None:
-    _check_tiling(*case)
+@given(_library_cases(), _LONGEST)
+def test_any_tiling_of_a_library_is_the_whole(case: tuple[Array, ResizeSpec, list[list[slice]]], longest: int) -> None:
+    _check_tiling(*case, longest)
 
 
 LARGE = [  # axes of many tiles, of long sums, of short last blocks, of one row, of channels last
@@ -245,8 +251,8 @@ def test_small_pieces_of_images_that_no_memory_holds() -> None:
 
 def test_what_holds_for_the_whole_is_found_once_for_all_of_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long axis it takes longer than the sums of a piece."""
-    largest = Mock(side_effect=exact_sums._largest)
-    monkeypatch.setattr(exact_sums, "_largest", largest)
+    largest = Mock(side_effect=exact_sums._size)
+    monkeypatch.setattr(exact_sums, "_size", largest)
     spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.25,)))
     x = np.arange(4321, dtype=np.uint8)
     for start in range(0, 1000, 100):
@@ -264,7 +270,24 @@ def test_a_piece_has_the_neighbours_along_an_axis_that_keeps_its_length() -> Non
     np.testing.assert_array_equal(resize(x[needed], spec, region=piece, whole=x.shape), resize(x, spec)[piece])
 
 
+HALVED = [Linear(antialias=Antialias.SHRINKING), Nearest(rounding=Rounding.FLOOR), Area(), Lanczos(radius=3)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16"])
+@pytest.mark.parametrize("kernel", HALVED, ids=lambda kernel: str(kernel)[:20])
+def test_a_window_of_a_long_axis_needs_no_more_than_itself(kernel: Kernel, dtype: str) -> None:
+    count = 10**6 if isinstance(kernel, Lanczos) else 10**9  # bits of integers depend on the largest negative weights
+    coordinates = Coordinates.ASYMMETRIC if isinstance(kernel, Area) else Coordinates.HALF_PIXEL
+    spec = ResizeSpec(kernel=kernel, coordinates=coordinates, axes=(0,), target=Scales((0.5,)))
+    start, stop = count // 4, count // 4 + 256
+    (needed,) = region(spec, (count,), (slice(start, stop),))
+    around = np.random.default_rng(0).integers(0, 128, 2 * (stop - start) + 32).astype(dtype)
+    x = around[needed.start - 2 * start + 16 : needed.stop - 2 * start + 16]
+    y = resize(x, spec, region=(slice(start, stop),), whole=(count,))
+    np.testing.assert_array_equal(y, resize(around, spec)[8:-8])
+
+
 def test_an_axis_whose_taps_fit_no_memory_is_refused_before_they_are_computed() -> None:
-    spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.5,)))
+    spec = replace(parse("pillow:bilinear"), axes=(0,), target=Scales((0.5,)))
     with pytest.raises(ShapeError, match=r"^resizing \[1000000000\] to \[500000000\] needs 89\.4 GiB; the limit"):
-        region(spec, (10**9,), (slice(0, 256),))
+        resize(np.zeros(513, np.uint8), spec, region=(slice(0, 256),), whole=(10**9,))

@@ -9,8 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.executor.arrays.store import store
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import axis_taps
-from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import Piece, taps_by_axis
 from ir_interp.spec import Crop, IntegerRounding, Integers, ResizeSpec
 
 
@@ -18,10 +17,9 @@ def extrapolate(y: NDArray[Any], bound: Plan, piece: Piece) -> None:
     """Fill the outputs of a crop whose source is outside the image."""
     if not isinstance(bound.spec.coordinates, Crop):
         return
-    for axis, each in zip(bound.axes, axis_taps(bound), strict=True):
-        taps = piece.taps(each, axis.axis)
+    for axis, taps in taps_by_axis(bound, piece).items():
         if taps.outside is not None and taps.outside.any():
-            y[(slice(None),) * axis.axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
+            y[(slice(None),) * axis + (taps.outside,)] = extrapolated(bound.spec, y.dtype)
 
 
 def extrapolated(spec: ResizeSpec, dtype: DTypeLike) -> NDArray[Any]:

@@ -26,9 +26,9 @@ from ir_interp.executor.compiled.calls import (
 from ir_interp.executor.compiled.jobs import MOST_TOGETHER, Job, extents, lengths_of, taps_of
 from ir_interp.plan.axes.distinct import distinct
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.exact_sums import Windows, gathered
-from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import Piece, taps_by_axis
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
@@ -41,8 +41,7 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the copies of a nearest resize of two neighbouring axes; empty for any other."""
     if len(bound.axes) != 2 or dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
         return ()
-    taken = zip(bound.axes, axis_taps(bound), strict=True)
-    pixels = {axis.axis: piece.taps(each, axis.axis).indices[:, 0] for axis, each in taken}
+    pixels = {axis: each.indices[:, 0] for axis, each in taps_by_axis(bound, piece).items()}
     rows, columns = (pixels[axis] for axis in sorted(pixels))
     lengths = extents({axis: len(each) for axis, each in pixels.items()}, lengths_of(piece))
     if lengths is None or lengths.depth > MOST_TOGETHER:
@@ -61,13 +60,13 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRou
 
     16-bit numbers are summed as float32; integers among them are rounded.
     """
-    taps = {axis.axis: distinct(each) for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
+    taps = {axis: distinct(each) for axis, each in taps_by_axis(bound, piece).items()}
     if dtype.name not in (*_NARROW, "float32", "float64") or all(each.weights is None for each in taps.values()):
         return ()
     if not all(map(_is_dense, taps.values())):
         return ()
     numbers, shape, jobs = _numbers(dtype, rounding), lengths_of(piece), []
-    windows = {axis: _windows(taps[axis], piece, axis, numbers.work) for axis in taps}
+    windows = {axis: _windows(taps[axis], lengths_of(piece)[axis], axis, numbers.work) for axis in taps}
     for group in _groups([axis.axis for axis in in_order(bound)], shape):
         job = _job([windows[axis] for axis in group], shape, numbers)
         if job is None:
@@ -134,8 +133,7 @@ def _is_dense(taps: Taps) -> bool:
     return bool((taps.indices[:, -1] - taps.indices[:, 0] < width + _MOST_BETWEEN).all())
 
 
-def _windows(taps: Taps, piece: Piece, axis: int, dtype: np.dtype[Any]) -> Windows:
-    cut = piece.taps(taps, axis)
-    weights = np.ones(cut.indices.shape) if cut.weights is None else cut.weights
-    windows = gathered(axis, lengths_of(piece)[axis], cut.indices, weights)
+def _windows(taps: Taps, length: int, axis: int, dtype: np.dtype[Any]) -> Windows:
+    weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights
+    windows = gathered(axis, length, taps.indices, weights)
     return replace(windows, weights=windows.weights.astype(dtype))

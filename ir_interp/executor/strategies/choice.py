@@ -32,9 +32,8 @@ from ir_interp.executor.strategies import (
 )
 from ir_interp.executor.strategies.case import Case
 from ir_interp.executor.strategies.tap_sums import build
-from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.opencv_sums import adds_fours
-from ir_interp.plan.pieces import Piece
+from ir_interp.plan.pieces import Piece, taps_by_axis
 
 Array = NDArray[Any]
 Run = Callable[[Array, Array], None]
@@ -123,9 +122,9 @@ def _runtime_integer_sums(case: Case) -> Run | None:
 
 def _tap_sums(case: Case) -> Run:
     piece = of_channels(case.piece) if case.is_premultiplied else case.piece
-    taps = {axis.axis: each for axis, each in zip(case.bound.axes, axis_taps(case.bound), strict=True)}
+    taps = taps_by_axis(case.bound, piece)
     ordered = {axis.axis: taps[axis.axis] for axis in in_order(case.bound)}
-    made = tiles.tiled(ordered, piece, case.work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
+    made = tiles.tiled(ordered, piece.by_itself, case.work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
 
     def finish(values: Array, target: Array, _: tiles.Tile) -> None:
         if case.dtype == np.float16:

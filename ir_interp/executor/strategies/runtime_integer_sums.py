@@ -45,18 +45,16 @@ def planned(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[Step, 
         return None
     places = {}
     for axis in axes:
-        place = sampled(plans.get(axis), bound.out_shape[axis])
-        places[axis] = replace(place, at=place.at[slice(*outputs[axis])])
+        places[axis] = sampled(plans.get(axis), bound.out_shape[axis], outputs[axis])
     return tuple(steps(bound.spec, axes, places, rank, dtype))
 
 
-def sampled(axis: AxisPlan | None, length: int) -> Sampled:
-    """Return the positions of the outputs of an axis; an axis without a plan is copied."""
+def sampled(axis: AxisPlan | None, length: int, outputs: Range) -> Sampled:
+    """Return the positions of some outputs of an axis; an axis without a plan is copied."""
     if axis is None:
-        return Sampled(
-            length=np.float32(length), scale=np.float32(1), at=np.arange(length, dtype=np.float32), xp=SINGLE
-        )
-    place = positions(axis)
+        at = np.arange(*outputs).astype(np.float32)
+        return Sampled(length=np.float32(length), scale=np.float32(1), at=at, xp=SINGLE)
+    place = positions(replace(axis, outputs=outputs))
     at = (place.floor + place.fraction).astype(np.float32)
     return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
 

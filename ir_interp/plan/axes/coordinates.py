@@ -25,6 +25,7 @@ class AxisPlan:
     the requested one, out / in, or the aspect policy's. ``asked`` is the ratio before the size was rounded, by which
     half_pixel_symmetric centres. Coordinates count from ``start``, that of a box. With ``before``, they refer to the
     axis after that filter. ``copies`` means that every output is the one pixel at its coordinate, whatever the kernel.
+    ``outputs`` limits what is computed of a long axis to a segment of its outputs.
     """
 
     axis: int
@@ -41,6 +42,12 @@ class AxisPlan:
     start: Fraction = Fraction(0)
     before: Before | None = None
     copies: bool = False
+    outputs: tuple[int, int] | None = None
+
+    @property
+    def index(self) -> Any:
+        """The computed outputs, counted from the first of the axis."""
+        return np.arange(*(self.outputs or (0, self.out_size)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +131,25 @@ def positions(axis: AxisPlan) -> Positions:
     if not axis.out_size:
         return Positions(*np.zeros((3, 0)))
     if axis.arithmetic is Arithmetic.EXACT:
-        return _exact_positions(axis.step, axis.offset, axis.out_size)
+        return _exact_positions(axis.step, axis.offset, axis.index)
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic)
-    index = np.arange(axis.out_size, dtype=np.float32)
+    index = axis.index.astype(np.float32)
     numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
     at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
+
+
+_PART = 2**20  # outputs that are added up at a time
+
+
+def _running_total(axis: AxisPlan, start: float) -> Any:
+    """Return coordinates that are added up from the first output on, however few of them are computed."""
+    step, begin = float(1 / axis.scale), int(axis.index[0])
+    total = start + step * 0.5
+    for first in range(0, begin, _PART):
+        total = float(np.add.accumulate(np.append(total, np.full(min(_PART, begin - first), step)))[-1])
+    return np.add.accumulate(np.append(total, np.full(len(axis.index) - 1, step)))
 
 
 _FIXED = 2**16  # OpenCV's bit-exact nearest, up to 4.x
@@ -138,12 +157,11 @@ _FIXED = 2**16  # OpenCV's bit-exact nearest, up to 4.x
 
 def _in_library(axis: AxisPlan) -> Any:
     """Return the source coordinate of every output index, computed as in an image library."""
-    index, start = np.arange(axis.out_size), float(axis.start)
+    index, start = axis.index, float(axis.start)
     nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library uses it
     if nearest and axis.arithmetic in _RUNNING_TOTALS:
         # The rounding errors of the total decide pixels, so i * step would be wrong.
-        step = float(1 / axis.scale)
-        return np.add.accumulate(np.where(index == 0, start + step * 0.5, step))
+        return _running_total(axis, start)
     if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
         step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
         return start + (step * index + step // 2 - axis.in_size % 2) / _FIXED
@@ -152,9 +170,9 @@ def _in_library(axis: AxisPlan) -> Any:
         length = np.float32(float(axis.out_size / axis.scale))
         return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
-        return start + half_pixels(axis.out_size, np.float32(float(1 / axis.scale))).astype(np.float64)
+        return start + half_pixels(index, np.float32(float(1 / axis.scale))).astype(np.float64)
     if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
-        return half_pixels(axis.out_size, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
+        return half_pixels(index, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
         return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
@@ -182,9 +200,9 @@ _OF_LARGER_OUTPUTS = {
 _MOST_OF_BOTH = 128  # height and width together; up to this sum another loop computes the pixels
 
 
-def half_pixels(count: int, step: np.float32) -> Any:
+def half_pixels(index: Any, step: np.float32) -> Any:
     """Return (i + 1/2) * step - 1/2 in float32, the product and the difference rounded as one (XLA)."""
-    return ((np.arange(count) + 0.5) * np.float64(step) - 0.5).astype(np.float32)
+    return ((index + 0.5) * np.float64(step) - 0.5).astype(np.float32)
 
 
 def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
@@ -203,13 +221,13 @@ def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
     return Positions(floor, fraction, half)
 
 
-def _exact_positions(step: Fraction, offset: Fraction, count: int) -> Positions:
-    """Return step * i + offset for i < count in integer arithmetic: rationals over one denominator."""
+def _exact_positions(step: Fraction, offset: Fraction, index: Any) -> Positions:
+    """Return step * i + offset for each index in integer arithmetic: rationals over one denominator."""
     denominator = math.lcm(step.denominator, offset.denominator)
     slope, start = int(step * denominator), int(offset * denominator)
     # Python's integers are exact at any size, but slow; int64 must also hold 2 * rest below.
-    fits = max(abs(slope) * count + abs(start), 2 * denominator) < 2**62
-    total = np.arange(count).astype(np.int64 if fits else object) * slope + start
+    fits = max(abs(slope) * int(index[-1] + 1) + abs(start), 2 * denominator) < 2**62
+    total = index.astype(np.int64 if fits else object) * slope + start
     floor, rest = total // denominator, total % denominator
     fraction = np.asarray(rest / denominator, dtype=np.float64)
     half = np.sign(2 * rest - denominator)

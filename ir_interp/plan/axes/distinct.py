@@ -9,12 +9,12 @@ import numpy as np
 from ir_interp.plan.axes.taps import Taps
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def distinct(taps: Taps) -> Taps:
     """Return taps with one weight per input, inputs in ascending order; weights of 0 come last in a row.
 
     Weights are None if every output is a copy of one input. Where a border repeats an input, several taps fall on it;
-    their weights are added in the order of the taps.
+    their weights are added in the order of the taps. Some outputs of an axis stay sums unless all of it are copies.
     """
     if taps.weights is None:
         return taps
@@ -31,6 +31,6 @@ def distinct(taps: Taps) -> Taps:
     np.add.at(merged, (rows, places[rows, columns]), weights[rows, columns])
     inputs = np.repeat(np.where(used.any(axis=1), keys[:, 0], taps.indices[:, 0])[:, None], width, axis=1)
     inputs[rows, places[rows, columns]] = keys[rows, columns]
-    if width == 1 and (merged == 1).all():
+    if width == 1 and (merged == 1).all() if taps.copies is None else taps.copies:
         return Taps(inputs, None, taps.outside)
     return Taps(np.maximum.accumulate(inputs, axis=1), merged, taps.outside)

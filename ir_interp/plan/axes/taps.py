@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -29,12 +30,23 @@ _NOTHING = 1e-9  # a smaller sum of weights is a rounding error of 0
 class Taps:
     """Output ``i`` is the sum over ``t`` of ``weights[i, t] * source[indices[i, t]]``; a copy where weights is None.
 
-    ``outside`` marks the outputs that a crop fills with its extrapolation value.
+    ``outside`` marks the outputs that a crop fills with its extrapolation value. ``copies`` tells of some outputs of an
+    axis whether all of that axis are copies; None if these are all.
     """
 
     indices: NDArray[np.intp]
     weights: NDArray[np.float64] | None
     outside: NDArray[np.bool_] | None = None
+    copies: bool | None = None
+
+    def of(self, start: int, stop: int) -> Taps:
+        """Return the taps of some outputs."""
+        return replace(
+            self,
+            indices=self.indices[start:stop],
+            weights=None if self.weights is None else self.weights[start:stop],
+            outside=None if self.outside is None else self.outside[start:stop],
+        )
 
 
 def axis_taps(plan: Plan) -> tuple[Taps, ...]:
@@ -45,13 +57,60 @@ def axis_taps(plan: Plan) -> tuple[Taps, ...]:
     return (_short if max((axis.out_size for axis in plan.axes), default=0) <= _MOST_KEPT else _long)(plan)
 
 
+def window_taps(plan: Plan, place: int, outputs: tuple[int, int]) -> Taps:
+    """Return the taps of a segment of the outputs of a changing axis, at a place among ``plan.axes``.
+
+    They are those of ``axis_taps``; along a long axis, no others are computed. Raises MemoryBoundError as that does.
+    """
+    axis, is_kept = plan.axes[place], not is_long(plan)
+    taps = axis_taps(plan)[place].of(*outputs) if is_kept else _checked_taps(plan, replace(axis, outputs=outputs))
+    if taps.weights is None or outputs == (0, axis.out_size):
+        return taps
+    return replace(taps, copies=_all_copies(plan, place))
+
+
+def is_long(plan: Plan) -> bool:
+    """Return whether an axis has so many outputs that the taps of all are not kept."""
+    return max((axis.out_size for axis in plan.axes), default=0) > _MOST_KEPT
+
+
+@lru_cache(maxsize=64)
+def _all_copies(plan: Plan, place: int) -> bool:
+    """Return whether all outputs of an axis are copies: most axes show at their beginning that they are none."""
+    return all(map(_are_copies, segments(plan, place)))
+
+
+def segments(plan: Plan, place: int) -> Iterator[Taps]:
+    """Yield the taps of all outputs of an axis, a segment of a long one at a time."""
+    if not is_long(plan):
+        yield axis_taps(plan)[place]
+        return
+    axis = plan.axes[place]
+    for start in range(0, axis.out_size, _MOST_KEPT):
+        stop = min(start + _MOST_KEPT, axis.out_size)
+        yield _checked_taps(plan, replace(axis, outputs=(start, stop)))
+
+
+def _are_copies(taps: Taps) -> bool:
+    """Return whether every output is one input, times 1."""
+    if taps.weights is None:
+        return True
+    first = taps.indices[np.arange(len(taps.indices)), (taps.weights != 0).argmax(axis=1), None]
+    is_first = (taps.indices == first) | (taps.weights == 0)
+    return bool(is_first.all() and (taps.weights.sum(axis=1) == 1).all())
+
+
 def _axis_taps(plan: Plan) -> tuple[Taps, ...]:
-    any_shrinking = any(axis.scale < 1 for axis in plan.axes)
-    any_growing = any(axis.scale > 1 for axis in plan.axes)
-    for axis in plan.axes:
-        what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
-        check_bytes(BYTES_A_TAP * count(plan, axis), what)
-    return tuple(_all_taps(plan, axis, any_shrinking, any_growing) for axis in plan.axes)
+    return tuple(_checked_taps(plan, axis) for axis in plan.axes)
+
+
+def _checked_taps(plan: Plan, axis: AxisPlan) -> Taps:
+    """Return the taps of an axis. Raises MemoryBoundError if they exceed the memory limit."""
+    what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
+    check_bytes(BYTES_A_TAP * count(plan, axis), what)
+    any_shrinking = any(each.scale < 1 for each in plan.axes)
+    any_growing = any(each.scale > 1 for each in plan.axes)
+    return _all_taps(plan, axis, any_shrinking, any_growing)
 
 
 def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
@@ -63,7 +122,8 @@ def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     last = _taps(plan.spec.kernel, rest, any_shrinking, any_growing)
     assert last.weights is not None
     indices, weights = places[last.indices], last.weights[:, :, None] * among[last.indices]
-    return Taps(indices.reshape(axis.out_size, -1).astype(np.intp), weights.reshape(axis.out_size, -1))
+    count = len(last.indices)
+    return Taps(indices.reshape(count, -1).astype(np.intp), weights.reshape(count, -1))
 
 
 _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
@@ -71,14 +131,16 @@ _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_t
 
 def count(plan: Plan, axis: AxisPlan) -> int:
     """Return the number of taps of an axis, or an upper bound, without computing them."""
-    kernel = plan.spec.kernel
+    kernel, outputs = plan.spec.kernel, axis.out_size
+    if axis.outputs is not None and axis.before is None:
+        outputs = axis.outputs[1] - axis.outputs[0]
     if isinstance(kernel, Area | Mean):
-        return axis.out_size * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
+        return outputs * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
     if isinstance(kernel, Nearest):
-        return axis.out_size
+        return outputs
     widening = _widening(kernel.antialias, axis.scale, any(each.scale < 1 for each in plan.axes))
     each = 1 if axis.before is None else axis.before.reach
-    return axis.out_size * 2 * math.ceil(kernels.radius(kernel) / widening) * each if axis.out_size else 0
+    return outputs * 2 * math.ceil(kernels.radius(kernel) / widening) * each if axis.out_size else 0
 
 
 def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
@@ -87,7 +149,7 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     if isinstance(kernel, Mean):
         return _mean(axis)
     if axis.copies and not isinstance(kernel, Nearest):
-        places = int(axis.start) + np.arange(axis.out_size)[:, None]
+        places = int(axis.start) + axis.index[:, None]
         return Taps(places, np.ones(places.shape))
     if axis.arithmetic.is_library and not isinstance(kernel, Nearest):
         found = library_weights.weighted(kernel, axis, any_growing=any_growing)
@@ -169,7 +231,7 @@ def covered(at: Positions, size: Any, *, step: Any, reach: Any, xp: Any = np) ->
 
 def _mean(axis: AxisPlan) -> Taps:
     """Return equal weights for all pixels from floor(i * in / out) up to ceil((i + 1) * in / out)."""
-    index = np.arange(axis.out_size)
+    index = axis.index
     first = index * axis.in_size // axis.out_size
     stop = -(-(index + 1) * axis.in_size // axis.out_size)
     steps, count = np.arange((stop - first).max()), (stop - first)[:, None]

@@ -54,7 +54,7 @@ def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
     step = float(1 / axis.scale)
     wide = max(step, 1.0)
     support, narrow = float(kernels.radius(kernel)) * wide, 1.0 / wide
-    centre = float(axis.start) + (np.arange(axis.out_size) + 0.5) * step
+    centre = float(axis.start) + (axis.index + 0.5) * step
     first = np.maximum(np.trunc(centre - support + 0.5), 0)
     stop = np.minimum(np.trunc(centre + support + 0.5), axis.in_size)
     order = np.arange(max(int((stop - first).max()), 1))

@@ -19,7 +19,7 @@ _SLIVER = 1e-3  # of a pixel; a smaller part is left out
 def covered(axis: AxisPlan) -> Weighted:
     """Return weights of pixels by the covered part of [i, i + 1) * step; fully covered ones are equal."""
     step = 1.0 / np.float64(axis.scale)
-    start = np.arange(axis.out_size) * step
+    start = axis.index * step
     stop, cell = start + step, np.minimum(step, axis.in_size - start)
     last = np.minimum(np.floor(stop), axis.in_size - 1)
     first = np.minimum(np.ceil(start), last)
@@ -35,7 +35,7 @@ def covered(axis: AxisPlan) -> Weighted:
 
 def covered_in_growing(axis: AxisPlan) -> Weighted:
     """Return weights of two neighbours by the covered part of each, for any axis if one of them grows."""
-    scale, index = np.float64(axis.scale), np.arange(axis.out_size)
+    scale, index = np.float64(axis.scale), axis.index
     floor = np.floor(index * (1.0 / scale))
     place = ((index + 1) - (floor + 1) * scale).astype(np.float32)
     place = np.where(place <= 0, np.float32(0), place - np.floor(place)).astype(np.float32)

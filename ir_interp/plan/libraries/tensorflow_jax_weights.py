@@ -35,10 +35,10 @@ def translated(kernel: Continuous, axis: AxisPlan) -> Weighted:
     one = np.float32(1)
     if axis.arithmetic is Arithmetic.JAX:  # the kernel measures from the centres of pixels
         step, middle = np.float32(float(1 / axis.scale)), np.float32(0)
-        at = half_pixels(axis.out_size, step)
+        at = half_pixels(axis.index, step)
     else:
         step, middle = one / np.float32(float(axis.scale)), np.float32(0.5)
-        at = (np.arange(axis.out_size, dtype=np.float32) + middle) * step
+        at = (axis.index.astype(np.float32) + middle) * step
     at = at + np.float32(float(axis.start))
     wide = max(step, one) if kernel.is_antialiased else one
     reach = np.float32(float(kernels.radius(kernel))) * wide
@@ -54,7 +54,7 @@ def covered_in_singles(axis: AxisPlan) -> Weighted:
     """Return weights by the covered part of [i * step, (i + 1) * step) in float32: area of TensorFlow and JAX."""
     is_jax = axis.arithmetic is Arithmetic.JAX
     step = np.float32(float(axis.step or 1 / axis.scale))
-    edges = np.arange(axis.out_size + 1, dtype=np.float32) * step
+    edges = np.append(axis.index, axis.index[-1] + 1).astype(np.float32) * step
     start, stop = edges[:-1, None], edges[:-1, None] + step if is_jax else edges[1:, None]
     reach = int((np.ceil(stop) - np.floor(start)).max())
     places = np.floor(start) + np.arange(reach, dtype=np.float32)
