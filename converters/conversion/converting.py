@@ -17,6 +17,7 @@ from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions, StateForm
 from ir_interp.resize_op import ResizeOp
 
+from ..audit.next_steps import of_source
 from ..report import ConversionReport, Row, State, Verification, Written
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
     """Convert a file or a model in memory into a file; see ``ir_interp.convert``."""
     with as_file(source) as path:
-        return replace(_convert(path, destination, options), source=shown_path(source, path))
+        return replace(_convert(source, path, destination, options), source=shown_path(source, path))
 
 
 def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -43,7 +44,7 @@ def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, optio
         raise
 
 
-def _convert(source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
+def _convert(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
     kinds = _kinds(source, destination)
     check_options(kinds, options, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
@@ -65,6 +66,7 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
             source=source,
             destination=destination,
             rows=written.rows,
+            mistakes=of_source(original, source),
             notes=written.notes,
             verification=verification,
             before=operations(source),

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ir_interp.cli.folding import folded, folded_cells, place
-from ir_interp.cli.next_steps import mistaken, next_step
-from ir_interp.diagnostic_codes import Severity
+from ir_interp.cli.folding import folded_cells, print_findings
 from ir_interp.views.describe import count
-from ir_interp.views.marks import OF_SEVERITY
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
@@ -38,14 +35,16 @@ def show(report: Audit) -> None:
 
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """Print findings of one kind in a file as one, with the command that comes next."""
+    from ir_interp.converters.audit.next_steps import mistaken, next_step
+
     files = mistaken(findings)
-    kinds = (
-        (each.where, (each.file, each.code, each.message, each.severity, next_step(each, files))) for each in findings
+    print_findings(
+        console,
+        (
+            (each.where, (each.file, each.code, each.message, each.severity, next_step(each, files)))
+            for each in findings
+        ),
     )
-    for places, (_, code, message, severity, step) in folded(kinds):
-        console.mark(f"{place(places)}: {code} {message}", OF_SEVERITY[severity])
-        if severity is not Severity.NOTE:
-            console.say(f"    {step}")
 
 
 def _show_files(console: Console, rows: Sequence[Audited]) -> None:

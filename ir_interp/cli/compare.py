@@ -115,8 +115,11 @@ def _compare_calls(file: Path, second: Path | None, options: CompareOptions, for
 
 def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
+    from ir_interp.converters.report import fed_lines
 
     console = Console()
+    for line in fed_lines(comparison.images):
+        console.say(line)
     for output in comparison.outputs:
         _show_output(console, output, comparison)
     if comparison.resizes is not None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ir_interp.cli.folding import folded_cells, place
-from ir_interp.cli.next_steps import mistaken, next_step
 from ir_interp.converters.audit.findings import Finding
+from ir_interp.converters.audit.next_steps import mistaken, next_step
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
