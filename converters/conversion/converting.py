@@ -17,12 +17,12 @@ from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions, StateForm
 from ir_interp.resize_op import ResizeOp
 
-from ..audit.next_steps import of_source
 from ..report import ConversionReport, Row, State, Verification, Written
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.run.inputs import Inputs
 from .effects import check_options
+from .next_steps import of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     check_named(source, starts)
     check_named(destination, ends)
     start, end = (path.suffix or "no extension" for path in (source, destination))
-    paths = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS)
-    raise ReadError(f"no conversion from {start} to {end}; expected one of {paths}", source.name)
+    results = ", ".join(written.value for read, written in PATHS if read is FileKind.of(source))
+    expected = f"{start} becomes {results}" if results else f"expected a source of {', '.join(starts)}"
+    raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:

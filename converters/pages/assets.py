@@ -1,4 +1,4 @@
-"""What stands in every page beside its text: the style, the script, and the policy that allows no other script."""
+"""The parts of every page beside its text: the style, the script, and the policy that allows no other script."""
 
 from __future__ import annotations
 
@@ -88,4 +88,4 @@ addEventListener("beforeprint", () => all("details").forEach(each => { each.open
 _DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
 
 POLICY = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{_DIGEST}'"
-"""What a page may load and run: pictures that it holds, and the one script."""
+"""The policy of a page: it may show the pictures that it holds, and run the one script."""

@@ -1,4 +1,4 @@
-"""What all pages share: the frame, tables and marks. A page is one file that loads nothing.
+"""The parts that all pages share: the frame, tables and marks. A page is one file that loads nothing.
 
 Without its script all of it can be read; the script sorts tables and filters resizes.
 
@@ -24,7 +24,7 @@ Element: TypeAlias = etree._Element
 """An element of a page."""
 
 Content: TypeAlias = str | Element
-"""What stands in a page."""
+"""Content of a page."""
 
 Item = TypeVar("Item")
 _FEW = 4  # sections that need no links to them

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
 
 FindingKey = tuple[str, str, str, Severity, str]
-"""What findings share that are printed as one: file, code, message, severity and the command that comes next."""
+"""The shared parts of findings that are printed as one: file, code, message, severity, next command."""
 Key = TypeVar("Key", bound=Hashable)
 _NAMED = 2  # resizes whose names are all shown; of more, the first and the last
 

@@ -148,7 +148,7 @@ def test_no_command(cli: Cli) -> None:
         ),
         (
             ("preprocess", "a.onnx", "b.onnx", "--like", "pillow:box", "--size", "8"),
-            "--size has 1 number; expected height and width, as in 224,224",
+            "--size is (8,); expected height and width, as in --size 224,224",
         ),
         (("reproduce",), "SOURCE and FOLDER are missing, as in ir-interp reproduce model.onnx fault; or --kit FOLDER"),
         (("reproduce", "a.onnx"), "FOLDER is missing, as in ir-interp reproduce model.onnx fault; or --kit FOLDER"),
@@ -542,8 +542,8 @@ def test_convert_reports_in_json(cli: Cli, folder: Path) -> None:
     assert (code, errors) == (0, "")
     assert (folder / "b.json").read_text() == printed
     report = json.loads(printed)
-    names = ["schema_version", "source", "destination", "resizes", "notes", "states", "operations", "verification"]
-    assert list(report) == names
+    names = ["schema_version", "source", "destination", "resizes", "findings", "notes", "states"]
+    assert list(report) == [*names, "operations", "verification"]
     assert (report["source"], report["destination"]) == ("a.onnx", "b.xml")
     for name, found in zip(("one", "two"), report["resizes"], strict=True):
         assert list(found) == ["name", "where", "configuration", "form", "grade", "note"]

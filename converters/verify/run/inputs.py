@@ -34,7 +34,7 @@ _BRIGHTEST = 255
 _SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
 """Frequent values of integers that decide shapes: flags, counts, factors, percentages, sizes."""
 DISTRIBUTIONS = ("uniform", "normal", "pixels")
-"""Of random floats: in [0, 1); around 0; integers of pixels. The next is tried if one proves nothing."""
+"""Distributions of random floats: in [0, 1); around 0; integers of pixels. The next is tried if one proves nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

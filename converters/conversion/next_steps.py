@@ -8,11 +8,11 @@ from pathlib import Path
 from ir_interp.files.kinds import AUDITED, FileKind
 from ir_interp.text.quoting import shell
 
+from ..audit.audited_resizes import found
+from ..audit.findings import Finding
 from ..portable.targets import names
 from ..report import Mistake
 from ..sources.readers import Source, is_in_memory
-from .audited_resizes import found
-from .findings import Finding
 
 _FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
