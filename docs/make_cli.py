@@ -64,7 +64,7 @@ def text() -> str:
     shared = _shared(commands)
     groups = groupby(commands, lambda command: command.rich_help_panel)
     sections = (line for group, members in groups for line in _group(group, members, shared))
-    return "\n".join([INTRODUCTION, *_table("Shared options", shared.values()), *sections])
+    return "\n".join([INTRODUCTION, *_table("Option", shared.values()), *sections])
 
 
 def _shared(commands: Iterable[Any]) -> dict[tuple[str, str], Any]:

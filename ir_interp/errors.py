@@ -113,7 +113,8 @@ class VerificationError(IrInterpError):
 
 _IN_FULL = 12  # words that a message lists; of more it names the nearest
 _NEAREST = 5
-_ALIKE = 0.3  # the share of letters in common from which words are near
+_BEGINNING = 3  # letters of a word that may be the beginning of the one that is meant
+_ALIKE = 0.4  # the share of letters in common from which words are near
 _CLOSE = 0.65  # the share of letters in common from which a known word may be meant: pil and pillow, not foo and format
 
 
@@ -126,12 +127,15 @@ def closest(word: str, known: Iterable[str], see: str = "") -> str:
     if len(words) <= _IN_FULL:
         return f"expected one of {', '.join(words)}{hint(word, words)}"
     near = _matches(word, words, _NEAREST, _ALIKE) or words[:_NEAREST]
-    return f"expected one of {len(words)}, such as {', '.join(near)}{hint(word, words)}{see and f'; see {see}'}"
+    count = f"{len(words)} ({see})" if see else f"{len(words)}"
+    return f"expected one of {count}, such as {', '.join(near)}{hint(word, words)}"
 
 
 def hint(word: str, known: Iterable[str]) -> str:
     """Return a hint at the known word that is closest to an unknown one, if any is close."""
-    match = _matches(word, known, 1, _CLOSE)
+    words = list(known)
+    beginning = [each for each in words if len(word) >= _BEGINNING and each.lower().startswith(word.lower())]
+    match = _matches(word, words, 1, _CLOSE) or beginning
     return f"; did you mean {match[0]!r}?" if match else ""
 
 

@@ -20,6 +20,7 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-nu
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
 thead th { background: var(--shade) } td:first-child { min-width: 8rem }
 .number { text-align: right; white-space: nowrap }
+code span { white-space: nowrap }
 .mark { font-weight: 600 } .mark, th { overflow-wrap: break-word }
 .good { color: var(--good) } .doubt { color: var(--doubt) } .bad { color: var(--bad) }
 .lane { width: min(40rem, 50vw) } .bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }

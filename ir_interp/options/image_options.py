@@ -72,7 +72,7 @@ class Images:
             return
         small = [number for number in (*self.mean, *self.scale) if 0 < abs(number) < 1]
         if small:
-            problem = f"--mean or --std {small[0]:g} looks meant for pixels from 0 to 1, but pixels are from 0 to 255"
+            problem = f"{small[0]:g} as --mean or --std looks meant for pixels from 0 to 1, but they are from 0 to 255"
             raise SpecError(f"--range is missing: {problem}; expected 0-1, or 0-255 if that is meant")
 
     @property
