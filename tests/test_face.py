@@ -176,7 +176,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of 21, such as document, onnxruntime, runtime; did you mean 'document'?, or a file",
+        "against 'documnt': expected one of 21, such as document, onnxruntime, runtime; did you mean 'document'?, "
+        "or a file",
     ),
     (
         lambda: ir_interp.explain("a.onnx", "upp"),
