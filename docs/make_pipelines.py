@@ -55,7 +55,8 @@ A class may have the suffix `Fast`, `Pil` or `FeatureExtractor`. A key that the 
 here. Any other class, and any other key that is not about labels, texts or files, is refused by name. Both backends \
 match transformers 5.23 bit for bit, floats included (`python -m tests.sweeps.pipelines`).
 
-The *standard* steps are resize, crop, rescale, normalise. Images are normalised, neither cropped nor padded, unless an entry states it.
+The *standard* steps are resize, crop, rescale, normalise. Images are normalised, neither cropped nor padded, unless \
+an entry states it.
 
 """
 

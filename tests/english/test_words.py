@@ -25,12 +25,12 @@ REPLACEMENTS = {
     r"in the mean": "on average",
     r"(it|they) knows? no": "is not supported",
     r"made up": "random",
-    r"(?<!not_larger, )stretch(es)?": "segment",  # but for the policy of ONNX
+    r"(?<!not_larger, )(?<!aspect policy )stretch(es)?": "segment",  # but for the policy of ONNX
     r"(resizes?|images?) of bytes": "uint8 images",
     r"whole numbers?": "integers",
     r"one after the other": "sequentially",
     r"nothing is known of": "unknown, not covered by the rules",
-    r"is held by": "is tested by",
+    r"held by": "tested by",
     r"does not show": "makes no difference",
     r"nobody vouches": "untrusted",
     r"fails? nothing": "never causes a failure",

@@ -37,7 +37,7 @@ def test_a_rule(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked, printed, errors = command(capsys, "explain", code.lower())
     assert (asked, errors) == (0, "")
     assert printed.startswith(f"{code} ({rule.severity.value}): {rule.summary}\n\n")
-    assert printed.endswith(f"\n\nHeld by tests/{rule.test}\n")
+    assert printed.endswith(f"\n\nTested by tests/{rule.test}\n")
     assert json.loads(command(capsys, "explain", code, "--json")[1])["story"] == rule.story
 
 
