@@ -172,7 +172,7 @@ def lines() -> Iterator[str]:
     found = seen()
     alike = sorted(kind for kind, one in found.items() if _nodes(one) == [kind] and kind.lower() not in reasons)
     yield "These layers become the node of the same name:\n"
-    for opset in sorted({_opset(found[kind]) for kind in alike}, key=lambda text: int(text.rstrip("+") or 0)):
+    for opset in sorted({_opset(found[kind]) for kind in alike}, key=lambda text: (int(text.rstrip("+") or 0), text)):
         names = (_named(kind, found[kind]) for kind in alike if _opset(found[kind]) == opset)
         yield f"- from opset {opset}: {', '.join(names)}"
     yield "\n| layer | from | nodes |\n|---|---|---|"
