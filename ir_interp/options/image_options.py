@@ -26,6 +26,7 @@ class Images:
 
     ``mean`` and ``scale`` hold a number for all channels, or one for each; ``layout`` is "nchw" or "nhwc", by default
     what the lengths of the input tell; with ``bgr`` blue comes first. Inputs of integers take pixels as they are.
+    Images keep their own size; static dimensions, or a chosen shape, resize them by Pillow (bilinear).
     Pixels are from 0 to 255; with ``pixel_range`` "0-1", ``mean`` and ``scale`` are meant for pixels from 0 to 1.
     """
 
