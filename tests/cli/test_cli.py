@@ -295,7 +295,6 @@ def test_run_does_not_replace_its_input(cli: Cli, folder: Path) -> None:
         (["--sizes", "5,7"], (1, 3, 5, 7)),
         (["--sizes", " 5, 7 "], (1, 3, 5, 7)),
         (["--scales", "2,0.5"], (1, 3, 8, 3)),
-        (["--sizes", "0,7"], (1, 3, 0, 7)),
     ],
 )
 def test_run_to_another_size(options: list[str], shape: tuple[int, ...], cli: Cli, folder: Path) -> None:
