@@ -24,7 +24,7 @@ SUPPORT = sorted((ROOT / "tests" / "support").rglob("*.py"))
 
 
 def _clauses(text: str) -> list[str]:
-    joined = re.sub(r"(?<=\S)\n *(?=[^\s-])", " ", prose(text))
+    joined = re.sub(r"(?<=\S)\n *(?=[^\s-])", " ", prose(text).replace("**", ""))
     return [found.group() for found in CLAUSE.finditer(joined) if not found.group().endswith("?")]
 
 
