@@ -110,9 +110,14 @@ class Mistake:
     """A likely mistake in the source of a conversion, which its result keeps; ``command`` repairs or explains it."""
 
     code: str
+    severity: str
     where: str
     message: str
     command: str
+
+    def record(self) -> dict[str, str]:
+        """Return it as plain values, for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,7 +365,7 @@ class ConversionReport:
                 }
                 for row in self.rows
             ],
-            "findings": [cast(Mistake, asdict(each)) for each in self.mistakes],
+            "findings": [cast(Mistake, each.record()) for each in self.mistakes],
             "notes": list(self.notes),
             "states": [cast(State, each.record()) for each in self.states],
             "operations": {"before": self.before, "after": self.after},

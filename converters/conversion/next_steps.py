@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.files.kinds import AUDITED, FileKind
 from ir_interp.text.quoting import shell
 
@@ -33,7 +34,13 @@ def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
     if FileKind.of(path) not in AUDITED:
         return ()
     return tuple(
-        Mistake(code=code, where=each.op.where, message=message, command=_repair(source, path, code))
+        Mistake(
+            code=code,
+            severity=RULES[code].severity.value,
+            where=each.op.where,
+            message=message,
+            command=_repair(source, path, code),
+        )
         for each in found(path, {})
         for code, message in each.mistakes
     )

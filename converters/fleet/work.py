@@ -108,7 +108,8 @@ class Conversion:
         destination.parent.mkdir(parents=True, exist_ok=True)
         report = convert(path, destination, replace(self.options, progress=silent))
         rows = [{"name": row.name, "form": row.form, "grade": row.grade.value} for row in report.rows]
-        return {"destination": str(destination), "resizes": rows, "errors": []}
+        findings = [each.record() for each in report.mistakes]
+        return {"destination": str(destination), "resizes": rows, "findings": findings, "errors": []}
 
 
 Work = Auditing | Conversion

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ir_interp.cli.folding import folded_cells, print_findings
-from ir_interp.diagnostic_codes import RULES
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_GRADE
 
@@ -36,7 +36,7 @@ def show(report: ConversionReport) -> None:
     print_findings(
         console,
         (
-            (each.where, (str(report.source), each.code, each.message, RULES[each.code].severity, each.command))
+            (each.where, (str(report.source), each.code, each.message, Severity(each.severity), each.command))
             for each in report.mistakes
         ),
     )

@@ -42,8 +42,15 @@ def test_a_conversion_names_the_mistakes_that_it_keeps(capsys: pytest.CaptureFix
     place = 'a b.onnx:node[0 "shrink"]'
     assert (code, json.loads(printed)["findings"]) == (
         0,
-        [{"code": name, "where": place, "message": text, "command": command_line} for name, text in MISTAKES],
+        [
+            {"code": name, "severity": "warning", "where": place, "message": text, "command": command_line}
+            for name, text in MISTAKES
+        ],
     )
+    Path("zoo").mkdir()
+    save_model(Path("zoo/a.onnx"), SHRINK)
+    printed = command(capsys, "convert", "zoo", "out", "--to", ".xml", "--no-verify", "--json")[1]
+    assert json.loads(printed)["findings"] == {"IRI011": 1, "IRI012": 1}
     assert command(capsys, "fix", "a b.onnx", "a b.fixed.onnx", "--no-verify", "--quiet")[0] == 0
     printed = command(capsys, "convert", "a b.fixed.onnx", "b.xml", "--no-verify", "--json")[1]
     assert json.loads(printed)["findings"] == []
