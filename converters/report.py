@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -105,6 +105,49 @@ class Compared:
         return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """A likely mistake in the source of a conversion, which its result keeps; ``command`` repairs or explains it."""
+
+    code: str
+    severity: str
+    where: str
+    message: str
+    command: str
+
+    def record(self) -> dict[str, str]:
+        """Return it as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FedImage:
+    """An image that a model ran on; ``size`` is the height and width of the input, ``file_size`` that of the file."""
+
+    input: str
+    file: str
+    size: tuple[int, int]
+    file_size: tuple[int, int]
+
+    @property
+    def text(self) -> str:
+        """The sizes as text: those that differ mean that Pillow resized the image."""
+        own, fed = (f"{height}x{width}" for height, width in (self.file_size, self.size))
+        return f"at its own size, {own}" if own == fed else f"resized by Pillow (bilinear) from {own} to {fed}"
+
+
+def fed_lines(images: Sequence[FedImage]) -> list[str]:
+    """Return a line for each input and size of images; it names one of them and counts the others."""
+    groups: dict[tuple[str, str], list[FedImage]] = {}
+    for image in images:
+        groups.setdefault((image.input, image.text), []).append(image)
+    lines = []
+    for (name, sizes), alike in groups.items():
+        more = f" and {describe.count(len(alike) - 1, 'more image')}" if len(alike) > 1 else ""
+        lines.append(f"input {name!r}: {alike[0].file}{more}, {sizes}")
+    return lines
+
+
 class LevelsRecord(TypedDict):
     """Counts of levels in JSON."""
 
@@ -167,9 +210,10 @@ class Verification:
     """The comparisons and their remarks; ``alone`` are resizes that were also run on large tensors.
 
     ``levels`` counts those of a quantised model. ``shapes`` are the shapes of the inputs that both models ran on, by
-    name; ``more_shapes`` those at other extents.
+    name; ``more_shapes`` those at other extents. ``images`` are those among the inputs.
     """
 
+    images: tuple[FedImage, ...] = ()
     outputs: tuple[Compared, ...] = ()
     alone: tuple[Compared, ...] = ()
     levels: Levels | None = None
@@ -245,6 +289,7 @@ class OperationsRecord(TypedDict):
 class VerificationRecord(TypedDict):
     """A verification in JSON; shapes by input."""
 
+    images: list[FedImage]
     outputs: list[Compared]
     alone: list[Compared]
     levels: LevelsRecord | None
@@ -259,6 +304,7 @@ class ConversionRecord(TypedDict):
     source: str
     destination: str
     resizes: list[RowRecord]
+    findings: list[Mistake]
     notes: list[str]
     states: list[State]
     operations: OperationsRecord
@@ -269,13 +315,14 @@ class ConversionRecord(TypedDict):
 class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs differ, if that was verified.
 
-    ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``notes`` are on
-    parts of the source without an effect.
+    ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``mistakes`` are
+    likely ones of the source, which the result keeps. ``notes`` are on parts of the source without an effect.
     """
 
     source: Path
     destination: Path
     rows: tuple[Row, ...]
+    mistakes: tuple[Mistake, ...] = ()
     verification: Verification | None = None
     before: dict[str, int] | None = None
     after: dict[str, int] | None = None
@@ -318,6 +365,7 @@ class ConversionReport:
                 }
                 for row in self.rows
             ],
+            "findings": [cast(Mistake, each.record()) for each in self.mistakes],
             "notes": list(self.notes),
             "states": [cast(State, each.record()) for each in self.states],
             "operations": {"before": self.before, "after": self.after},

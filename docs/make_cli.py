@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ PATH = Path(__file__).with_name("cli.md")
 INTRODUCTION = """\
 # Command line
 
-`ir-interp --help` lists the commands, `ir-interp COMMAND --help` the options of one. Python code generates this page
-from the same declarations.
+`ir-interp --help` lists the commands, `ir-interp COMMAND --help` the options of one, with examples. This page is
+generated from the same declarations.
 
 - Options that take several values accept commas as well as repetition: `--ignore IRI022,IRI011`. `\\,` is a comma
   inside a name.
 - Exit codes: 0 done, 1 findings or inexact results, 2 bad input or usage. With `--fail-on` you choose which findings
-  count.
+  count; a note counts only if its code is named in full.
 - Errors are single lines on standard error. `IR_INTERP_TRACEBACK=1` adds the traceback of an unexpected one.
 - `--json` output has a `schema_version`; `ir-interp explain audit --schema` prints the JSON Schema of a command.
 
@@ -36,6 +36,7 @@ from the same declarations.
 select = ["IRI01", "IRI02"]     # report only these codes or prefixes
 ignore = ["IRI025"]             # but not these
 fail-on = ["differs", "IRI012"] # what makes the exit code 1
+runtime = ["openvino"]          # runtimes to predict
 severity = { tensorrt = "note" }
 
 [tool.ir-interp.per-file-ignores]
@@ -44,34 +45,66 @@ severity = { tensorrt = "note" }
 ```
 
 The command line wins: `--select` replaces `select` and `ignore`, `--ignore` adds to `ignore`, `--severity` replaces
-the level of a runtime, and `--fail-on` replaces `fail-on`. `--isolated` ignores the file. Unknown keys are errors.
+the level of a runtime, `--fail-on` and `--runtime` replace their keys. `--isolated` ignores the file. Unknown keys are
+errors, and so are the other options of `audit`.
+
+## Shared options
+
+Several commands have these options, with the same meaning.
 """
+
+
+_SHARED = 3  # commands that have an option in the same words, which is then described once
 
 
 def text() -> str:
     """Return the page."""
     program: Any = typer.main.get_command(app)
-    groups = groupby(program.commands.values(), lambda command: command.rich_help_panel)
-    return "\n".join([INTRODUCTION, *(line for group, members in groups for line in _group(group, members))])
+    commands = list(program.commands.values())
+    shared = _shared(commands)
+    groups = groupby(commands, lambda command: command.rich_help_panel)
+    sections = (line for group, members in groups for line in _group(group, members, shared))
+    return "\n".join([INTRODUCTION, *_table("Option", shared.values()), *sections])
 
 
-def _group(name: str, commands: Iterator[Any]) -> Iterator[str]:
+def _shared(commands: Iterable[Any]) -> dict[tuple[str, str], Any]:
+    """Return the options that several commands describe in the same words, by these words."""
+    by_words: dict[tuple[str, str], list[Any]] = {}
+    for command in commands:
+        for members in command_help.headed(command.params).values():
+            for each in members:
+                by_words.setdefault(_words(each), []).append(each)
+    return {words: those[0] for words, those in by_words.items() if len(those) >= _SHARED and words[0].startswith("-")}
+
+
+def _words(parameter: Any) -> tuple[str, str]:
+    return command_help.spelled(parameter), command_help.described(parameter)
+
+
+def _table(heading: str, members: Iterable[Any]) -> Iterator[str]:
+    yield f"| {heading} | Meaning |\n|---|---|"
+    yield from (f"| `{spelled}` | {described} |" for spelled, described in map(_words, members))
+    yield ""
+
+
+def _group(name: str, commands: Iterator[Any], shared: Collection[tuple[str, str]]) -> Iterator[str]:
     yield f"## {name}\n"
     for command in commands:
-        yield from _section(command)
+        yield from _section(command, shared)
 
 
-def _section(command: Any) -> Iterator[str]:
+def _section(command: Any, shared: Collection[tuple[str, str]]) -> Iterator[str]:
     yield f"### {command.name}\n"
     yield f"{inspect.cleandoc(command.help)}\n"
     yield f"    {command_help.usage(command, f'ir-interp {command.name}')}\n"
+    also = []
     for heading, members in command_help.headed(command.params).items():
-        yield f"| {heading} | Meaning |\n|---|---|"
-        yield from (f"| `{command_help.spelled(each)}` | {command_help.described(each)} |" for each in members)
-        yield ""
-    yield "Examples:\n"
-    yield from (f"    {line}" for line in command.epilog.strip().splitlines())
-    yield ""
+        also += [each for each in members if _words(each) in shared]
+        own = [each for each in members if _words(each) not in shared]
+        yield from _table(heading, own) if own else ()
+    if also:
+        flags = (command_help.spelled(each).split(",")[0].split()[0] for each in also)
+        yield f"Shared: {', '.join(f'`{flag}`' for flag in flags)}.\n"
 
 
 if __name__ == "__main__":

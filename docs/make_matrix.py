@@ -29,6 +29,7 @@ from ir_interp import (
     Step,
 )
 from ir_interp.converters.sources import registry
+from ir_interp.errors import spelled
 from ir_interp.translation.dialect import Context, Dialect
 from ir_interp.translation.translate import write
 
@@ -43,7 +44,7 @@ A conversion may still write a subgraph where a cell is **no**.
 - **exact**: the same values for every shape.
 - **ties**: the same, except where [float32 rounding](glossary.md#float32-ties) decides between two pixels. For a static
   shape it becomes exact, or is refused.
-- **no**: refused, with the smallest difference: the required value, and that of the closest attributes.
+- **no**: refused. The cell has the parts in which the closest attributes differ, each with its value there.
 
 For a static shape attributes express more: `simple` is floor if all axes grow, antialias has no effect if no axis
 shrinks, and an aspect policy may amount to plain sizes.
@@ -97,7 +98,8 @@ def cell(spec: ResizeSpec, dialect: Dialect) -> str:
     try:
         said = write(replace(spec, axes=axes, pads=pads), dialect, shape=shape)
     except InexactError as refusal:
-        return f"no: {refusal.differences_text or refusal.reason}"
+        parts = ", ".join(f"{each.part} {spelled(each.offered)}" for each in refusal.differences)
+        return f"no: {parts or refusal.reason}"
     grade = {"exact": "exact", "exact but for float32 ties": "ties"}[said.grade.value]
     return f"{grade} ({said.version})"
 

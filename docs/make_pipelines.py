@@ -53,11 +53,11 @@ _CLASSES = """
 
 A class may have the suffix `Fast`, `Pil` or `FeatureExtractor`. A key that the file omits has the default shown \
 here. Any other class, and any other key that is not about labels, texts or files, is refused by name. Both backends \
-match transformers 5.23 bit for bit, floats included (`python -m tests.sweeps.pipelines`). The *standard* steps are \
-resize, crop, rescale, normalise.
+match transformers 5.23 bit for bit, floats included (`python -m tests.sweeps.pipelines`).
 
-| class | steps | size | resample | crop | pad | normalised | special keys |
-|---|---|---|---|---|---|---|---|
+The *standard* steps are resize, crop, rescale, normalise. Images are normalised, neither cropped nor padded, unless \
+an entry states it.
+
 """
 
 
@@ -68,7 +68,7 @@ _EFFECTS = """
 padding, with both backends. Each result has the bits of transformers, or the configuration is refused by name. A key \
 *changes* the image if some value does. It is *refused* if some value is refused and none changes the image.
 
-| key | in most classes | except |
+| keys | in most classes | except |
 |---|---|---|
 """
 
@@ -83,15 +83,16 @@ def text() -> str:
 
 
 def _effects() -> str:
-    """Return a row for each key: its effect in most classes, then the classes in which it has another."""
+    """Return a row for keys with the same effects: that in most classes, then the classes with another."""
     by_class: dict[str, dict[str, str]] = json.loads(EFFECTS.read_text("utf-8"))
-    return "".join(
-        _effect(key, {name: effects[key] for name, effects in by_class.items()})
-        for key in sorted(set().union(*by_class.values()))
-    )
+    keys: dict[str, list[str]] = {}
+    for key in sorted(set().union(*by_class.values())):
+        effect = _effect({name: effects[key] for name, effects in by_class.items()})
+        keys.setdefault(effect, []).append(f"`{key}`")
+    return "".join(f"| {', '.join(those)} | {effect} |\n" for effect, those in keys.items())
 
 
-def _effect(key: str, effects: dict[str, str]) -> str:
+def _effect(effects: dict[str, str]) -> str:
     ((usual, _),) = Counter(effects.values()).most_common(1)
     others = {
         effect: [name for name, kind in effects.items() if kind == effect]
@@ -99,7 +100,7 @@ def _effect(key: str, effects: dict[str, str]) -> str:
         if effect != usual and effect in effects.values()
     }
     exceptions = "; ".join(f"{_EFFECT_TEXTS[effect]}: {', '.join(names)}" for effect, names in others.items())
-    return f"| `{key}` | {_EFFECT_TEXTS[usual]} | {exceptions} |\n"
+    return f"{_EFFECT_TEXTS[usual]} | {exceptions}"
 
 
 def _first_line(kind: type) -> str:
@@ -110,17 +111,16 @@ def _first_line(kind: type) -> str:
 def _row(name: str) -> str:
     processor = PROCESSORS[name]
     keys = processor.defaults
-    cells = (
-        f"{name}ImageProcessor",
+    facts = (
         "standard" if processor.family is Family.PLAIN else processor.family.value,
-        ", ".join(f"{key} {value}" for key, value in keys["size"].items()) or "of the image",
+        ", ".join(f"{key} {value}" for key, value in keys["size"].items()) or "size of the image",
         _FILTERS[keys["resample"]],
-        _size(keys["crop_size"]) if keys["do_center_crop"] else "no",
-        "yes" if keys["do_pad"] else "no",
-        "yes" if keys["do_normalize"] else "no",
-        ", ".join(f"{key} {_shown(keys[key])}" for key in _OWN if key in keys) or "none",
+        f"crop {_size(keys['crop_size'])}" if keys["do_center_crop"] else "",
+        "padded" if keys["do_pad"] else "",
+        "" if keys["do_normalize"] else "not normalised",
+        *(f"{key} {_shown(keys[key])}" for key in _OWN if key in keys),
     )
-    return f"| {' | '.join(cells)} |\n"
+    return f"- {name}ImageProcessor: {'; '.join(filter(None, facts))}\n"
 
 
 def _size(size: dict[str, int]) -> str:

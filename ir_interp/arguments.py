@@ -16,8 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ir_interp.errors import IrInterpError, SpecError, closest
-from ir_interp.text.keyword_names import name_keywords
+from ir_interp.errors import SpecError, closest
+from ir_interp.text.keyword_names import named_as_keywords
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,14 +35,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            with named_as_keywords(signature.parameters):
+                return function(*args, **kwargs)
         except TypeError:  # from the call or from inside; only the former is the caller's mistake
             problem = _misfit(function.__qualname__, signature, args, kwargs)
             if not problem:
                 raise
-        except (IrInterpError, ExceptionGroup) as error:
-            name_keywords(error, signature.parameters)
-            raise
         raise SpecError(problem)
 
     return call

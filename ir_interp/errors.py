@@ -111,19 +111,39 @@ class VerificationError(IrInterpError):
     """A translation did not reproduce its source; nothing was written."""
 
 
-def closest(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message about an unknown word: all known words, and the closest one."""
+_IN_FULL = 12  # words that a message lists; of more it names the nearest
+_NEAREST = 5
+_BEGINNING = 3  # letters of a word that may be the beginning of the one that is meant
+_ALIKE = 0.4  # the share of letters in common from which words are near
+_CLOSE = 0.65  # the share of letters in common from which a known word may be meant: pil and pillow, not foo and format
+
+
+def closest(word: str, known: Iterable[str], see: str = "") -> str:
+    """Return the end of an error message about an unknown word: the known words, and the one that may be meant.
+
+    Of many, only the nearest are named; ``see`` is the place that lists all.
+    """
     words = sorted(set(known))
-    return f"expected one of {', '.join(words)}{hint(word, words)}"
+    if len(words) <= _IN_FULL:
+        return f"expected one of {', '.join(words)}{hint(word, words)}"
+    near = _matches(word, words, _NEAREST, _ALIKE) or words[:_NEAREST]
+    count = f"{len(words)} ({see})" if see else f"{len(words)}"
+    return f"expected one of {count}, such as {', '.join(near)}{hint(word, words)}"
 
 
 def hint(word: str, known: Iterable[str]) -> str:
     """Return a hint at the known word that is closest to an unknown one, if any is close."""
-    folded = {each.lower(): each for each in known}
+    words = list(known)
+    beginning = [each for each in words if len(word) >= _BEGINNING and each.lower().startswith(word.lower())]
+    match = _matches(word, words, 1, _CLOSE) or beginning
+    return f"; did you mean {match[0]!r}?" if match else ""
+
+
+def _matches(word: str, known: Iterable[str], count: int, cutoff: float) -> list[str]:
     import difflib  # late: only an unknown word needs it
 
-    match = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.5)
-    return f"; did you mean {folded[match[0]]!r}?" if match else ""
+    folded = {each.lower(): each for each in known}
+    return [folded[each] for each in difflib.get_close_matches(word.lower(), folded, n=count, cutoff=cutoff)]
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

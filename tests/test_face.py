@@ -17,7 +17,6 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
-from ir_interp.converters.predictions.runtimes_asked import NAMES
 from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import save_model
 
@@ -126,14 +125,11 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of destination, dialect, fp16, freeze, images, inputs, "
-        "interpolate, into, ir, only, opset, progress, reference, reports, seed, semantics, shapes, source, state, "
-        "strict, target, verify; did you mean 'only'?",
+        "convert() has no argument 'onyl'; expected one of 22, such as only; did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of antialias, arithmetic, axes, chunks, like, nodata, out, "
-        "region, scales, sizes, spec, valid, whole, x; did you mean 'sizes'?",
+        "resize() has no argument 'size'; expected one of 14, such as sizes, spec, like, scales; did you mean 'sizes'?",
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
@@ -167,12 +163,12 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
-        "opencv_exact, openvino, pillow, scipy, tensorflow, torch, torch_double, torch_fused; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of 15, such as exact, opencv_exact; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        f"unknown runtime 'openvno'; expected one of {', '.join(sorted(NAMES))}; did you mean 'openvino'?",
+        "unknown runtime 'openvno'; expected one of 40 (docs/runtimes.md), such as openvino, opencv-dnn, "
+        "openvino:2026.4, openvino:2026.2, openvino:2025.4; did you mean 'openvino'?",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),
@@ -180,9 +176,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of document, exact, ipp, jax, litert, observed, onnxruntime, opencv, "
-        "opencv_added, opencv_exact, openvino, openvino-2021.2, openvino-2021.3, pillow, reference, runtime, scipy, "
-        "tensorflow, torch, torch_double, torch_fused; did you mean 'document'?, or a file",
+        "against 'documnt': expected one of 21, such as document, onnxruntime, runtime; did you mean 'document'?, "
+        "or a file",
     ),
     (
         lambda: ir_interp.explain("a.onnx", "upp"),

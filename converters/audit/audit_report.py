@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.paths import real
 from ir_interp.options.audit_options import AuditOptions
-from ir_interp.options.finding_codes import check_codes, codes_of, is_chosen
+from ir_interp.options.finding_codes import check_codes, codes_of, fails, is_chosen
 from ir_interp.text.names import labels
 from ir_interp.views import notebook
 from ir_interp.views.describe import count
@@ -31,7 +31,7 @@ class Audit:
     """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
 
     ``preprocessing`` is the cost of another resize before a model, if requested. ``skipped`` are .xml files of other
-    programs in folders.
+    programs in folders, ``empty`` are models without a resize.
     """
 
     rows: tuple[Audited, ...]
@@ -39,6 +39,7 @@ class Audit:
     errors: tuple[ReadError, ...] = ()
     preprocessing: tuple[Cost, ...] = ()
     skipped: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -71,7 +72,7 @@ class Audit:
         Raises SpecError for an unknown runtime.
         """
         for name in severities:
-            _check_runtime(name)
+            check_runtime(name)
         found = (replace(each, severity=severities.get(each.runtime or "", each.severity)) for each in self.findings)
         return replace(self, findings=tuple(found))
 
@@ -85,11 +86,11 @@ class Audit:
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that is not a note, of any kind or of the kinds ``on``.
 
-        Kinds are "differs", "refused" (or crashes), "unknown", "mistake", or codes and their prefixes.
-        Raises SpecError for others.
+        Kinds are "differs", "refused" (or crashes), "unknown", "mistake", or codes and their prefixes. A note counts
+        if its code is among them in full. Raises SpecError for others.
         """
-        wanted = codes_of(on)
-        return any(each.severity is not Severity.NOTE and each.code.startswith(wanted) for each in self.findings)
+        codes_of(on)
+        return any(fails(each.code, each.severity, on) for each in self.findings)
 
 
 def _is_ignored(finding: Finding, ignores: Mapping[str, Sequence[str]]) -> bool:
@@ -106,7 +107,7 @@ def _is_ignored(finding: Finding, ignores: Mapping[str, Sequence[str]]) -> bool:
 def check_options(options: AuditOptions) -> None:
     """Raise SpecError for an unknown runtime, code or call, and for an option without an effect."""
     for name in options.runtimes or ():
-        _check_runtime(name)
+        check_runtime(name)
     check_codes((*options.select, *options.ignore))
     check_severities(options)
     _preprocessing(options)
@@ -115,13 +116,14 @@ def check_options(options: AuditOptions) -> None:
 def check_severities(options: AuditOptions) -> None:
     """Raise SpecError where an option about severities names an unknown runtime or kind of finding."""
     for name in options.severities:
-        _check_runtime(name)
+        check_runtime(name)
     codes_of(options.fail_on)
 
 
-def _check_runtime(name: str) -> None:
+def check_runtime(name: str) -> None:
+    """Raise SpecError for an unknown runtime."""
     if name not in NAMES:
-        raise SpecError(f"unknown runtime {name!r}; {closest(name, NAMES)}")
+        raise SpecError(f"unknown runtime {name!r}; {closest(name, NAMES, 'docs/runtimes.md')}")
 
 
 def _preprocessing(options: AuditOptions) -> Preprocessing | None:
@@ -129,10 +131,10 @@ def _preprocessing(options: AuditOptions) -> Preprocessing | None:
     calls = {"preprocess": options.preprocess, "trained": options.trained}
     missing = [name for name, call in calls.items() if call is None]
     if len(missing) == 1:
-        raise SpecError(f"{missing[0]} is missing; the cost of a resize is measured against another")
+        raise SpecError(f"--{missing[0]} is missing; the cost of a resize is measured against another")
     if options.preprocess is None or options.trained is None:
         if options.image is not None:
-            raise SpecError("image has no effect without preprocess and trained")
+            raise SpecError("--image has no effect without --preprocess and --trained")
         return None
     return Preprocessing.of(options.preprocess, options.trained, options.image)
 
@@ -169,7 +171,19 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
         errors=tuple(errors),
         preprocessing=tuple(costs),
         skipped=tuple(map(str, inside.skipped)),
+        empty=tuple(_without_resizes(files, rows, errors, names)),
     )
+
+
+def _without_resizes(
+    files: Sequence[Path], rows: Sequence[Audited], errors: Sequence[ReadError], names: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the names of the models that could be read and hold no resize."""
+    with_resizes = {row.file for row in rows}
+    for path in files:
+        name = names.get(str(path), str(path))
+        if name not in with_resizes and not any(error.where.startswith(path.name) for error in errors):
+            yield name
 
 
 def asked_runtimes(options: AuditOptions) -> frozenset[str] | None:

@@ -40,13 +40,13 @@ def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int,
 def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
     """Return every Resize and Upsample of an ONNX model whose inputs have the chosen shapes."""
     stated = read_model(path)
+    if not shapes:
+        return nodes_in(stated, path)
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for each in model.graph.input:
         for dim, length in zip(each.type.tensor_type.shape.dim, shapes.get(each.name, ()), strict=False):
             dim.dim_value = length
-    if not shapes:
-        return nodes_in(model, path)
     del model.graph.value_info[:]  # shapes that an exporter recorded for the dynamic model
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")

@@ -77,6 +77,7 @@ class AuditRecord(TypedDict):
     preprocessing: list[Cost]
     errors: list[ErrorRecord]
     skipped: list[str]
+    empty: list[str]
 
 
 def record(audit: Audit) -> AuditRecord:
@@ -87,6 +88,7 @@ def record(audit: Audit) -> AuditRecord:
         "preprocessing": [cast(Cost, each.record()) for each in audit.preprocessing],
         "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
         "skipped": list(audit.skipped),
+        "empty": list(audit.empty),
     }
 
 

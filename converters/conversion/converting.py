@@ -22,6 +22,7 @@ from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.run.inputs import Inputs
 from .effects import check_options
+from .next_steps import of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
     """Convert a file or a model in memory into a file; see ``ir_interp.convert``."""
     with as_file(source) as path:
-        return replace(_convert(path, destination, options), source=shown_path(source, path))
+        return replace(_convert(source, path, destination, options), source=shown_path(source, path))
 
 
 def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -43,7 +44,7 @@ def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, optio
         raise
 
 
-def _convert(source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
+def _convert(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
     kinds = _kinds(source, destination)
     check_options(kinds, options, source.name)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
@@ -65,6 +66,7 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
             source=source,
             destination=destination,
             rows=written.rows,
+            mistakes=of_source(original, source),
             notes=written.notes,
             verification=verification,
             before=operations(source),
@@ -85,8 +87,9 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     check_named(source, starts)
     check_named(destination, ends)
     start, end = (path.suffix or "no extension" for path in (source, destination))
-    paths = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS)
-    raise ReadError(f"no conversion from {start} to {end}; expected one of {paths}", source.name)
+    results = ", ".join(written.value for read, written in PATHS if read is FileKind.of(source))
+    expected = f"{start} becomes {results}" if results else f"expected a source of {', '.join(starts)}"
+    raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:

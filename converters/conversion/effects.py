@@ -39,7 +39,7 @@ def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> 
 
 
 def _check_versions(options: ConvertOptions) -> None:
-    for name, value, known in (("ir", options.ir, IR), ("interpolate", options.interpolate, INTERPOLATE)):
+    for name, value, known in (("--ir", options.ir, IR), ("--interpolate", options.interpolate, INTERPOLATE)):
         if value is not None and value not in known:
             raise SpecError(f"{name} {value} is not supported; expected one of {', '.join(map(str, known))}")
     if options.ir == OLD_IR and options.interpolate == INTERPOLATE[-1]:

@@ -33,7 +33,7 @@ class RepairRecord(TypedDict):
 
 
 class FixedRecord(TypedDict):
-    """What was repaired, in JSON."""
+    """The repairs in JSON."""
 
     source: str
     destination: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from ir_interp.diagnostic_codes import Severity
-from ir_interp.options.finding_codes import codes_of
+from ir_interp.options.finding_codes import fails
 
 
 class SummaryRecord(TypedDict):
@@ -27,7 +27,7 @@ class SummaryRecord(TypedDict):
 class Summary:
     """Counts over the records of models: by runtime and verdict, by the code of findings, by exporter, by grade.
 
-    ``severe`` are the codes of findings that are not notes.
+    ``severities`` are those of the findings by code.
     """
 
     models: int = 0
@@ -37,7 +37,7 @@ class Summary:
     findings: Counter[str] = field(default_factory=Counter)
     exporters: Counter[str] = field(default_factory=Counter)
     grades: Counter[str] = field(default_factory=Counter)
-    severe: set[str] = field(default_factory=set)
+    severities: dict[str, set[Severity]] = field(default_factory=dict)
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Count one model."""
@@ -52,12 +52,11 @@ class Summary:
                 self.grades[resize["grade"]] += 1
         for finding in record.get("findings", ()):
             self.findings[finding["code"]] += 1
-            if finding["severity"] != Severity.NOTE.value:
-                self.severe.add(finding["code"])
+            self.severities.setdefault(finding["code"], set()).add(Severity(finding["severity"]))
 
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that matters; ``on`` is that of ``Audit.fails``."""
-        return any(code.startswith(codes_of(on)) for code in self.severe)
+        return any(fails(code, each, on) for code, severities in self.severities.items() for each in severities)
 
     def record(self) -> SummaryRecord:
         """Return all of it as plain values, for JSON."""

@@ -12,7 +12,7 @@ from ir_interp.files.atomic import OutputError
 from ir_interp.files.kinds import FileKind
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.convert_options import ConvertOptions
-from ir_interp.options.declaration import about_flag, identity
+from ir_interp.options.declaration import identity
 from ir_interp.text.keyword_names import flags_stay
 
 from ..audit import audit_report
@@ -108,7 +108,8 @@ class Conversion:
         destination.parent.mkdir(parents=True, exist_ok=True)
         report = convert(path, destination, replace(self.options, progress=silent))
         rows = [{"name": row.name, "form": row.form, "grade": row.grade.value} for row in report.rows]
-        return {"destination": str(destination), "resizes": rows, "errors": []}
+        findings = [each.record() for each in report.mistakes]
+        return {"destination": str(destination), "resizes": rows, "findings": findings, "errors": []}
 
 
 Work = Auditing | Conversion
@@ -161,8 +162,8 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
         with flags_stay():  # a fleet is a command, and this process need not be the one that runs it
             return own | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
-        problems = (about_flag(each, type(setting.options)) for each in leaves(error))
-        return own | {"resizes": [], "errors": [{"where": str(path), "message": str(each)} for each in problems]}
+        errors = [{"where": str(path), "message": str(each)} for each in leaves(error)]
+        return own | {"resizes": [], "errors": errors}
     except Exception as error:  # of one model among thousands
         return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}
 

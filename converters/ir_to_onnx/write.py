@@ -35,7 +35,7 @@ def write_model(
     if net.is_snippet:
         found = load(source, semantics)  # which also refuses layers of other types
         if half:
-            raise SpecError(f"fp16 has no effect on {source.name}, a layer without weights")
+            raise SpecError(f"--fp16 has no effect on {source.name}, a layer without weights")
         if len(found) != 1:
             raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
         return Written(rows=(write_resize(found[0], output, opset),))

@@ -1,4 +1,4 @@
-"""What stands in every page beside its text: the style, the script, and the policy that allows no other script."""
+"""The parts of every page beside its text: the style, the script, and the policy that allows no other script."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-nu
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
 thead th { background: var(--shade) } td:first-child { min-width: 8rem }
 .number { text-align: right; white-space: nowrap }
+code span { white-space: nowrap }
 .mark { font-weight: 600 } .mark, th { overflow-wrap: break-word }
 .good { color: var(--good) } .doubt { color: var(--doubt) } .bad { color: var(--bad) }
 .lane { width: min(40rem, 50vw) } .bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }
@@ -88,4 +89,4 @@ addEventListener("beforeprint", () => all("details").forEach(each => { each.open
 _DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
 
 POLICY = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{_DIGEST}'"
-"""What a page may load and run: pictures that it holds, and the one script."""
+"""The policy of a page: it may show the pictures that it holds, and run the one script."""

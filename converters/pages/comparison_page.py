@@ -13,10 +13,11 @@ from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_VERDICT
 
 from ..audit.verdicts import differs
+from ..report import fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
-from .frame import E, Element, details, grouped, mark, page, prose, section, table
+from .frame import E, Element, details, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, Other, configuration, pictures_of
 from .provenance import Made, examples, making
 
@@ -35,6 +36,7 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
         ],
         *_remedies(comparison),
         *examples(made),
+        *map(note, fed_lines(comparison.images)),
         *(_output(comparison, output) for output in comparison.outputs),
         *_resizes(comparison),
         *_differences(comparison, second, made.image),

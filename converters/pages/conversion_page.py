@@ -16,9 +16,9 @@ from ir_interp.views import canvas, describe
 from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 
 from ..audit.verdicts import deviations
-from ..report import Compared, ConversionReport, Row, Verification
+from ..report import Compared, ConversionReport, Row, Verification, fed_lines
 from ..sources.readers import load
-from .frame import E, Element, folded, grouped, mark, note, page, prose, section, table
+from .frame import E, Element, code, folded, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, configuration, damage
 from .provenance import Made, examples, making
 
@@ -30,6 +30,7 @@ def conversion_page(report: ConversionReport, made: Made) -> Element:
     return page(
         f"{report.source.name} to {report.destination.name}",
         [mark("written", "good"), f": {report.summary}"],
+        *_mistakes(report),
         *_summary(report),
         *_rows(report),
         *(note(each) for each in report.notes),
@@ -59,6 +60,13 @@ def _elsewhere(resizes: Sequence[ResizeOp], destination: Path, image: Path | Non
     if parts:
         remark = "Not by this conversion: OpenVINO's ONNX frontend, which reads .onnx files directly, computes these."
         yield section("What OpenVINO's own frontend would change", note(remark), *parts)
+
+
+def _mistakes(report: ConversionReport) -> Iterator[Element]:
+    """Yield the likely mistakes of the source, each with the command that repairs it."""
+    if report.mistakes:
+        rows = [(each.where, f"{each.code} {each.message}", code(each.command)) for each in report.mistakes]
+        yield section("Likely mistakes that the result keeps", table(("resize", "mistake", "command"), rows))
 
 
 def _summary(report: ConversionReport) -> Iterator[Element]:
@@ -96,7 +104,7 @@ def _verification(verification: Verification | None, made: Made) -> Element:
     rows = (_compared(item)[: len(columns)] for item in every)
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     levels = f"levels: {verification.levels.verdict}" if verification.levels else ""
-    notes = map(note, filter(None, (verification.note, levels)))
+    notes = map(note, filter(None, (*fed_lines(verification.images), verification.note, levels)))
     return section("Verification", *examples(made), *notes, compared)
 
 

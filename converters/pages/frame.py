@@ -1,4 +1,4 @@
-"""What all pages share: the frame, tables and marks. A page is one file that loads nothing.
+"""The parts that all pages share: the frame, tables and marks. A page is one file that loads nothing.
 
 Without its script all of it can be read; the script sorts tables and filters resizes.
 
@@ -7,6 +7,7 @@ Elements are built, never written as text, so that whatever a model is called st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -24,9 +25,10 @@ Element: TypeAlias = etree._Element
 """An element of a page."""
 
 Content: TypeAlias = str | Element
-"""What stands in a page."""
+"""Content of a page."""
 
 Item = TypeVar("Item")
+_FITS = 24  # characters of a word that fit one line of a phone
 _FEW = 4  # sections that need no links to them
 
 
@@ -85,7 +87,13 @@ def _contents(sections: Sequence[Element]) -> list[Element]:
 
 def prose(text: str) -> list[Content]:
     """Return a text in which what stands between backquotes is code."""
-    return [E.code(part) if place % 2 else part for place, part in enumerate(text.split("`"))]
+    return [code(part) if place % 2 else part for place, part in enumerate(text.split("`"))]
+
+
+def code(text: str) -> Element:
+    """Return a command; a word of it with hyphens, behind which lines would break, is one element."""
+    words = re.split("( )", text)
+    return E.code(*(E.span(word) if "-" in word and len(word) < _FITS else word for word in words))
 
 
 def section(title: str, *content: Content) -> Element:

@@ -31,7 +31,7 @@ _LONGEST = 2**16  # axis that is drawn
 _LARGEST = 2**20  # elements of a matrix of weights that is drawn
 
 Other = tuple[str, ResizeSpec]
-"""Who computes another resize than is meant, and that resize."""
+"""The name of a runtime that computes another resize, and that resize."""
 
 
 def configuration(op: ResizeOp) -> tuple[object, ...]:

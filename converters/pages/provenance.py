@@ -20,7 +20,7 @@ from .frame import Element, note, section, table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a page tells of its own making.
+    """The making of a page.
 
     ``models`` are what was read; of the first, ``shapes`` are the lengths on which it ran, by name, ``inputs`` the
     files that were given, and ``seed`` is that of all other values; None where nothing was run.

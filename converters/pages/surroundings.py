@@ -1,4 +1,4 @@
-"""What stands around a resize in its model: what makes each of its inputs, and what reads its output."""
+"""The surroundings of a resize in its model: the producers of its inputs, and the readers of its output."""
 
 from __future__ import annotations
 

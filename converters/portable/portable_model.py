@@ -77,7 +77,7 @@ def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
     """Store weights in half precision. Raises SpecError if they lie in other files, which stay unchanged."""
     apart = ", ".join(sorted(path.name for path in external_files(source)))
     if apart:
-        raise SpecError(f"fp16 is not supported for {source.name}, whose weights stay in {apart}")
+        raise SpecError(f"--fp16 is not supported for {source.name}, whose weights stay in {apart}")
     resizes = [node for graph in graphs(model.graph) for node in graph.node if node.op_type in OPS]
     written = [node for edit in edits for node in edit.nodes]
     halve(model, read_by([*resizes, *written]))

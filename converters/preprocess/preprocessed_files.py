@@ -59,25 +59,33 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
         return image.name
 
 
-def pipeline_of(options: PreprocessOptions) -> Pipeline:
-    """Return the pipeline of the options.
-
-    Raises SpecError for contradictory options, or without a resize or size; ReadError for a configuration.
-    """
+def check_calls(options: PreprocessOptions) -> None:
+    """Raise SpecError for contradictory options, or where neither a configuration nor a resize and a size are given."""
     if options.channels == 4 and options.like is None:
         raise SpecError("image processors blend alpha over white, which has no form in nodes; expected 1 or 3 channels")
-    source = "config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
-    stated = [each.name for each in options_set(options) if each.name in STATED]
+    if options.config is not None and options.pipeline is not None:
+        raise SpecError("--config and pipeline are both given; expected one of them")
+    source = "--config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
+    stated = [each.flag for each in options_set(options) if each.name in STATED]
     if source and stated:
         raise SpecError(f"{source} already specifies {', '.join(stated)}")
+    if options.backend is not None and options.config is None:
+        raise SpecError("--backend has no effect without --config")
+    if not source and options.like is None and options.size is None:
+        raise SpecError("--like and --size are missing, as in --like pillow:bicubic, --size 224,224; or --config")
+    if not source and options.like is None:
+        raise SpecError("--like is missing: the resize used in training, as in --like pillow:bicubic")
+    if not source and options.size is None:
+        raise SpecError("--size is missing: height and width of the model's input, as in --size 224,224")
+
+
+def pipeline_of(options: PreprocessOptions) -> Pipeline:
+    """Return the pipeline of the options. Raises ReadError for a configuration, and SpecError as ``check_calls``."""
+    check_calls(options)
     if options.config is not None:
-        if options.pipeline is not None:
-            raise SpecError("config and pipeline are both given; expected one of them")
         return of_path(options.config, options.backend)
-    if options.backend is not None:
-        raise SpecError("backend has no effect without config")
     if options.pipeline is not None:
         return options.pipeline
-    if options.like is None or options.size is None:
-        raise SpecError("like and size are needed, as in like='pillow:bicubic', size=(224, 224); or config")
+    assert options.like is not None
+    assert options.size is not None
     return of_call(options.like, options.size, options.letterbox, options.images)

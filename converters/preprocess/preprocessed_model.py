@@ -54,7 +54,7 @@ class Preprocess:
 
     def __post_init__(self) -> None:
         if self.channels not in _CHANNELS:
-            raise SpecError(f"channels is {self.channels}; expected 1 (grey), 3 (RGB) or 4 (RGB and alpha)")
+            raise SpecError(f"--channels is {self.channels}; expected 1 (grey), 3 (RGB) or 4 (RGB and alpha)")
 
     @property
     def shape(self) -> list[int | str]:
@@ -122,7 +122,7 @@ def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
         for length in call.size.fixed or ():
             check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
     if "float" not in dtype and any(isinstance(step, Rescale | Normalise | Scale) for step in pipeline.steps):
-        raise SpecError(f"mean and scale have no effect on an input of {dtype}")
+        raise SpecError(f"--mean and --std have no effect on an input of {dtype}")
 
 
 def _with_weights(source: Path) -> onnx.ModelProto:

@@ -237,5 +237,5 @@ def save(name: str, folder: Path) -> tuple[Path, Fault]:
     is_known = place in PLACES and runtime in _RUNTIMES
     fault = next(_predicted([place], folder, [runtime]), None) if is_known else None
     if fault is None:
-        raise ReadError(f"unknown fault {name!r}; {closest(name, faults())}")
+        raise ReadError(f"unknown fault {name!r}; {closest(name, faults(), 'docs/faults.md')}")
     return _path(place, folder), fault

@@ -25,7 +25,7 @@ def of_path(path: Path, backend: Backend | None) -> Pipeline:
     if kind not in _MODELS:
         return of_file(path, backend)
     if backend is not None:
-        raise SpecError(f"backend has no effect on {_MODELS[kind]}")
+        raise SpecError(f"--backend has no effect on {_MODELS[kind]}")
     if kind is FileKind.IR:
         return openvino_preprocessor.read(path)
     metadata = {entry.key: entry.value for entry in read_file(path).metadata_props}

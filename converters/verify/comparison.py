@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.views import notebook
 
-from ..report import Compared
+from ..report import Compared, FedImage
 from .compare.array_differences import absolute_differences
 from .compare.first_difference import FirstLayer, Located
 
@@ -143,6 +143,7 @@ class ComparisonRecord(TypedDict):
 
     first: str
     second: str
+    images: list[FedImage]
     equal: bool
     outputs: list[OutputRecord]
     resizes: list[LocatedRecord] | None
@@ -154,11 +155,12 @@ class ComparisonRecord(TypedDict):
 class ModelComparison:
     """Two models, output by output, and their resizes in order if requested.
 
-    ``shapes`` are the shapes of the inputs that both ran on, by name.
+    ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name.
     """
 
     first: Path
     second: Path
+    images: tuple[FedImage, ...] = ()
     outputs: tuple[OutputComparison, ...]
     resizes: tuple[Located, ...] | None = None
     first_layer: FirstLayer | None = None
@@ -210,6 +212,7 @@ class ModelComparison:
         return {
             "first": str(self.first),
             "second": str(self.second),
+            "images": [cast(FedImage, asdict(image)) for image in self.images],
             "equal": self.passes,
             "outputs": [_output_record(output) for output in self.outputs],
             "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],

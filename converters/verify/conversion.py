@@ -28,7 +28,7 @@ from .compare.model_outputs import ModelOutputs, SegmentError
 from .large_sizes import WriteAlone
 from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
 from .run.input_shapes import Extent
-from .run.inputs import Inputs
+from .run.inputs import Inputs, images_fed
 from .run.processes import NoSourceError, Runs, models, runs
 from .run.requests import NotRunError
 
@@ -65,7 +65,8 @@ def verify(
         with scratch() as folder, forks():
             verification = _verified(source, result, rows, runs(both, folder, progress), half_weights=half_weights)
             alone_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
-            return replace(verification, alone=tuple(alone_ones))
+            images = images_fed(both.graph, both.inputs)
+            return replace(verification, images=images, alone=tuple(alone_ones))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
 

@@ -23,7 +23,7 @@ from .compare.model_outputs import ModelOutputs
 from .comparison import ModelComparison, OutputComparison, of_output
 from .resize_tensors import is_model
 from .run.input_shapes import Extent
-from .run.inputs import Inputs
+from .run.inputs import Inputs, images_fed
 from .run.processes import Runs, models, runs
 
 Outputs = tuple[OutputComparison, ...]
@@ -69,7 +69,13 @@ def compare_models(
             if per_layer and layer is None and not _pass(pairs):
                 layer = locate.first_layer(run, first, second, tolerance)
     return ModelComparison(
-        first=first, second=second, outputs=merged(compared), resizes=located, first_layer=layer, shapes=shapes
+        first=first,
+        second=second,
+        images=images_fed(both.graph, both.inputs),
+        outputs=merged(compared),
+        resizes=located,
+        first_layer=layer,
+        shapes=shapes,
     )
 
 

@@ -19,6 +19,7 @@ from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs
 from ir_interp.options.audit_options import REPORT, RESULTS, AuditOptions
 from ir_interp.options.declaration import check_place, keywords
+from ir_interp.options.finding_codes import ON_REQUEST
 from ir_interp.text.names import shown
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def audit(
     if not options.isolated:
         options = project_of(expanded(models)).settings(options)
     check_severities(options)
+    if ON_REQUEST in options.fail_on and not any(map(ON_REQUEST.startswith, options.select)):
+        raise IrInterpError(f"--fail-on {ON_REQUEST} has no effect without --select {ON_REQUEST}")
     if options.preprocess is None and not options.html:
         check_image(options.image, options.html)
     if options.results is not None:

@@ -1,21 +1,23 @@
-"""What an audit prints in a terminal."""
+"""The report of an audit in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ir_interp.cli.folding import folded, folded_cells, place
-from ir_interp.cli.next_steps import mistaken, next_step
-from ir_interp.diagnostic_codes import Severity
+from ir_interp.cli.folding import folded_cells, print_findings
+from ir_interp.files.kinds import FileKind
+from ir_interp.text.quoting import shell
 from ir_interp.views.describe import count
-from ir_interp.views.marks import OF_SEVERITY
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.audit.audit_report import Audit
     from ir_interp.converters.audit.findings import Audited, Finding
+
+
+_NAMED = 5  # files that a note names
 
 
 def show(report: Audit) -> None:
@@ -31,21 +33,37 @@ def show(report: Audit) -> None:
         if costs.finding is None:
             console.say(f"{costs.where}: {costs.text}")
     _show_findings(console, report.findings)
+    for line in _notes(report):
+        console.say(line)
     unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
     more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
     console.say(f"{count(len(report.rows), 'resize')}, {count(len(report.findings), 'finding')}{unread}{more}")
 
 
+def _notes(report: Audit) -> Iterator[str]:
+    """Yield the models without resizes, and what an audit of an IR cannot see."""
+    if report.empty:
+        more = f" and {count(len(report.empty) - _NAMED, 'more file')}" if len(report.empty) > _NAMED else ""
+        yield f"no resize in {', '.join(report.empty[:_NAMED])}{more}"
+    files = (*(row.file for row in report.rows), *report.empty)
+    converted = next((file for file in files if FileKind.of(file) is FileKind.IR), "")
+    if converted:
+        step = shell("ir-interp", "compare", "SOURCE.onnx", converted)
+        yield f"note: what a converter lost is invisible in its IR; `{step}` finds it"
+
+
 def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     """Print findings of one kind in a file as one, with the command that comes next."""
+    from ir_interp.converters.conversion.next_steps import mistaken, next_step
+
     files = mistaken(findings)
-    kinds = (
-        (each.where, (each.file, each.code, each.message, each.severity, next_step(each, files))) for each in findings
+    print_findings(
+        console,
+        (
+            (each.where, (each.file, each.code, each.message, each.severity, next_step(each, files)))
+            for each in findings
+        ),
     )
-    for places, (_, code, message, severity, step) in folded(kinds):
-        console.mark(f"{place(places)}: {code} {message}", OF_SEVERITY[severity])
-        if severity is not Severity.NOTE:
-            console.say(f"    {step}")
 
 
 def _show_files(console: Console, rows: Sequence[Audited]) -> None:

@@ -147,8 +147,11 @@ def _is_image(path: Path) -> bool:
 
 def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
+    from ir_interp.converters.report import fed_lines
 
     console = Console()
+    for line in fed_lines(comparison.images):
+        console.say(line)
     for output in comparison.outputs:
         _show_output(console, output, comparison)
     if comparison.resizes is not None:

@@ -1,4 +1,4 @@
-"""What a shell completes the values of options from; found when it asks, as some of it takes a while to import."""
+"""The values of options that a shell completes; computed on request, as some take a while to import."""
 
 from __future__ import annotations
 

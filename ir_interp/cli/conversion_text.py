@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from ir_interp.cli.folding import folded_cells
+from ir_interp.cli.folding import folded_cells, print_findings
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_GRADE
 
@@ -32,6 +33,13 @@ def show(report: ConversionReport) -> None:
         console.say(state.text)
     for note in report.notes:
         console.say(f"note: {note}")
+    print_findings(
+        console,
+        (
+            (each.where, (str(report.source), each.code, each.message, Severity(each.severity), each.command))
+            for each in report.mistakes
+        ),
+    )
     for line in _verified(report.verification):
         console.say(line)
     console.say(f"wrote {report.destination}")
@@ -60,7 +68,10 @@ def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
 def _verified(verification: Verification | None) -> list[str]:
     if verification is None:
         return ["not verified"]
+    from ir_interp.converters.report import fed_lines
+
     return [
+        *fed_lines(verification.images),
         *([verification.note] if verification.note else []),
         *([f"levels: {verification.levels.verdict}"] if verification.levels else []),
         *map(_compared, (*verification.outputs, *verification.alone)),

@@ -95,7 +95,7 @@ def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
 
     console = Console()
     console.say(f"{rule.code} ({rule.severity.value}): {rule.summary}", "bold")
-    for line in ("", rule.story, "", f"What to do: {rule.remedy}", "", f"Held by tests/{rule.test}"):
+    for line in ("", rule.story, "", f"What to do: {rule.remedy}", "", f"Tested by tests/{rule.test}"):
         console.say(line)
 
 

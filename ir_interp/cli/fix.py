@@ -49,6 +49,7 @@ def fix(
 
 def _show(done: Fixed) -> None:
     from ir_interp.cli.terminal import Console
+    from ir_interp.converters.report import fed_lines
 
     console = Console()
     rows = [
@@ -61,6 +62,8 @@ def _show(done: Fixed) -> None:
     if done.note:
         console.say(done.note)
     if done.comparison:
+        for line in fed_lines(done.comparison.images):
+            console.say(line)
         for output in done.comparison.outputs:
             _show_output(console, output)
     if rows:

@@ -11,8 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from ir_interp.cli.completion import completion
-from ir_interp.errors import SpecError
-from ir_interp.options.declaration import Option, about_flag, declared, flagged
+from ir_interp.options.declaration import Option, declared, flagged
 
 Result = TypeVar("Result")
 _OPTIONS = "options"  # the parameter of a command that gets all of them
@@ -29,10 +28,7 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
         @functools.wraps(command)
         def call(**values: Any) -> Result:
             flags = {each.name: values.pop(each.name) for each in flagged(owner)}
-            try:
-                return command(**values, **{_OPTIONS: options_of(owner, flags)})
-            except SpecError as error:
-                raise about_flag(error, owner) from error
+            return command(**values, **{_OPTIONS: options_of(owner, flags)})
 
         call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
         call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
@@ -57,7 +53,7 @@ def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
 
 def _read(option: Option, value: Any) -> Any:
     if option.choices:
-        return option.kind.check(value.value, option.name)
+        return option.kind.check(value.value, option.flag)
     return option.kind.read(value, option.flag)
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.views.describe import count
+from ir_interp.views.marks import OF_SEVERITY
 
 if TYPE_CHECKING:
-    from ir_interp.cli.terminal import Cell
+    from ir_interp.cli.terminal import Cell, Console
 
+FindingKey = tuple[str, str, str, Severity, str]
+"""The shared parts of findings that are printed as one: file, code, message, severity, next command."""
 Key = TypeVar("Key", bound=Hashable)
 _NAMED = 2  # resizes whose names are all shown; of more, the first and the last
 
@@ -37,3 +41,11 @@ def name_lines(names: tuple[str, ...]) -> tuple[str, ...]:
 def place(places: tuple[str, ...]) -> str:
     """Return the first place of a finding, and how many more there are."""
     return places[0] + (f" and {len(places) - 1} more" if len(places) > 1 else "")
+
+
+def print_findings(console: Console, findings: Iterable[tuple[str, FindingKey]]) -> None:
+    """Print findings by their places; under each that is no note, the command that comes next."""
+    for places, (_, code, message, severity, step) in folded(findings):
+        console.mark(f"{place(places)}: {code} {message}", OF_SEVERITY[severity])
+        if severity is not Severity.NOTE:
+            console.say(f"    {step}")

@@ -1,4 +1,4 @@
-"""What ``ir-interp inspect --json`` prints."""
+"""The JSON of ``ir-interp inspect``."""
 
 from __future__ import annotations
 

@@ -26,9 +26,12 @@ _RECORDS = {
     "fix": ("ir_interp.converters.fix.fixed_files:FixedRecord",),
     "identify": ("ir_interp.origins.candidates:IdentifiedRecord",),
     "inspect": ("ir_interp.cli.inspect_records:InspectRecord",),
+    "plot": ("ir_interp.cli.written_records:PlotRecord",),
+    "preprocess": ("ir_interp.cli.written_records:PreprocessRecord",),
+    "run": ("ir_interp.cli.written_records:RunRecord",),
     "reproduce": ("ir_interp.converters.reproduce.folder:ReproducedRecord", "ir_interp.cli.reproduce:KitRecord"),
 }
-"""What each command prints; imported late, as most of it needs the runtimes. Pipelines have a format of their own."""
+"""The records of each command; imported late, as most need the runtimes. Pipelines have a format of their own."""
 _PLAIN: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 Schema = dict[str, Any]

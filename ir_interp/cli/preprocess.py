@@ -10,11 +10,10 @@ import typer
 import ir_interp
 from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
-from ir_interp.errors import IrInterpError
-from ir_interp.options.declaration import keywords, options_set
-from ir_interp.options.preprocess_options import STATED, PreprocessOptions
-from ir_interp.text.names import shown
-from ir_interp.views.describe import count
+from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.written_records import PreprocessRecord, report
+from ir_interp.options.declaration import keywords
+from ir_interp.options.preprocess_options import PreprocessOptions
 
 EXAMPLES = """
 ir-interp preprocess model.onnx ready.onnx --like pillow:bicubic --size 224,224 --mean 123.7,116.3,103.5 --std 58.4
@@ -35,28 +34,10 @@ def preprocess(
 
     The model then takes uint8 images of any size and matches the library byte for byte.
     """
-    stated = [each.flag for each in options_set(options) if each.name in STATED]
-    if options.config is not None and stated:
-        raise IrInterpError(f"--config already specifies {', '.join(stated)}")
-    if options.config is None:
-        _check_target(options)
+    printed_form(options)  # which refuses options that exclude each other
     with progress.bar(options.quiet, "writing"):
         image = ir_interp.preprocess(model, output, **keywords(options))
-    if not options.quiet:
-        batch = [] if options.batch is None else [options.batch or "batch"]
-        shape = [*batch, *(options.image_size or ("height", "width")), options.channels]
-        print(shown(f"wrote {output}: input {image!r}, uint8 [{', '.join(map(str, shape))}]"))
-
-
-def _check_target(options: PreprocessOptions) -> None:
-    """Raise IrInterpError, which names the option, where no configuration and not both of call and size are given."""
-    if options.like is None and options.size is None:
-        raise IrInterpError("--like and --size are missing, as in --like pillow:bicubic --size 224,224; or --config")
-    if options.like is None:
-        raise IrInterpError("--like is missing: the resize used in training, as in --like pillow:bicubic")
-    if options.size is None:
-        raise IrInterpError("--size is missing: height and width of the model's input, as in --size 224,224")
-    if len(options.size) != 2:
-        raise IrInterpError(
-            f"--size has {count(len(options.size), 'number')}; expected height and width, as in 224,224"
-        )
+    batch = [] if options.batch is None else [options.batch or "batch"]
+    shape = (*batch, *(options.image_size or ("height", "width")), options.channels)
+    record = PreprocessRecord(source=str(model), destination=str(output), input=image, dtype="uint8", shape=shape)
+    report(record, options)

@@ -2,7 +2,7 @@
 
 The file that counts is the nearest one above a model that has this table. The command line wins: ``--select`` replaces
 ``select`` and ``ignore`` of the file, ``--ignore`` adds to them, ``--severity`` replaces that of a runtime, and
-``--fail-on`` replaces ``fail-on``.
+``--fail-on`` replaces ``fail-on``, ``--runtime`` replaces ``runtime``. Other options are for the command line alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.files.paths import is_file, real
 from ir_interp.options.audit_options import AuditOptions
+from ir_interp.options.declaration import flagged
 from ir_interp.options.finding_codes import check_codes, codes_of
 
 _NAME, _TABLE = "pyproject.toml", "ir-interp"
@@ -31,6 +32,7 @@ class Project:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     fail_on: tuple[str, ...] = ()
+    runtime: tuple[str, ...] | None = None
     severity: Mapping[str, Severity] = field(default_factory=dict)
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -41,6 +43,7 @@ class Project:
             select=options.select or self.select,
             ignore=options.ignore if options.select else (*self.ignore, *options.ignore),
             fail_on=options.fail_on or self.fail_on,
+            runtimes=self.runtime if options.runtimes is None else options.runtimes,
             severities={**self.severity, **options.severities},
             per_file_ignores=self.per_file_ignores,
         )
@@ -84,7 +87,7 @@ def _read(path: Path) -> Project:
             raise ReadError("is no table")
         for key in table:
             if key not in _KEYS:
-                raise ReadError(f"unknown key {key!r}; {closest(key, _KEYS)}")
+                raise ReadError(_unknown(key))
         values = {key.replace("-", "_"): _KEYS[key](value, key) for key, value in table.items()}
     except IrInterpError as error:
         raise ReadError(getattr(error, "problem", str(error)), f"{path}: [tool.{_TABLE}]") from None
@@ -93,10 +96,27 @@ def _read(path: Path) -> Project:
     return Project(path=path, per_file_ignores=absolute, **values)
 
 
+def _unknown(key: str) -> str:
+    flags = {flag for each in flagged(AuditOptions) for flag in each.flags}
+    if f"--{key}" in flags:
+        return f"{key} is set on the command line only: --{key}"
+    return f"unknown key {key!r}; {closest(key, _KEYS)}"
+
+
 def _codes(value: Any, key: str, check: Callable[[tuple[str, ...]], object] = check_codes) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ReadError(f'{key} is {value!r}; expected a list of codes, as in ["IRI022"]')
     check(tuple(value))
+    return tuple(value)
+
+
+def _runtimes(value: Any, key: str) -> tuple[str, ...]:
+    from ir_interp.converters.audit.audit_report import check_runtime
+
+    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+        raise ReadError(f'{key} is {value!r}; expected a list of runtimes, as in ["openvino"]')
+    for name in value:
+        check_runtime(name)
     return tuple(value)
 
 
@@ -134,6 +154,7 @@ _KEYS: dict[str, Callable[[Any, str], Any]] = {
     "select": _codes,
     "ignore": _codes,
     "fail-on": _failures,
+    "runtime": _runtimes,
     "severity": _severities,
     "per-file-ignores": _per_file,
 }

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 import ir_interp
 from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
+from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.written_records import RunRecord, report
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
@@ -24,7 +26,6 @@ from ir_interp.library_registry import is_call
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
-from ir_interp.text.names import shown
 from ir_interp.views import image_arrays, likeness
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ def run(
     A .zarr array may be larger than memory: it is processed chunk by chunk, and an interrupted call continues where it
     stopped.
     """
+    printed_form(options)  # which refuses options that exclude each other
     file, options = _as_call(file, options)
     if options.like is not None and is_on_disk(file, output):
+        _check_stored("FILE", file, output)
         check_place(options, CALL_ON_STORE, f"with --like, which resizes {file.name}")
         _run_call_on_store(options.like, file, output, options)
         return
@@ -73,6 +76,7 @@ def run(
     if source is None:
         raise IrInterpError("--input is missing: the array or image that is resized; or --like, as in pillow:bicubic")
     if is_on_disk(source, output):
+        _check_stored("--input", source, output)
         _run_store(_resize(file, options), source, output, options)
         return
     check_place(options, ARRAY, f"on {source.name}, which is no .zarr")
@@ -91,8 +95,7 @@ def run(
         )
     with replacing(output) as (temporary,):
         _write(temporary, y, op)
-    if not options.quiet:
-        print(shown(f"{op.name or op.where}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+    _report(op.name or op.where, source, x, output, y, options)
 
 
 def is_on_disk(source: Path, output: Path) -> bool:
@@ -100,6 +103,12 @@ def is_on_disk(source: Path, output: Path) -> bool:
     if is_in_store(source) or is_in_store(output):
         return True
     return is_tiff(source) and is_tiff(output) and is_raster(source)
+
+
+def _check_stored(place: str, source: Path, output: Path) -> None:
+    """Raise IrInterpError where only one of two files is read or written chunk by chunk."""
+    if not (is_tiff(source) or (is_in_store(source) and FileKind.of(output) is FileKind.STORE)):
+        raise IrInterpError(f"{place} {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
 
 
 def _as_call(file: Path, options: RunOptions) -> tuple[Path, RunOptions]:
@@ -137,17 +146,20 @@ def _run_call_on_store(like: str, source: Path, output: Path, options: RunOption
 def _write_store(request: Request, name: str, options: RunOptions) -> None:
     from ir_interp.large.stores import resize_store
 
-    source, output = request.source, request.destination
-    if not (is_tiff(source) or (is_in_store(source) and FileKind.of(output) is FileKind.STORE)):
-        raise IrInterpError(f"--input {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
     request = replace(request, missing=Missing.of(options.nodata, options.valid), levels=options.levels)
     if options.memory is not None:
         check_bytes(options.memory, f"--memory {options.memory / 2**30:.3g}GiB")
         request = replace(request, memory=options.memory)
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
-    if not options.quiet:
-        print(shown(f"{name}: {_lengths(before)} -> {_lengths(after)}, {output}"))
+    record = RunRecord(
+        resize=name,
+        source=str(request.source),
+        source_shape=before,
+        destination=str(request.destination),
+        shape=after,
+    )
+    report(record, options)
 
 
 def _check_sizes(options: RunOptions) -> None:
@@ -174,8 +186,19 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
         y = likeness.resized(op, x, options.sizes, scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
-    if not options.quiet:
-        print(shown(f"{op.dialect} {op.version}, {like}: {_shape(x)} -> {_shape(y)} {y.dtype}, {output}"))
+    _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options)
+
+
+def _report(name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[Any], options: RunOptions) -> None:
+    record = RunRecord(
+        resize=name,
+        source=str(source),
+        source_shape=x.shape,
+        destination=str(output),
+        shape=y.shape,
+        dtype=y.dtype.name,
+    )
+    report(record, options)
 
 
 def _write(path: Path, y: NDArray[Any], op: ResizeOp) -> None:
@@ -195,11 +218,3 @@ def _check_format(path: Path, dtype: np.dtype[Any]) -> None:
     if dtype != np.uint8:
         raise IrInterpError(f"--output {path.name!r}: images hold uint8, and the input is {dtype}; expected .npy")
     image_arrays.check_format(path, np.zeros((1, 1, 3), dtype))
-
-
-def _shape(array: NDArray[Any]) -> str:
-    return _lengths(array.shape)
-
-
-def _lengths(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))

@@ -154,7 +154,7 @@ def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """What the levels of a resize share; ``memory`` is the part of the request's that the program leaves."""
+    """Settings that the levels of a resize share; ``memory`` is the part of the request's that the program leaves."""
 
     request: Request
     source: Source

@@ -116,6 +116,12 @@ def reopened(path: Path, layout: Layout, **form: Any) -> Any:
     return zarr.create_array(store=path, shape=layout.work.out_shape, **{"chunks": layout.longest, **form})
 
 
+def _reason(error: Exception) -> str:
+    """Return why an array cannot be opened, without the names of Zarr's own objects."""
+    reason = str(getattr(error, "strerror", None) or error)
+    return "it holds no zarr.json, .zarray or .zgroup" if "StorePath(" in reason else reason
+
+
 def opened(path: Path) -> ZarrArray:
     """Return the Zarr array at a path: of a folder, in ``big.zarr.zip``, or at a URL such as s3://bucket/big.zarr.
 
@@ -134,7 +140,7 @@ def opened(path: Path) -> ZarrArray:
     except (MemoryError, ReadError, ImportError):
         raise
     except Exception as error:  # of any kind, since metadata are untrusted
-        raise ReadError(f"not a Zarr array: {getattr(error, 'strerror', None) or error}", str(path)) from None
+        raise ReadError(f"not a Zarr array: {_reason(error)}", str(path)) from None
     if isinstance(node, zarr.Group):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files that are neither arrays nor groups

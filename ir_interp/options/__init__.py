@@ -1,1 +1,1 @@
-"""What every command and function can be asked for, each option declared once."""
+"""The options of all commands and functions, each declared once."""

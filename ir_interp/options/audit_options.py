@@ -1,4 +1,4 @@
-"""What an audit can be asked for."""
+"""Options for an audit."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AuditFormat(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions:
-    """What to ask of every model; ``ir_interp.audit`` documents the options."""
+    """The settings of an audit; ``ir_interp.audit`` documents the options."""
 
     run: bool = option(SWITCH, "Also run the installed runtimes and compare their outputs.", "--run")
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes()

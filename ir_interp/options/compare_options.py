@@ -1,4 +1,4 @@
-"""What a comparison of two models, or of two resizes of an image, can be asked for."""
+"""Options for a comparison of two models, or of two resizes of an image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
 from ir_interp.options.value_kinds import CALLS as LIBRARY_CALLS
-from ir_interp.options.value_kinds import NOT_NEGATIVE, PATH, REALS, REFERENCE, SWITCH, WHOLES
+from ir_interp.options.value_kinds import NOT_NEGATIVE, PATH, REFERENCE, SCALES, SIZES, SWITCH
 
 MODELS, CALLS, IMAGES = "models", "calls", "images"
 """The places where an option has an effect: a comparison of two models, of two calls of image libraries, of images."""
@@ -31,10 +31,10 @@ class CompareOptions:
         places=(CALLS,),
     )
     sizes: tuple[int, ...] | None = shared.of_command_line(
-        WHOLES, "With --like: output height and width, 224,224.", "--sizes", places=(CALLS,), panel=_CALLS
+        SIZES, "With --like: output height and width, 224,224.", "--sizes", places=(CALLS,), panel=_CALLS
     )
     scales: tuple[float, ...] | None = shared.of_command_line(
-        REALS, "With --like: output / input, 0.5,0.5.", "--scales", places=(CALLS,), panel=_CALLS
+        SCALES, "With --like: output / input, 0.5,0.5.", "--scales", places=(CALLS,), panel=_CALLS
     )
     picture: Path | None = shared.of_command_line(
         PATH,

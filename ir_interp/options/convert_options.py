@@ -1,4 +1,4 @@
-"""What a conversion can be asked for."""
+"""Options for a conversion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ir_interp.translation.dialect import Semantics
 
 
 class StateForm(Enum):
-    """What becomes of a state that an IR keeps between inferences."""
+    """The treatment of a state that an IR keeps between inferences."""
 
     INPUTS = "inputs"
     REFUSE = "refuse"

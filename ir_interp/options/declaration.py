@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from ir_interp.errors import IrInterpError, SpecError
+from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.options.value_kinds import Kind
 
@@ -15,12 +14,11 @@ Options = TypeVar("Options")
 Routes = Callable[[FileKind, FileKind], bool]
 """Whether an option matters to a conversion from one kind of file to another."""
 _KEY = "option"
-_ABOUT_A_VALUE = re.compile(r"(is|has|holds) ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What is known of an option: ``name`` is that of its field, and of the keyword of Python.
+    """The facts about an option: ``name`` is that of its field, and of the keyword of Python.
 
     ``flags`` are its names on the command line, none for an option of Python alone; ``is_keyword`` is False for one of
     the command line alone. ``choices`` are the values that it takes there,
@@ -57,8 +55,9 @@ class Option:
         return self.flags[0]
 
     def checked(self, value: Any) -> Any:
-        """Return the value of a keyword in its settled type. Raises SpecError for another."""
-        return self.default if value is None and self.takes_none else self.kind.check(value, self.name)
+        """Return the value of a keyword in its settled type. Raises SpecError, which names the flag, for another."""
+        name = self.flag if self.flags else self.name
+        return self.default if value is None and self.takes_none else self.kind.check(value, name)
 
 
 def option(kind: Kind, text: str = "", *flags: str, **known: Any) -> Any:
@@ -97,7 +96,7 @@ def _parts(whole: Option) -> Iterator[Option]:
 def settled(owner: type[Options], values: Mapping[str, Any]) -> Options:
     """Return the options of a call of Python, checked; ``values`` are all its arguments by name.
 
-    Raises SpecError, which names the keyword, for a value that does not fit.
+    Raises SpecError for a value that does not fit.
     """
     return owner(**{each.name: each.checked(values[each.name]) for each in declared(owner) if each.is_keyword})
 
@@ -122,14 +121,6 @@ def check_place(options: Any, place: str, why: str) -> None:
     for each in options_set(options):
         if each.places and place not in each.places:
             raise IrInterpError(f"{each.flag} has no effect {why}")
-
-
-def about_flag(error: BaseException, owner: type[Any]) -> BaseException:
-    """Return an error about a keyword of Python, which its message starts with, as one about the flag."""
-    name, _, problem = str(error).partition(" ")
-    flag = next((each.flag for each in flagged(owner) if each.name == name), None)
-    is_about = isinstance(error, SpecError) and flag and _ABOUT_A_VALUE.match(problem)
-    return type(error)(f"{flag} {problem}") if is_about else error
 
 
 def identity(options: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ir_interp.diagnostic_codes import RULES
+from ir_interp.diagnostic_codes import RULES, Severity
 from ir_interp.errors import SpecError, closest
 
 FAILURES = {
@@ -14,13 +14,15 @@ FAILURES = {
     "mistake": ("IRI01",),
 }
 """Kinds of findings, by the beginnings of their codes."""
+ON_REQUEST = "IRI031"
+"""The finding that is reported only where it is selected."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:
     """Raise SpecError, with the closest of ``known``, for a word that no code begins with."""
     for word in words:
         if not word or not any(code.startswith(word) for code in RULES):
-            raise SpecError(f"no code begins with {word!r}; {closest(word, known)}")
+            raise SpecError(f"no code begins with {word!r}; {closest(word, known, 'docs/looking.md')}")
 
 
 def is_chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
@@ -28,6 +30,11 @@ def is_chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
     chosen = max((len(word) for word in select or ("",) if code.startswith(word)), default=-1)
     unwanted = max((len(word) for word in ignore if code.startswith(word)), default=-1)
     return chosen > unwanted
+
+
+def fails(code: str, severity: Severity, on: Sequence[str]) -> bool:
+    """Say whether a finding is among the kinds ``on``; a note is only where its code is written in full."""
+    return code in on or (severity is not Severity.NOTE and code.startswith(codes_of(on)))
 
 
 def codes_of(kinds: Sequence[str]) -> tuple[str, ...]:

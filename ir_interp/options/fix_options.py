@@ -1,4 +1,4 @@
-"""What the repair of a model can be asked for."""
+"""Options for the repair of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir_interp.options.value_kinds import CODES, SWITCH, WORDS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixOptions:
-    """What to fix, and how to verify it; ``ir_interp.fix`` documents the options."""
+    """The mistakes to fix, and the verification; ``ir_interp.fix`` documents the options."""
 
     select: tuple[str, ...] = option(
         CODES, "Codes or prefixes to fix: IRI012. Default: IRI01, all of them.", "--select", complete="mistakes"

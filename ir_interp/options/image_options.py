@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, SpecError
 from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import NUMBERS, SWITCH, WORD
+from ir_interp.text.keyword_names import named_as_keywords
 
 LAYOUTS = ("nchw", "nhwc")
 _RANGES = {"0-255": 1.0, "0-1": 255.0}
@@ -24,6 +26,7 @@ class Images:
 
     ``mean`` and ``scale`` hold a number for all channels, or one for each; ``layout`` is "nchw" or "nhwc", by default
     what the lengths of the input tell; with ``bgr`` blue comes first. Inputs of integers take pixels as they are.
+    Images keep their own size; static dimensions, or a chosen shape, resize them by Pillow (bilinear).
     Pixels are from 0 to 255; with ``pixel_range`` "0-1", ``mean`` and ``scale`` are meant for pixels from 0 to 1.
     """
 
@@ -42,15 +45,19 @@ class Images:
     )
 
     def __post_init__(self) -> None:
+        with named_as_keywords(signature(type(self)).parameters):
+            self._check()
+
+    def _check(self) -> None:
         if self.layout and self.layout not in LAYOUTS:
-            raise SpecError(f"layout is {self.layout!r}; expected {' or '.join(LAYOUTS)}")
-        for name, numbers in (("mean", self.mean), ("scale", self.scale)):
+            raise SpecError(f"--layout is {self.layout!r}; expected {' or '.join(LAYOUTS)}")
+        for name, numbers in (("--mean", self.mean), ("--std", self.scale)):
             if not all(map(math.isfinite, numbers)):
                 raise SpecError(f"{name} is {', '.join(map(str, numbers))}; expected finite numbers")
             if len(numbers) not in (0, 1, 3):
                 raise SpecError(f"{name} has {len(numbers)} numbers; expected one, or one for each of 3 channels")
         if 0 in self.scale:
-            raise SpecError("scale holds a 0, and pixels are divided by it")
+            raise SpecError("--std holds a 0, and pixels are divided by it")
         self._check_range()
 
     def _check_range(self) -> None:
@@ -60,14 +67,14 @@ class Images:
         """
         if self.pixel_range:
             if self.pixel_range not in _RANGES:
-                raise SpecError(f"pixel_range is {self.pixel_range!r}; expected {' or '.join(_RANGES)}")
+                raise SpecError(f"--range is {self.pixel_range!r}; expected {' or '.join(_RANGES)}")
             if not (self.mean or self.scale):
-                raise SpecError("pixel_range has no effect without mean or scale")
+                raise SpecError("--range has no effect without --mean or --std")
             return
         small = [number for number in (*self.mean, *self.scale) if 0 < abs(number) < 1]
         if small:
-            problem = f"mean or scale {small[0]:g} looks meant for pixels from 0 to 1, but pixels are from 0 to 255"
-            raise SpecError(f"pixel_range is missing: {problem}; expected 0-1, or 0-255 if that is meant")
+            problem = f"{small[0]:g} as --mean or --std looks meant for pixels from 0 to 1, but they are from 0 to 255"
+            raise SpecError(f"--range is missing: {problem}; expected 0-1, or 0-255 if that is meant")
 
     @property
     def in_pixels(self) -> tuple[tuple[float, ...], tuple[float, ...]]:

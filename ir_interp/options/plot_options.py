@@ -1,4 +1,4 @@
-"""What a picture of a resize can be asked for."""
+"""Options for a picture of a resize."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IMAGE = "With --what image"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotOptions:
-    """What to draw; ``ir_interp.plot`` documents the options."""
+    """The picture to draw; ``ir_interp.plot`` documents the options."""
 
     what: Picture = option(
         member(Picture, "Picture | str", "PICTURE"),
@@ -38,4 +38,6 @@ class PlotOptions:
         places=(Picture.IMAGE.value,),
         panel=_IMAGE,
     )
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
     quiet: bool = shared.quiet()

@@ -1,4 +1,4 @@
-"""What a resize in front of a model can be asked for."""
+"""Options for a resize in front of a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _pipeline(value: Any, name: str) -> Pipeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreprocessOptions:
-    """What was done to images in training; ``ir_interp.preprocess`` documents the options."""
+    """The preprocessing of training; ``ir_interp.preprocess`` documents the options."""
 
     like: str | None = option(
         WORD, "Resize used in training: pillow:bicubic, opencv:linear.", "--like", metavar="CALL", complete="likes"
@@ -57,4 +57,6 @@ class PreprocessOptions:
     )
     name: str | None = option(WORD, "Name of the image input, if the model has several.", "--input")
     images: Images = shared.images(panel=_NORMALIZATION)
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
     quiet: bool = shared.quiet()

@@ -1,4 +1,4 @@
-"""What the reproduction of a runtime's fault can be asked for."""
+"""Options for the reproduction of a runtime's fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAULT, KIT = "fault", "kit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproduceOptions:
-    """What to show; ``ir_interp.reproduce`` documents the options."""
+    """The fault to show; ``ir_interp.reproduce`` documents the options."""
 
     kit: Path | None = shared.of_command_line(
         PATH, "Write a conformance kit for any runtime into this folder.", "--kit", metavar="FOLDER", places=(KIT,)

@@ -1,4 +1,4 @@
-"""What one resize can be asked for: to be shown, run, or explained."""
+"""Options of commands on one resize: to show, run or explain it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RunOptions:
         panel=_MISSING,
     )
     memory: int | None = option(
-        MEMORY, "Memory to use: 1GiB (the default).", "--memory", metavar="BYTES", places=_STORES, panel=_ZARR
+        MEMORY, "Memory to use: 512MiB, 2GB. Default: 1GiB.", "--memory", metavar="BYTES", places=_STORES, panel=_ZARR
     )
     levels: int | None = option(
         POSITIVE,
@@ -90,6 +90,8 @@ class RunOptions:
         places=_STORES,
         panel=_ZARR,
     )
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
     quiet: bool = shared.quiet()
 
 

@@ -20,10 +20,10 @@ from ir_interp.options.value_kinds import (
     NATURAL,
     PATH,
     POSITIVE,
-    REALS,
+    SCALES,
     SHAPES,
+    SIZES,
     SWITCH,
-    WHOLES,
     WORD,
     Kind,
     LayerShape,
@@ -78,7 +78,7 @@ of_command_line = partial(option, is_keyword=False, decides=False)
 of_python = partial(option, decides=False, takes_none=True)
 progress = partial(of_python, Kind(takes="Progress", check=arguments.function), default=silent)
 
-# What models run on
+# Inputs of models
 
 shapes = partial(
     option, SHAPES, "Sizes of dynamic inputs: 1,3,640,640, or x:1,3,640,640 if there are several.", "--shape"
@@ -107,14 +107,14 @@ layer_shape = partial(
     option, LAYER_SHAPE, "Sizes of a dynamic input: 1,3,20,30, or up:1,3,20,30 to name the resize too.", "--shape"
 )
 sizes = partial(
-    option, WHOLES, "Output sizes of the resized axes or of all axes: 50,60. Default: the file's.", "--sizes"
+    option, SIZES, "Output sizes of the resized axes or of all axes: 50,60. Default: the file's.", "--sizes"
 )
 scales = partial(
-    option, REALS, "Output / input, of the resized axes or of all axes: 2,1.5. Default: the file's.", "--scales"
+    option, SCALES, "Output / input, of the resized axes or of all axes: 2,1.5. Default: the file's.", "--scales"
 )
 LAYER = "Name of the resize, if the file has several."
 
-# What is printed and written about results
+# Reports
 
 _reported = partial(of_command_line, panel=REPORTS)
 style = partial(
@@ -161,7 +161,7 @@ time_limit = partial(
 
 VERIFICATION, IMAGES, SHAPE = "verification", "an image among the inputs", "a shape"
 VERIFICATION_OR_FREEZE = "verification or freeze"
-"""What options about the inputs of models need beside themselves."""
+"""Needs of options about the inputs of models."""
 
 
 def check_needs(options: Any) -> None:
@@ -175,7 +175,7 @@ def check_needs(options: Any) -> None:
     }
     for each in options_set(options):
         if each.needs and not fulfilled[each.needs]:
-            raise SpecError(f"{each.name} has no effect without {each.needs}")
+            raise SpecError(f"{each.flag} has no effect without {each.needs}")
 
 
 def named_layer(layer: str | None, shape: LayerShape | None) -> dict[str, Any]:

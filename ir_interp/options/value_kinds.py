@@ -23,7 +23,12 @@ from ir_interp.text.decimals import integer, real
 
 _COMMAS = re.compile(r"(?<!\\),")
 _BEFORE_NAMES = re.compile(r"(?<=\d),(?=[^,]*:)")  # of x:1,3,8,8,y:1,3 the comma between the two
-_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_UNITS = {
+    **{f"{letter}ib": 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)},
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)},
+    **{letter: 2 ** (10 * power) for power, letter in enumerate("kmgt", 1)},
+}
+"""Units of memory as in GNU's tools: GiB and G are powers of 1024, GB is one of 1000."""
 
 
 def _nothing() -> None:
@@ -64,12 +69,12 @@ def _bounded(text: str, least: float) -> int:
 
 
 def _memory(text: str) -> int:
-    """Return ``1GiB`` and the like in bytes. Raises ValueError for other text."""
+    """Return ``1GiB``, ``1GB`` or ``1G`` in bytes. Raises ValueError for other text."""
     for unit, size in _UNITS.items():
         with suppress(ValueError):
-            if text.endswith(unit) and 0 < (count := real(text.removesuffix(unit))) < math.inf:
+            if text.lower().endswith(unit) and 0 < (count := real(text[: -len(unit)])) < math.inf:
                 return int(count * size)
-    raise ValueError(f"{text!r} is no amount of memory; expected one as in 512MiB, 1.5GiB")
+    raise ValueError(f"{text!r} is no amount of memory; expected one as in 512MiB, 1.5GiB, 1GB")
 
 
 def _integers(text: str, flag: str) -> tuple[int, ...]:
@@ -77,6 +82,21 @@ def _integers(text: str, flag: str) -> tuple[int, ...]:
         return tuple(integer(part) for part in text.split(","))
     except ValueError:
         raise IrInterpError(f"{flag} {text!r}: expected integers with commas between them, as in 50,60") from None
+
+
+def _sizes(text: str, flag: str) -> tuple[int, ...]:
+    sizes = _integers(text, flag)
+    if min(sizes) < 1:
+        raise IrInterpError(f"{flag} {text!r}: {min(sizes)} is no size; expected integers from 1, as in 50,60")
+    return sizes
+
+
+def _scales(text: str, flag: str) -> tuple[float, ...]:
+    scales = _reals(text, flag)
+    wrong = [scale for scale in scales if not 0 < scale < math.inf]
+    if wrong:
+        raise IrInterpError(f"{flag} {text!r}: {wrong[0]:g} is no scale; expected numbers above 0, as in 2,1.5")
+    return scales
 
 
 def _names(text: str, flag: str) -> tuple[int | str, ...]:
@@ -200,7 +220,7 @@ def _words(texts: Sequence[str], flag: str) -> tuple[str, ...]:
 def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
     lengths = arguments.wholes(value, name)
     if len(lengths) != 2 or min(lengths) < 1:
-        raise SpecError(f"{name} is {arguments.shown(value)}; expected height and width, as in (224, 224)")
+        raise SpecError(f"{name} is {arguments.shown(value)}; expected height and width, as in {name} 224,224")
     return lengths[0], lengths[1]
 
 
@@ -252,9 +272,9 @@ PATH = Kind(takes=_PATH, check=arguments.path, text=Path, metavar="PATH")
 ARRAY = Kind(takes=f"ArrayLike | {_PATH}", check=_array, text=Path, metavar="PATH")
 REFERENCE = Kind(takes="Any", check=_any, text=Path, metavar="PATH")
 CONFIGURATION = Kind(takes="Semantics | Arithmetic | ResizeSpec | Source", check=_any, metavar="NAME")
-PAIR = Kind(takes="Sequence[int]", check=_pair, read=_integers, metavar="SIZES")
-WHOLES = Kind(takes="Sequence[int]", check=arguments.wholes, read=_integers, metavar="SIZES")
-REALS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals, metavar="SCALES")
+PAIR = Kind(takes="Sequence[int]", check=_pair, read=_sizes, metavar="SIZES")
+SIZES = Kind(takes="Sequence[int]", check=arguments.wholes, read=_sizes, metavar="SIZES")
+SCALES = Kind(takes="Sequence[float]", check=arguments.reals, read=_scales, metavar="SCALES")
 NUMBERS = Kind(takes="Sequence[float]", check=arguments.reals, read=_reals, metavar="NUMBERS", empty=tuple)
 LAYER_SHAPE = Kind(takes="Sequence[int]", check=LayerShape.of, read=LayerShape.read, metavar="SIZES")
 SHAPES = Kind(

@@ -107,7 +107,7 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         title.removesuffix("Fast").removesuffix("Pil").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
     )
     if stem not in PROCESSORS:
-        raise ReadError(f"the class {title} is not supported; {closest(stem, PROCESSORS)}")
+        raise ReadError(f"the class {title} is not supported; {closest(stem, PROCESSORS, 'docs/pipelines.md')}")
     processor = PROCESSORS[stem]
     _check_keys(given, set(processor.defaults))
     for switch in sorted(processor.refuses & given.keys()):
@@ -156,7 +156,7 @@ def _backend_of(title: str, given: Mapping[str, Any]) -> Backend | None:
 def _chosen(backend: Backend | None) -> Backend:
     if backend is None:
         reason = "transformers 4 resized with Pillow unless use_fast was set, transformers 5 resizes with torchvision"
-        raise SpecError(f"the backend is unknown: {reason}; choose backend pil or torchvision")
+        raise SpecError(f"the backend is unknown: {reason}; choose --backend pil or torchvision")
     return backend
 
 

@@ -94,4 +94,4 @@ def _steps(like: str, size: tuple[int, int], colour: int | None, images: Images)
 
 def _check_unused(backend: Backend | None) -> None:
     if backend is not None:
-        raise SpecError("backend has no effect on this file, which specifies its resizes")
+        raise SpecError("--backend has no effect on this file, which specifies its resizes")

@@ -187,7 +187,9 @@ def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
         transform.take()
     else:
         known = ("Resize", "CenterCrop", "Normalize", "ToDtype", "ConvertImageDtype", *_OF_TENSORS, *_NOTHING)
-        raise ReadError(f"the transform {transform.name} is not supported; {closest(transform.name, known)}")
+        raise ReadError(
+            f"the transform {transform.name} is not supported; {closest(transform.name, known, 'docs/pipelines.md')}"
+        )
 
 
 def _arguments(given: Mapping[str, Any]) -> str:
@@ -201,7 +203,7 @@ def _image_kind(following: Sequence[Transform], backend: Backend | None, *, is_t
     if any(transform.name in _OF_PILLOW for transform in following):
         return Backend.PIL
     if backend is None:
-        raise SpecError("Resize accepts Pillow images and tensors; choose backend pil or torchvision")
+        raise SpecError("Resize accepts Pillow images and tensors; choose --backend pil or torchvision")
     return backend
 
 
@@ -219,7 +221,7 @@ def _tensor_call(mode: str, antialias: str, version: str) -> str:
     _check_version(version)
     if version == "v1":
         reason = "v1 resizes tensors in floats, whose sums round differently from processor to processor"
-        raise SpecError(f"{reason}; use Pillow images (backend pil)")
+        raise SpecError(f"{reason}; use Pillow images (--backend pil)")
     if mode == "lanczos" and antialias == "false":
         raise SpecError("torchvision has no lanczos without antialias")
     return f"torchvision:{mode},antialias={antialias}"

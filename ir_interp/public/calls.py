@@ -157,6 +157,7 @@ def preprocess(
     from ir_interp.converters.sources.model_summary import parts
 
     read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
+    preprocessed_files.check_calls(options)
     settings = [options.config] if options.config is not None else []
     check_outputs([written], [*parts(read), *settings])
     return preprocessed_files.preprocess(read, written, options)

@@ -161,8 +161,8 @@ def compare(
 
     if second is None:
         if options.per_resize or options.per_layer:
-            name = "per_resize" if options.per_resize else "per_layer"
-            raise SpecError(f"{name} has no effect with reference; its inner tensors are always compared")
+            flag = "--per-resize" if options.per_resize else "--per-layer"
+            raise SpecError(f"{flag} has no effect with a reference, whose inner tensors are always compared")
         inputs_of_both = Inputs.of(options)
         with readers.as_file(first, "first") as mine:
             comparison = compare_with(

@@ -9,8 +9,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import Parameter
 
-from ir_interp.errors import leaves
+from ir_interp.errors import IrInterpError, leaves
 
+_OTHERWISE = {
+    "bgr": ("images",),
+    "input": ("x", "name"),
+    "layout": ("images",),
+    "mean": ("images",),
+    "range": ("pixel_range", "images"),
+    "std": ("scale", "images"),
+}
+"""Keywords that have another name than their flag, or hold it: those of ``Images``."""
 _FLAGS_STAY: ContextVar[bool] = ContextVar("flags stay", default=False)
 # A quoted text is a name or a value of the caller, whatever it holds. A word behind a flag is its value where it is a
 # placeholder (NAME), or holds more than letters (1,3,20,30); "--shape static" is a flag in the middle of a sentence.
@@ -28,6 +37,16 @@ def flags_stay() -> Iterator[None]:
         yield
     finally:
         _FLAGS_STAY.reset(token)
+
+
+@contextmanager
+def named_as_keywords(parameters: Mapping[str, Parameter]) -> Iterator[None]:
+    """Let errors from inside name keywords of a function in place of flags."""
+    try:
+        yield
+    except (IrInterpError, ExceptionGroup) as error:
+        name_keywords(error, parameters)
+        raise
 
 
 def name_keywords(error: BaseException, parameters: Mapping[str, Parameter]) -> None:
@@ -57,7 +76,8 @@ def in_python(message: str, parameters: Mapping[str, Parameter]) -> str:
 def keyword(flag: str, parameters: Mapping[str, Parameter]) -> str:
     """Return the keyword of a flag: its own name, or the plural where several values are one; nothing without one."""
     name = flag.replace("-", "_")
-    return next((each for each in (name, f"{name}s", name.removeprefix("no_")) if each in parameters), "")
+    candidates = (name, f"{name}s", name.removeprefix("no_"), *_OTHERWISE.get(name, ()))
+    return next((each for each in candidates if each in parameters), "")
 
 
 def _spelled(name: str, flag: str, value: str, parameters: Mapping[str, Parameter]) -> str:

@@ -1,1 +1,1 @@
-"""What people look at: sentences, tables and pictures of a resize."""
+"""Sentences, tables and pictures of a resize."""

@@ -13,7 +13,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.views.explanation import AxisTable
 
 NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
-"""What to tell where it is not installed."""
+"""The advice if Matplotlib is not installed."""
 
 EDGE = 9.0
 """The longest edge of a picture, in inches."""

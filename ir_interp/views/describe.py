@@ -1,4 +1,4 @@
-"""What a resize computes, as text."""
+"""The computation of a resize, as text."""
 
 from __future__ import annotations
 

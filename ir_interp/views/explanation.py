@@ -1,4 +1,4 @@
-"""What one resize takes from where: taps by output, under every reading and in every arithmetic, side by side."""
+"""The taps of one resize by output, under every reading and in every arithmetic, side by side."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Where one output samples: its source coordinate, and the weight of each source pixel; ``None`` extrapolates."""
+    """The sample of one output: its source coordinate, and the weight of each source pixel; ``None`` extrapolates."""
 
     source: float
     weights: Mapping[int, float] | None

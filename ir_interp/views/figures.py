@@ -34,7 +34,7 @@ _OPEN = 48  # what dynamic dimensions are in a picture of an image
 
 
 class Picture(Enum):
-    """What a picture shows."""
+    """The subject of a picture."""
 
     POSITIONS = "positions"
     WEIGHTS = "weights"

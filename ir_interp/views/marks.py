@@ -24,4 +24,4 @@ OF_GRADE: dict[Grade, Tone] = {
 }
 
 OF_VERDICT: dict[str, Tone] = {"equal": "good", "INCONCLUSIVE": "doubt", "DIFFERS": "bad"}
-"""Of outputs that were compared."""
+"""The marks of compared outputs."""

@@ -155,8 +155,5 @@ def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
 def test_an_unknown_conversion(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(pasted())
     assert fails("convert", "a.xml", "b.pb") == (
-        "a.xml: no conversion from .xml to .pb; expected one of .onnx to .xml, .onnx to .onnx, .onnx to .json, "
-        ".onnx to .py, .xml to .onnx, .xml to .json, .xml to .py, .json to .onnx, .json to .xml, .json to .py, "
-        ".json to .tflite, .onnx to .tflite, .xml to .tflite, .tflite to .onnx, .tflite to .xml, .tflite to .json, "
-        ".tflite to .py"
+        "a.xml: no conversion from .xml to .pb; .xml becomes .onnx, .json, .py, .tflite"
     )

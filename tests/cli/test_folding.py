@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ir_interp.cli.folding import folded_cells, place
-from ir_interp.cli.next_steps import mistaken, next_step
 from ir_interp.converters.audit.findings import Finding
+from ir_interp.converters.conversion.next_steps import mistaken, next_step
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
@@ -34,7 +34,7 @@ def test_a_model_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert printed.endswith("24 resizes, 72 findings; `ir-interp explain CODE` explains a finding\n")
     for given in (("inspect", "a.onnx"), ("convert", "a.onnx", "a.xml", "--no-verify")):
         code, printed, _ = command(capsys, *given)
-        assert (code, printed.count("up0"), printed.count("... up23")) == (0, 1, 1)
+        assert (code, printed.count("│ up0"), printed.count("... up23")) == (0, 1, 1)
         assert "24 resizes" in words(printed)
     assert "✓\xa0exact for this" in printed
 

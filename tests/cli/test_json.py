@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 import typer.main
+import zarr
 from PIL import Image
 
 from ir_interp.cli import json_schemas
@@ -37,6 +38,13 @@ CALLS = [
     ("explain", "IRI022"),
     ("fix", "a.onnx", "fixed.onnx"),
     ("identify", "a.png", "b.png"),
+    ("run", "layer.xml", "--input", "x.npy", "--sizes", "4,4", "--output", "y.npy"),
+    ("run", "a.png", "--like", "pillow:box", "--sizes", "4,4", "--output", "c.png"),
+    ("run", "a.zarr", "--like", "pillow:box", "--sizes", "4,4", "--output", "b.zarr"),
+    ("plot", "layer.xml", "p.png", "--shape", "1,3,4,6"),
+    ("preprocess", "takes.onnx", "ready.onnx", "--like", "pillow:box", "--size", "8,8"),
+    ("compare", "takes.onnx", "takes.onnx", "--input", "a.png"),
+    ("convert", "takes.onnx", "takes.xml", "--input", "a.png"),
 ]
 """``reproduce`` is in tests/reproduce, where faults of runtimes are."""
 
@@ -45,6 +53,7 @@ CALLS = [
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     save_model(Path("a.onnx"), NET)
+    save_model(Path("takes.onnx"), "g (float[1,3,8,8] x) => (float[1,3,8,8] y) { y = Relu (x) }")
     Path("zoo").mkdir()
     Path("broken.onnx").write_bytes(b"\x08")
     Path("layer.xml").write_text(interpolate('axes="3,2" mode="nearest"', shape=(1, 3, -1, 6), out=(1, 3, 8, 12)))
@@ -52,6 +61,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
     Image.fromarray(pixels).save("a.png")
     Image.fromarray(pixels).resize((8, 8)).save("b.png")
+    zarr.create_array("a.zarr", data=pixels[:, :, 0], chunks=(8, 8))
     np.save("x.npy", np.random.default_rng(0).random((1, 3, 8, 8), np.float32))
 
 
@@ -90,6 +100,7 @@ def test_every_command_with_json_has_a_schema(capsys: pytest.CaptureFixture[str]
     printing = {name for name, each in commands.commands.items() if any("--json" in p.opts for p in each.params)}
     assert printing == {name for name in commands.commands if json_schemas.is_command(name)}
     assert printing == {"reproduce", *(arguments[0] for arguments in CALLS)}
-    code, printed, errors = command(capsys, "explain", "plot", "--schema")
+    assert printing == set(commands.commands)
+    code, printed, errors = command(capsys, "explain", "plott", "--schema")
     assert (code, printed) == (2, "")
-    assert errors.startswith("error: no command 'plot' prints JSON; expected one of audit, compare, ")
+    assert errors.startswith("error: no command 'plott' prints JSON; expected one of audit, compare, ")

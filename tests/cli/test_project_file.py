@@ -42,6 +42,8 @@ def codes(capsys: pytest.CaptureFixture[str], *arguments: str, model: str = "mod
         ('ignore = ["IRI02"]', ("--select", "IRI022"), {"IRI022"}),
         ('select = ["IRI02"]\nignore = ["IRI023"]', (), {"IRI022"}),
         ('select = ["IRI02"]', ("--select", "IRI01"), {"IRI012"}),
+        ('runtime = ["onnxruntime"]', (), {"IRI012"}),
+        ('runtime = ["onnxruntime"]', ("--runtime", "tensorrt"), {"IRI012", "IRI022"}),
         ('per-file-ignores = { "a.onnx" = ["IRI012"] }', (), ALL - {"IRI012"}),
         ('per-file-ignores = { "models/*" = ["IRI012"] }', ("--select", "IRI01"), set()),
         ('per-file-ignores = { "deep/*" = ["IRI012"] }', (), ALL),
@@ -89,8 +91,15 @@ def test_the_nearest_file_counts(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             'selects = ["IRI02"]',
-            "unknown key 'selects'; expected one of fail-on, ignore, per-file-ignores, select, severity; "
+            "unknown key 'selects'; expected one of fail-on, ignore, per-file-ignores, runtime, select, severity; "
             "did you mean 'select'?",
+        ),
+        ("jobs = 2", "jobs is set on the command line only: --jobs"),
+        ('runtime = "tensorrt"', "runtime is 'tensorrt'; expected a list of runtimes, as in [\"openvino\"]"),
+        (
+            'runtime = ["tensort"]',
+            "unknown runtime 'tensort'; expected one of 40 (docs/runtimes.md), such as tensorrt, tensorrt:9.2, "
+            "tensorrt:8.6, tensorrt:8.2, tensorrt:10.6; did you mean 'tensorrt'?",
         ),
         ('select = "IRI02"', "select is 'IRI02'; expected a list of codes, as in [\"IRI022\"]"),
         ('severity = { tensorrt = "bad" }', "severity is 'bad'; expected one of error, note, warning"),

@@ -346,7 +346,7 @@ def test_a_store_is_resized_as_a_library_does(tmp_path: Path, *, moved: bool, mo
     [
         (("--dims", "y,z", "--output", "b.zarr"), "error: no axis 'z'; expected one of y, x, c\n"),
         (("--dims", "y,", "--output", "b.zarr"), "error: --dims 'y,': expected names or numbers with commas"),
-        (("--output", "b.npy"), "error: --input 'a.zarr' and --output 'b.npy': expected both to be .zarr, or none\n"),
+        (("--output", "b.npy"), "error: FILE 'a.zarr' and --output 'b.npy': expected both to be .zarr, or none\n"),
         (("--output", "b.zarr", "--layer", "up"), "error: --layer has no effect with --like, which resizes a.zarr\n"),
     ],
 )

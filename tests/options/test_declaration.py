@@ -86,8 +86,11 @@ def test_what_decides_over_a_result() -> None:
     ("given", "said"),
     [
         ({"verify": False, "seed": 3}, "seed has no effect without verification"),
-        ({"images": Images(mean=(3,))}, "mean has no effect without an image among the inputs"),
-        ({"images": Images(bgr=True), "inputs": {"x": "x.npy"}}, "bgr has no effect without an image among the inputs"),
+        ({"images": Images(mean=(3,))}, "images has no effect without an image among the inputs"),
+        (
+            {"images": Images(bgr=True), "inputs": {"x": "x.npy"}},
+            "images has no effect without an image among the inputs",
+        ),
     ],
 )
 def test_options_without_what_they_need(

@@ -10,13 +10,12 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from lxml import etree
 from PIL import Image
@@ -26,18 +25,15 @@ from ir_interp.cli.main import main
 from ir_interp.converters.pages import frame, gallery
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.version import versions
-from tests.support import browser
 from tests.support.browser import Browser
+from tests.support.browser import tab as tab
+from tests.support.chains import CHAIN, chain
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
 
 HOSTILE = """</td><script>document.title = 1</script><img src=http://example.org/x onerror=alert(1)> $x^{$ & " '"""
 LONG = "/backbone/stage" + "_and_on" * 60 + "/Resize"
-CHAIN = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,0.5,0.5}, float[4] u = {1,1,2,2}> {
-    [soft] one = Resize <mode = "linear", antialias = 1> (x, "", s)
-    [up] y = Resize <mode = "linear", coordinate_transformation_mode = "MODE"> (one, "", u)
-}"""
 
 
 @pytest.fixture(autouse=True)
@@ -63,15 +59,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
         codes = [main([*map(str, words), "--html", str(folder / f"{name}.html")]) for name, words in given.items()]
     assert codes == [1, 1, 0, 1]
     return {name: folder / f"{name}.html" for name in given}
-
-
-def chain(path: str | Path, *names: str, mode: str = "half_pixel") -> None:
-    """Save a model of two resizes, and call these something else."""
-    save_model(Path(path), CHAIN.replace("MODE", mode))
-    model = onnx.load(path)
-    for node, name in zip(model.graph.node, names, strict=False):
-        node.name = name
-    onnx.save(model, path)
 
 
 def read(page: str | Path) -> etree._Element:
@@ -512,12 +499,6 @@ def test_many_resizes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # In a browser
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Browser]:
-    with browser.opened() as started:
-        yield started
 
 
 FITS = "document.documentElement.scrollWidth <= innerWidth"

@@ -218,7 +218,7 @@ def test_the_trap_of_imagenet(tmp_path: Path) -> None:
     statistics: dict[str, Any] = {"mean": (0.485, 0.456, 0.406), "scale": (0.229, 0.224, 0.225)}
     with pytest.raises(
         SpecError,
-        match=r"^pixel_range is missing: mean or scale 0\.485 looks meant for pixels from 0 to 1, ",
+        match=r"^pixel_range is missing: 0\.485 as mean or scale looks meant for pixels from 0 to 1, ",
     ):
         ir_interp.Images(**statistics)
     images = ir_interp.Images(**statistics, pixel_range="0-1")

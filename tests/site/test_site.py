@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import browser
 from tests.support.browser import Browser
+from tests.support.browser import tab as tab
 from tests.support.places import ROOT
 
 axe_playwright_python = pytest.importorskip("axe_playwright_python")
@@ -60,12 +60,6 @@ def address(site: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Browser]:
-    with browser.opened() as started:
-        yield started
 
 
 def pages() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ class Browser:
     def __init__(self, page: Page) -> None:
         self._page = page
         self.complaints: list[str] = []
-        """What the console shows: errors, warnings, violations of the page's policy."""
+        """Lines of the console: errors, warnings, violations of the page's policy."""
         self.requests: list[str] = []
         """The addresses that were asked for."""
         page.on("console", lambda message: self.complaints.append(message.text))
@@ -51,9 +50,9 @@ class Browser:
         self._page.screenshot(path=path, full_page=True)
 
 
-@contextmanager
-def opened() -> Iterator[Browser]:
-    """Start a browser, and end it. Skips the test where Playwright or Chromium is not installed."""
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Browser]:
+    """Start a browser for the tests of a module. Skips them where Playwright or Chromium is not installed."""
     playwright = pytest.importorskip("playwright.sync_api")
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:

@@ -21,7 +21,7 @@ SAME_OPSETS = {7: (7, 8), 11: (11, 12), 13: (13, 14, 15, 16, 17), 19: (19, 20, 2
 """Operator sets between which Resize and Upsample do not change."""
 
 VERIFIED = ("shape", "both")
-"""What is left to run time where conversions are verified: every dimension is dynamic."""
+"""The dimensions that verified conversions leave to run time: all of them."""
 
 SECONDS = 300.0
 """How long one conversion may take, verification included."""

@@ -60,7 +60,7 @@ class ITensor:
 
 
 class ILayer:
-    """What every layer has; ``_state`` is the layer itself, of which this is one sight."""
+    """The attributes of every layer; ``_state`` is the layer itself, of which this is one sight."""
 
     __slots__ = ("_state",)
 

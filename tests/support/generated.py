@@ -1,4 +1,4 @@
-"""What a program left in a folder, read back as its own language reads it."""
+"""Files that a program left in a folder, read as its own language reads them."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)  # orders of axes that bring the channe
 class ImageNode:
     """A model of one Resize, an image for it, and how both came about.
 
-    ``sizes`` are those that the model computes at run time, None where it holds its target. Of a model with
-    Transposes ``x`` has its channels last, and the node has them first.
+    ``sizes`` are those that the model computes at run time, None where it holds its target. In a
+    model with Transposes, ``x`` has its channels last, and the node has them first.
     """
 
     model: onnx.ModelProto

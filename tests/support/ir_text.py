@@ -26,7 +26,7 @@ ELEMENT_TYPES = {
     "int32": ("i32", "I32"),
     "int64": ("i64", "I64"),
 }
-"""What a dtype is called in attributes, and on ports."""
+"""The names of a dtype in attributes, and on ports."""
 
 
 def attributes(values: Mapping[str, Any]) -> str:

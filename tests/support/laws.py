@@ -20,7 +20,7 @@ from ir_interp.translation.meaning import differences, meaning
 from ir_interp.translation.translate import write
 
 LENGTHS = (3, 1, 2, 6, 8)
-"""Of an input of rank 5; one of a lower rank has the last of them."""
+"""The sizes of an input of rank 5; one of a lower rank has the last of them."""
 
 RANKS = range(1, len(LENGTHS) + 1)
 RESIZED = {1: 1, 2: 2, 3: 2, 4: 2, 5: 3}
@@ -29,7 +29,7 @@ RESIZED = {1: 1, 2: 2, 3: 2, 4: 2, 5: 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is wanted of an axis, in each way to say it; as it stands, nothing."""
+    """The target of an axis, in each form; unset in all of them, the axis stays as it is."""
 
     length: int
     scale: float = 1.0
@@ -63,7 +63,7 @@ class Place:
 
     @property
     def context(self) -> Context:
-        """What the reader knows."""
+        """The facts that the reader knows."""
         return Context(version=self.version, shape=self.shape)
 
     def numbers(self) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def differences_are_none_exactly_where_meanings_agree(place: Place) -> None:
 
 
 def an_unknown_word_offers_the_closest(place: Place) -> None:
-    """Of every attribute."""
+    """Check every attribute."""
     for name, values in place.dialect.choices(place.version).items():
         sentence = next(place.dialect.attribute_sets(place.version, place.numbers()[0])) | {name: f"{values[0]}x"}
         with pytest.raises(ReadError) as error:

@@ -50,7 +50,7 @@ class Call:
 
     @property
     def spec(self) -> ResizeSpec:
-        """What it computes, in the version that is installed."""
+        """Return the result of the installed version."""
         return self.of(None)
 
     def of(self, version: int | None) -> ResizeSpec:

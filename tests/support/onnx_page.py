@@ -1,7 +1,8 @@
 """ONNX's operator page "Resize" (11, 13, 18, 19) to the letter: its formulas in rationals and plain loops.
 
-It reads the attributes of a node, and shares nothing with the product. What the page leaves open is as everybody has
-it: taps beyond the image fall on its edge, a single output of align_corners is pixel 0, a widened kernel sums to 1.
+It reads the attributes of a node, and shares nothing with the product. Choices that the page leaves open
+are the common ones: taps beyond the image fall on its edge, a single output of align_corners is pixel 0, a widened
+kernel sums to 1.
 """
 
 from __future__ import annotations

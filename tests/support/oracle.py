@@ -1,4 +1,4 @@
-"""What a resize should compute: the operator pages' formulas in rationals and plain loops, slow and without cleverness.
+"""The correct result of a resize: formulas of the operator pages, in rationals and plain loops, slow and simple.
 
 It shares nothing with the product but the words of ``ResizeSpec``, and knows only its exact arithmetic.
 """

@@ -1,4 +1,4 @@
-"""Where things are in a clone."""
+"""Places in a clone."""
 
 import os
 from pathlib import Path

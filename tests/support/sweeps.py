@@ -1,4 +1,4 @@
-"""What all sweeps share: their options, and their tables."""
+"""Options and tables of all sweeps."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ROUNDINGS = {
     "torch": 3,
     "torchvision": 3,
 }
-"""Of a float32 coordinate, on both sides together: none where the library computes it in float64.
+"""The error of a float32 coordinate, on both sides together: none where the library computes it in float64.
 
 OpenCV stores a float64 place as float32. TensorFlow and JAX round a step, and a product. PyTorch rounds the step, the
 product and the difference, in float32, where ``ir_interp`` computes in float64.

@@ -20,7 +20,7 @@ from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a case: refused with a reason, or the output of the result in its own runtime."""
+    """The outcome of a case: refused with a reason, or the output of the result in its own runtime."""
 
     grade: str
     form: str = ""
@@ -29,7 +29,7 @@ class Outcome:
 
 
 OPEN = ("nothing", "shape", "target", "both")
-"""What a model may leave to run time: the lengths of its input, and the sizes, scales and roi of its resize."""
+"""Parts that a model may leave to run time: the lengths of its input, and the sizes, scales and roi of its resize."""
 
 
 def onnx_to_ir(case: OnnxCase, *, left_open: str, verify: bool = False) -> Outcome:

@@ -111,7 +111,7 @@ def test_an_image_as_an_input() -> None:
     )
     grey = given(_taking("1,1,6,8"), Inputs(files=files))["x"]
     assert np.array_equal(grey[0, 0], np.asarray(Image.open("x.png").convert("L")))
-    assert given(_taking("1,3,h,w"), Inputs(files=files))["x"].shape == (1, 3, 32, 32)
+    assert np.array_equal(given(_taking("1,3,h,w"), Inputs(files=files))["x"][0], pixels.transpose(2, 0, 1))
     assert given(_taking("1,3,h,w"), Inputs(files=files, shapes={"x": (1, 3, 12, 9)}))["x"].shape == (1, 3, 12, 9)
 
 
@@ -129,6 +129,33 @@ def test_what_images_cannot_be() -> None:
     for wrong in ({"layout": "chw"}, {"mean": (1, 2)}, {"scale": (0,)}):
         with pytest.raises(SpecError):
             Images(**wrong)
+
+
+SHRINKING = """g (float[1,3,h,w] x) => (float[1,3,k,l] y) <float[4] s = {1,1,2,2}> {
+    p = MaxPool <kernel_shape = [2,2], strides = [2,2]> (x) u = Resize <mode = "linear"> (p, "", s) y = Add (u, x) }"""
+
+
+def test_sizes_of_images(capsys: pytest.CaptureFixture[str]) -> None:
+    """An image is fed at its own size, is resized to a size that is asked for, and is refused at any other."""
+    pixels = np.random.default_rng(0).integers(0, 256, (46, 71, 3), np.uint8)
+    Image.fromarray(pixels).save("x.png")
+    fixed, dynamic, even = "a.onnx", "b.onnx", "c.onnx"
+    _taking("1,3,6,8", fixed)
+    _taking("1,3,h,w", dynamic)
+    save_model(Path(even), SHRINKING)
+    for first, arguments, line in (
+        (dynamic, (), "input 'x': x.png, at its own size, 46x71"),
+        (dynamic, ("--shape", "1,3,32,64"), "input 'x': x.png, resized by Pillow (bilinear) from 46x71 to 32x64"),
+        (fixed, (), "input 'x': x.png, resized by Pillow (bilinear) from 46x71 to 6x8"),
+        (even, ("--shape", "1,3,32,64"), "input 'x': x.png, resized by Pillow (bilinear) from 46x71 to 32x64"),
+    ):
+        code, printed, errors = command(capsys, "compare", first, first, "--input", "x.png", *arguments)
+        assert (code, printed.splitlines()[0], errors) == (0, line, "")
+    code, printed, errors = command(capsys, "compare", even, even, "--input", "x.png")
+    assert (code, printed) == (2, "")
+    assert errors.endswith(
+        "; tried on 'x' of [1, 3, 46, 71]; choose sizes that suit the model, as in --shape x:1,3,32,64\n"
+    )
 
 
 def test_a_folder_of_images_and_several_arrays(capsys: pytest.CaptureFixture[str]) -> None:

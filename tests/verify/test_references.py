@@ -134,7 +134,7 @@ BAD: tuple[tuple[Sequence[str], str], ...] = (
     ),
     (
         ("compare", "a.onnx", "y.npz", "--input", "x.npy", "--per-resize"),
-        "error: --per-resize has no effect with reference; its inner tensors are always compared\n",
+        "error: --per-resize has no effect with a reference, whose inner tensors are always compared\n",
     ),
     (
         ("compare", "a.onnx", "texts.npz"),

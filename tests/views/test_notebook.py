@@ -9,19 +9,15 @@ import pytest
 from lxml import etree
 
 import ir_interp
+from tests.support.chains import chain
 from tests.support.graphs import save_model
-
-CHAIN = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,0.5,0.5}, float[4] u = {1,1,2,2}> {
-    [soft] one = Resize <mode = "linear", antialias = 1> (x, "", s)
-    [up] y = Resize <mode = "linear", coordinate_transformation_mode = "MODE"> (one, "", u)
-}"""
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, mode in (("a.onnx", "half_pixel"), ("b.onnx", "asymmetric")):
-        save_model(Path(name), CHAIN.replace("MODE", mode))
+    chain("a.onnx")
+    chain("b.onnx", mode="asymmetric")
 
 
 def rows(html: str) -> list[list[list[str]]]:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import ir_interp
-from ir_interp import Arithmetic, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
+from ir_interp import Arithmetic, IrInterpError, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views import figures, pictures, positions
 from ir_interp.views.explanation import tables
@@ -156,13 +156,9 @@ def test_a_plane_needs_two_axes() -> None:
         pictures.plane(np.zeros(3), [0])
 
 
-def test_nothing_has_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--what", "image", "--sizes", "1,0,0,6")
-    assert command(capsys, "plot", "a.xml", "p.png", *given) == (
-        2,
-        "",
-        "error: there is no picture of an array of shape [1, 0, 0, 6]\n",
-    )
+def test_nothing_has_no_picture() -> None:
+    with pytest.raises(IrInterpError, match=r"^there is no picture of an array of shape \[1, 0, 0, 6\]$"):
+        ir_interp.plot("a.xml", "p.png", what="image", sizes=(1, 0, 0, 6))
     assert not Path("p.png").exists()
 
 

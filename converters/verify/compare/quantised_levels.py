@@ -1,7 +1,7 @@
 """Rung 1: models that round to levels, segment by segment: each between two quantisations, on the source's own values.
 
-Where a last bit decides between two levels, later layers enlarge the step, so that outputs of the whole prove nothing:
-a runtime differs from itself by as much. At the end of one segment, the same values may differ by one level only, and
+If a last bit decides between two levels, later layers enlarge the step, so that outputs of the whole prove nothing: a
+runtime differs from itself by as much. At the end of one segment, the same values may differ by one level only, and
 only if the value before it is rounded lies nearer to the edge between two than the source's own executions differ
 there.
 """

@@ -115,7 +115,7 @@ class _Segments:
         """Return the segments between ``names``, as far as the result has tensors of these shapes, too."""
         (expected, values), (_, others) = _run(run, source, names), _run(run, result, names)
         values = {name: values[name] for name in names if name in values and name in others}
-        # Of another shape, a name means another tensor.
+        # A name with another shape means another tensor.
         values = {
             name: each for name, each in values.items() if each.dtype.kind == "f" and each.shape == others[name].shape
         }

@@ -14,10 +14,10 @@ from ir_interp.options.image_options import Images
 from ir_interp.shapes import PartialShape
 from ir_interp.views.image_arrays import opened, pillow, plain
 
+from ...report import FedImage
 from ..graphs import ModelInput
 
 _DEPTHS = (1, 3)  # channels of images
-_MULTIPLE = 32  # networks shrink by this: if the shape is dynamic, images are shrunk to multiples of it
 
 
 def is_channel_last(lengths: PartialShape) -> bool:
@@ -28,14 +28,12 @@ def is_channel_last(lengths: PartialShape) -> bool:
 def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
     """Return an image as an array for an input: of ``shape`` if specified, else of the shape that the input requires.
 
+    Dynamic dimensions take the image's own size; it is resized to static ones.
+
     Raises ReadError for a file that is not an image, IrInterpError if the input takes none.
     """
-    lengths: PartialShape = tuple(shape) if shape is not None else target.lengths
-    # A file holds one image, so that the batch must be 1.
-    if len(lengths) not in (3, 4) or (len(lengths) == 4 and lengths[0] not in (None, 1)):
-        raise IrInterpError(f"{path.name}: an image does not fit this input; {target.text}")
-    last = images.layout == "nhwc" if images.layout else is_channel_last(lengths)
-    height, width, depth = lengths[-3:] if last else (lengths[-2], lengths[-1], lengths[-3])
+    lengths, last = _layout(path, target, shape, images)
+    height, width, depth = _dimensions(lengths, last)
     pixels: NDArray[Any] = _pixels(path, depth, height, width)
     pixels = pixels[:, :, ::-1] if images.bgr else pixels  # before means and scales, which are in the model's order
     pixels = pixels if last else pixels.transpose(2, 0, 1)
@@ -45,6 +43,30 @@ def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Im
     return np.ascontiguousarray(pixels.astype(target.dtype))
 
 
+def fed(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> FedImage:
+    """Return the sizes at which ``read`` feeds an image; the file's header is enough."""
+    height, width, _ = _dimensions(*_layout(path, target, shape, images))
+    with opened(path) as image:
+        columns, rows = image.size
+    size = (rows if height is None else height, columns if width is None else width)
+    return FedImage(input=target.name, file=str(path), size=size, file_size=(rows, columns))
+
+
+def _layout(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> tuple[PartialShape, bool]:
+    """Return the shape of an input as far as it is settled, and whether its channels come last."""
+    lengths: PartialShape = tuple(shape) if shape is not None else target.lengths
+    # A file holds one image, so that the batch must be 1.
+    if len(lengths) not in (3, 4) or (len(lengths) == 4 and lengths[0] not in (None, 1)):
+        raise IrInterpError(f"{path.name}: an image does not fit this input; {target.text}")
+    return lengths, images.layout == "nhwc" if images.layout else is_channel_last(lengths)
+
+
+def _dimensions(lengths: PartialShape, is_last: bool) -> tuple[int | None, int | None, int | None]:
+    """Return height, width and channels of a shape."""
+    height, width, depth = lengths[-3:] if is_last else (lengths[-2], lengths[-1], lengths[-3])
+    return height, width, depth
+
+
 def _pixels(path: Path, depth: int | None, height: int | None, width: int | None) -> NDArray[np.uint8]:
     """Return an image as uint8 of height, width and channels, resized by Pillow to the input's static sizes."""
     if depth not in (None, *_DEPTHS):
@@ -52,11 +74,7 @@ def _pixels(path: Path, depth: int | None, height: int | None, width: int | None
     grey = depth == 1
     with opened(path) as image:
         opaque = plain(image, path).convert("L" if grey else "RGB")
-        sizes = tuple(map(_size, opaque.size, (width, height)))
+        sizes = tuple(own if need is None else need for own, need in zip(opaque.size, (width, height), strict=True))
         resized = opaque if opaque.size == sizes else opaque.resize(sizes, pillow().Resampling.BILINEAR)
         pixels = np.asarray(resized, np.uint8)
     return pixels[:, :, None] if grey else pixels
-
-
-def _size(size: int, required: int | None) -> int:
-    return required if required is not None else max(_MULTIPLE, size // _MULTIPLE * _MULTIPLE)

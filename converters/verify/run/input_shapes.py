@@ -59,6 +59,7 @@ _TRIED = {
         _Candidate(height=32, width=32, depth=32),
     ),
 }
+_MULTIPLE = 32
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
 _NO_BATCH = 2  # up to this rank, a resize takes a single image
@@ -238,6 +239,12 @@ def _channels_of(graph: Graph, step: Step) -> int | None:
     return length * int(step.attributes.get("group", 1)) if length else None
 
 
+def _suiting(tensor: ModelInput, lengths: Sequence[int]) -> list[int]:
+    """Return lengths that networks accept: the dynamic ones as multiples of 32, by which networks shrink images."""
+    pairs = zip(lengths, tensor.lengths, strict=True)
+    return [length - length % _MULTIPLE if known is None and length > _MULTIPLE else length for length, known in pairs]
+
+
 def attempts(answers: Sequence[Shapes], graph: Graph) -> str:
     """Return the sizes that were tried, and how to choose: empty if nothing is dynamic."""
     dynamic = [tensor for tensor in graph.inputs if None in tensor.lengths]
@@ -245,5 +252,5 @@ def attempts(answers: Sequence[Shapes], graph: Graph) -> str:
         return ""
     name = dynamic[0].name
     tried = ", ".join(shape_text(answer[name]) for answer in answers)
-    example = shell("--shape", f"{name}:{','.join(map(str, answers[-1][name]))}")
+    example = shell("--shape", f"{name}:{','.join(map(str, _suiting(dynamic[0], answers[-1][name])))}")
     return f"tried on {name!r} of {tried}; choose sizes that suit the model, as in {example}"

@@ -21,6 +21,7 @@ from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.image_options import Images
 from ir_interp.views.image_arrays import array as array_of
 
+from ...report import FedImage
 from ..graphs import Graph, ModelInput
 from . import image_inputs as images
 from .array_files import Named
@@ -33,7 +34,7 @@ _BRIGHTEST = 255
 _SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
 """Frequent values of integers that decide shapes: flags, counts, factors, percentages, sizes."""
 DISTRIBUTIONS = ("uniform", "normal", "pixels")
-"""Of random floats: in [0, 1); around 0; integers of pixels. The next is tried if one proves nothing."""
+"""Distributions of random floats: in [0, 1); around 0; integers of pixels. The next is tried if one proves nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,16 @@ def read_files(graph: Graph, inputs: Inputs, files: Mapping[str, Path]) -> dict[
     """Return the arrays of one run's files. Raises ReadError, or IrInterpError for one that fits no input."""
     check_names(graph, files)
     return {tensor.name: _read(files[tensor.name], tensor, inputs) for tensor in graph.inputs if tensor.name in files}
+
+
+def images_fed(graph: Graph, inputs: Inputs) -> tuple[FedImage, ...]:
+    """Return the images among the files of all runs, each with the size at which its input takes it."""
+    return tuple(
+        images.fed(path, tensor, inputs.shapes.get(tensor.name), inputs.images)
+        for tensor in graph.inputs
+        for path in _listed(tensor.name, inputs.files.get(tensor.name, ()))
+        if is_image(path)
+    )
 
 
 def arrays(

@@ -17,7 +17,7 @@ _REBIAS = np.array(2.0**112, np.float32)
 _SIGN_AND_VALUE = np.array(0x8FFFE000, np.uint32).view(np.int32)
 _INFINITY = 0x7C00  # all bits of the exponent, which finite numbers never have
 
-# Of a float32's bits; arrays without axes, since Python numbers make every call slower.
+# Parts of a float32's bits; arrays without axes, since Python numbers make every call slower.
 _VALUE, _EXPONENT, _SIGN_OF_HALF, _THIRTEEN, _SIXTEEN = (
     np.array(bits, np.uint32) for bits in (0x7FFFFFFF, 0x7F800000, 0x8000, 13, 16)
 )

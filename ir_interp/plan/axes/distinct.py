@@ -13,7 +13,7 @@ from ir_interp.plan.axes.taps import Taps
 def distinct(taps: Taps) -> Taps:
     """Return taps with one weight per input, inputs in ascending order; weights of 0 come last in a row.
 
-    Weights are None if every output is a copy of one input. Where a border repeats an input, several taps fall on it;
+    Weights are None if every output is a copy of one input. If a border repeats an input, several taps fall on it;
     their weights are added in the order of the taps. Some outputs of an axis stay sums unless all of it are copies.
     """
     if taps.weights is None:

@@ -1,0 +1,82 @@
+"""The next step after a finding: one command that repairs it, works around it or explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from ir_interp.diagnostic_codes import RULES
+from ir_interp.files.kinds import AUDITED, FileKind
+from ir_interp.text.quoting import shell
+
+from ..audit.audited_resizes import found
+from ..audit.findings import Finding
+from ..portable.targets import names
+from ..report import Mistake
+from ..sources.readers import Source, is_in_memory
+
+_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
+_VERDICTS = ("IRI021", "IRI022", "IRI023")
+_UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
+
+
+def mistaken(findings: Iterable[Finding]) -> frozenset[str]:
+    """Return the files with mistakes that ``fix`` repairs."""
+    return frozenset(finding.file for finding in findings if _is_fixed(finding.file, finding.code))
+
+
+def _is_fixed(file: str, code: str) -> bool:
+    return FileKind.of(file) is FileKind.ONNX and code in _FIXED
+
+
+def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
+    """Return the likely mistakes of a source, which is read from ``path``, each with the command that repairs it."""
+    if FileKind.of(path) not in AUDITED:
+        return ()
+    return tuple(
+        Mistake(
+            code=code,
+            severity=RULES[code].severity.value,
+            where=each.op.where,
+            message=message,
+            command=_repair(source, path, code),
+        )
+        for each in found(path, {})
+        for code, message in each.mistakes
+    )
+
+
+def _repair(source: Source, path: Path, code: str) -> str:
+    """Return the command that repairs a mistake, else the one that explains it, as for a model in memory."""
+    if is_in_memory(source) or not _is_fixed(str(path), code):
+        return shell("ir-interp", "explain", code)
+    return _fix(str(path))
+
+
+def _fix(file: str) -> str:
+    return shell("ir-interp", "fix", file, _repaired(file))
+
+
+def _repaired(file: str) -> str:
+    return str(Path(file).with_suffix(".fixed.onnx"))
+
+
+def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
+    """Return a command line for the file of a finding; of ``mistaken`` files it takes the repaired one."""
+    file, kind = finding.file, FileKind.of(finding.file)
+    if _is_fixed(file, finding.code):
+        return _fix(file)
+    if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime in names():
+        return _rewritten(_repaired(file) if file in mistaken else file, str(finding.runtime))
+    if finding.code == _UNKNOWN:
+        return shell("ir-interp", "audit", finding.file, "--run")
+    if finding.code == _PREPROCESSING:
+        return "ir-interp preprocess --help"
+    return shell("ir-interp", "explain", finding.code)
+
+
+def _rewritten(file: str, runtime: str) -> str:
+    """Return the command that writes a model which a runtime computes exactly."""
+    if runtime == "openvino":
+        return shell("ir-interp", "convert", file, str(Path(file).with_suffix(".xml")))
+    return shell("ir-interp", "convert", file, str(Path(file).with_suffix(".portable.onnx")), "--target", runtime)

@@ -1,0 +1,71 @@
+"""The reports of ``run``, ``plot`` and ``preprocess`` on the file that they wrote."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ir_interp.cli import json_schemas
+from ir_interp.cli.invocation import printed_form
+from ir_interp.text.names import shown
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A resized array; ``resize`` is its name or call, ``dtype`` None for a store, which keeps that of its source."""
+
+    resize: str
+    source: str
+    source_shape: tuple[int, ...]
+    destination: str
+    shape: tuple[int, ...]
+    dtype: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The resize, both shapes and the file, in one line."""
+        shapes = f"{_shape_text(self.source_shape)} -> {_shape_text(self.shape)}"
+        return f"{self.resize}: {' '.join(filter(None, (shapes, self.dtype)))}, {self.destination}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotRecord:
+    """A picture of a resize of ``source``; ``what`` is the value of the option of this name."""
+
+    source: str
+    destination: str
+    what: str
+
+    @property
+    def text(self) -> str:
+        """The file, in one line."""
+        return f"wrote {self.destination}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreprocessRecord:
+    """A model with preprocessing; ``shape`` of its ``input`` has a name for each dynamic dimension."""
+
+    source: str
+    destination: str
+    input: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+    @property
+    def text(self) -> str:
+        """The file and its input, in one line."""
+        return f"wrote {self.destination}: input {self.input!r}, {self.dtype} [{', '.join(map(str, self.shape))}]"
+
+
+def report(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
+    """Print a record as the options of its command ask."""
+    form = printed_form(options)
+    if form == "json":
+        print(json_schemas.printed(asdict(record)))
+    elif form == "text":
+        print(shown(record.text))

@@ -1,0 +1,1 @@
+"""Findings: their codes, and what each means."""
