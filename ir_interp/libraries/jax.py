@@ -72,6 +72,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("jax",),
+    measured=((0, 10), (0, 10)),
     makes_floats="float32",
     counted=1,
 )

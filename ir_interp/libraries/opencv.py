@@ -139,4 +139,5 @@ LIBRARY = Library(
     installation=("ipp",),
     constants={"interpolation": dict(enumerate(_IN_ORDER))},
     packages=("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
+    measured=((4, 14), (5, 0)),
 )

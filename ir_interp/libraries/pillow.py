@@ -138,6 +138,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("pillow",),
+    measured=((10, 0), (13, 0)),
     exceptions={(12, 0): 11, (12, 1): 11, (12, 2): None, **{(10, minor): 11 for minor in range(5)}},
     constants={"resample": {0: "NEAREST", 1: "LANCZOS", 2: "BILINEAR", 3: "BICUBIC", 4: "BOX", 5: "HAMMING"} | _MAGIC},
     usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is the value of Image.thumbnail

@@ -60,6 +60,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("scipy",),
+    measured=((1, 17), (1, 17)),
     approximate=approximate,
     counted=1,
 )

@@ -137,4 +137,5 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("torch",),
+    measured=((2, 13), (2, 15)),
 )

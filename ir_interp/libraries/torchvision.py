@@ -78,6 +78,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("torchvision",),
+    measured=((0, 16), (0, 29)),
     approximate=approximate,
     counted=1,
 )

@@ -13,6 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import FixedPoint, FloatingPoint, IrInterpError, ReadError, ShapeError, Sizes, SpecError, resize
+from ir_interp.cli.main import main
 from ir_interp.library_registry import get, names, parse
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.libraries.opencv_sums import is_of_ipp
@@ -433,12 +434,46 @@ def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ReadError, match=_UNLIKE_ALL):
         library.version()
     monkeypatch.setattr("importlib.metadata.version", lambda _: "9.5.0")
-    with pytest.raises(ReadError, match=r"^pillow 9 is not supported; expected version 11 or newer$"):
-        library.version()
+    for release in ("9.5.0", "13.1.0", "14.2"):
+        monkeypatch.setattr("importlib.metadata.version", lambda _, release=release: release)
+        with pytest.raises(ReadError, match=r"^pillow .* is installed, which matches no supported version"):
+            library.version()
 
 
-_INSTALLED = (("13.0.0", 13), ("14.2", 13), ("12.3.0", 12), ("12.1.0", 11), ("11.3.0", 11), ("10.4.0", 11))
-_UNLIKE_ALL = r"^pillow 12\.2 is installed, which matches no supported version; choose one of 13, 12, 11$"
+@pytest.mark.parametrize(
+    ("library", "oldest", "newest"),
+    [
+        ("jax", 10, 10),
+        ("opencv", 4, 5),
+        ("pillow", 11, 13),
+        ("scipy", 17, 17),
+        ("skimage", 26, 26),
+        ("tensorflow", 2, 2),
+        ("torch", 2, 2),
+        ("torchvision", 16, 29),
+    ],
+)
+def test_unknown_versions_are_refused(
+    library: str, oldest: int, newest: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for version in (oldest - 1, newest + 1, 99):
+        said = f"{library} {version} is not supported; expected version {oldest} to {newest}"
+        with pytest.raises(ReadError, match=f"^{said}$"):
+            ir_interp.spec(library, version=version)
+        word = get(library).dialect.choices(newest)[get(library).first][0]
+        assert main(["explain", f"{library}@{version}:{word}"]) == 2
+        assert capsys.readouterr().err == f"error: {said}\n"
+    for version in (oldest, newest):
+        assert get(library).version(version) in get(library).dialect.versions
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "99.99.0")
+    with pytest.raises(
+        ReadError, match=rf"^{library} 99\.99 is installed, which matches no supported version \(measured: "
+    ):
+        ir_interp.spec(library)
+
+
+_INSTALLED = (("13.0.0", 13), ("12.3.0", 12), ("12.1.0", 11), ("11.3.0", 11), ("10.4.0", 11))
+_UNLIKE_ALL = r"^pillow 12\.2 is installed, which matches no supported version \(measured: 10\.0 to 13\.0\); choose "
 
 
 @pytest.mark.parametrize(("release", "is_antialiased"), [("0.16.2", False), ("0.17.0", True), ("0.28.0", True)])
@@ -479,7 +514,7 @@ def test_calls_in_words() -> None:
         ("pillow:box,box=1,x,3,4", "pillow:box,box=1,x,3,4: 'x' is not a number"),
         ("pillow:box,3", "pillow:box,3: '3' has no value; expected NAME=VALUE"),
         ("pillow:box,reducing_gap=1,2", "pillow@reducing_gap: (1.0, 2.0) is not one number"),
-        ("pillow@9:box", "pillow 9 is not supported; expected version 11 or newer"),
+        ("pillow@9:box", "pillow 9 is not supported; expected version 11 to 13"),
         (
             "torch:nearest,align_corners=true",
             "torch: align_corners requires linear, bilinear, bicubic, trilinear, not nearest",
