@@ -33,6 +33,7 @@ from ir_interp.spec import (
     Reduce,
     ResizeSpec,
     Rounding,
+    Step,
 )
 from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
@@ -80,6 +81,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         coordinates=Coordinates.TF_HALF_PIXEL_FOR_NN if nearest and mode != "I;16" else Coordinates.HALF_PIXEL,
         axes=(0, 1),
         target=Library.target(attributes),
+        step=Step.RATIO,
         arithmetic=Arithmetic.PILLOW,
         integers=None if nearest else in_bytes if _MODES[mode][0] == "uint8" else in_floats,
         alpha=Alpha.PREMULTIPLIED if mode in _WITH_ALPHA and not nearest else Alpha.SEPARATE,

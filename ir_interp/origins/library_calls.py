@@ -13,7 +13,7 @@ from ir_interp.errors import ReadError, SpecError, spelled
 from ir_interp.library_registry import get, names
 from ir_interp.origins.layouts import Layout, channels
 from ir_interp.plan.libraries.pillow_reduce import reduced
-from ir_interp.spec import Reduce, ResizeSpec, Sizes
+from ir_interp.spec import Reduce, ResizeSpec, Sizes, Step
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.library_dialect import Library
 
@@ -39,6 +39,7 @@ def known_calls(layouts: Sequence[Layout]) -> list[KnownCall]:
     for call in _every(x.dtype.name, channels(x)):
         if _needed(layouts) <= get(call.calls[0].split("@")[0]).dialect.numbers.keys():
             spec = effective(call.spec, shapes)
+            spec = replace(spec, step=Step.RATIO) if layouts[0].scales is None else spec  # by sizes all steps are
             calls, _ = merged.get(spec, ((), ""))
             merged[spec] = ((*calls, *call.calls), call.reason)
     return [KnownCall(spec=spec, calls=tuple(_brief(calls)), reason=why) for spec, (calls, why) in merged.items()]

@@ -31,6 +31,7 @@ class Library:
     number in a version: the second for 0.29. ``exceptions`` are releases that compute as another version, or as
     none. ``makes_floats`` is the float type of sums of integers, if the library returns floats. ``constants`` are the
     library's own numbers for values of an attribute. ``usual`` are numbers that are tried when a call is searched for.
+    A library whose calls take no scales computes its steps from sizes (``Step.RATIO``): scales then only give these.
     ``installation`` are the attributes that depend on how the library was built or configured, not on the call.
     """
 

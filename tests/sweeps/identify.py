@@ -213,7 +213,8 @@ def _twice(rng: np.random.Generator) -> Case:
 
 def _drafted(rng: np.random.Generator) -> Case:
     """A JPEG that Pillow decodes at a fraction of its size, by ``thumbnail`` or before another call."""
-    x, stored = _picture(rng, *(int(n) for n in rng.integers(300, 900, 2)), 3), io.BytesIO()
+    height, width = (int(length) for length in rng.integers(300, 900, 2))
+    x, stored = _picture(rng, height, width, 3), io.BytesIO()
     Image.fromarray(x).save(stored, "JPEG", quality=int(rng.integers(60, 96)))
     image = Image.open(io.BytesIO(stored.getvalue()))
     sizes = (int(rng.integers(30, 70)), int(rng.integers(30, 70)))
@@ -278,7 +279,7 @@ def _asked(case: Case, folder: Path) -> Identified:
     if case.original:
         before = folder / "before.jpg"
         before.write_bytes(case.original)
-    Image.fromarray(case.after).save(after, **({"quality": case.quality} if case.quality else {}))
+    Image.fromarray(case.after).save(after, quality=case.quality or 0)  # which PNG ignores
     return ir_interp.identify([(before, after)])
 
 
