@@ -1,6 +1,6 @@
 """Pillow's ``Image.resize``.
 
-Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 10.4 to 12.1
+Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 10.0 to 12.1
 (version 11 here), 12.3 and 13.0. Images are [height, width] or [height, width, channels]. ``box`` is (left, upper,
 right, lower), as in Pillow.
 """

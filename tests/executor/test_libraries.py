@@ -328,7 +328,7 @@ def test_scipy_sums_integers_over_both_axes_at_once() -> None:
 def test_scales_give_sizes_where_calls_take_no_scales(library: str) -> None:
     x = np.random.default_rng(0).random((3, 7, 7)).astype(np.float32)
     x = x if library == "torchvision" else np.ascontiguousarray(x.transpose(1, 2, 0))
-    spec = ir_interp.spec(library, dtype="float32", **({"mode": "F"} if library == "pillow" else {}))
+    spec = ir_interp.spec("pillow", mode="F") if library == "pillow" else ir_interp.spec(library, dtype="float32")
     size = 4 if library == "scipy" else 3  # rounded half to even; elsewhere down, as int does
     assert np.array_equal(resize(x, spec, scales=(0.5, 0.5)), resize(x, spec, sizes=(size, size)))
 
