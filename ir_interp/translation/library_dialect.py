@@ -73,7 +73,8 @@ class Library:
             return self.installed() or known[0]
         newest = self.measured[1][self.counted]
         if not known[-1] <= wanted <= newest:
-            raise ReadError(f"{self.name} {wanted} is not supported; expected version {known[-1]} to {newest}")
+            expected = f"{known[-1]} to {newest}" if newest > known[-1] else newest
+            raise ReadError(f"{self.name} {wanted} is not supported; expected version {expected}")
         return self._supported(wanted)
 
     def _supported(self, number: int) -> int:
