@@ -19,7 +19,7 @@ from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import as_array
 from ir_interp.plan.axes.geometry import check_rank
 from ir_interp.shapes import PartialShape, static_shape
-from ir_interp.spec import Area, Arithmetic, ResizeSpec, Sizes
+from ir_interp.spec import Area, Arithmetic, ResizeSpec
 from ir_interp.translation.agreement import difference_of_floats
 from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
@@ -77,30 +77,30 @@ class ResizeOp:
         return y
 
     def check_input(self, shape: tuple[int, ...], *, has_target: bool = False) -> None:
-        """Raise ShapeError for an input whose axes do not match the layer.
+        """Raise ShapeError for an input that the declared shape excludes.
 
-        ``has_target`` means that sizes or scales replace the layer's own.
+        ``has_target`` means that sizes or scales replace the layer's own. Axes that the layer resizes may then have
+        any size.
         """
-        if self.shape is not None and len(shape) != len(self.shape):
-            raise ShapeError(f"the input has rank {len(shape)}; {self.where} takes rank {len(self.shape)}")
-        if not has_target:
-            self._check_kept(shape)
-
-    def _check_kept(self, shape: tuple[int, ...]) -> None:
-        """Raise ShapeError if the target, meant for another size, would resize an axis that the layer keeps."""
-        if self.shape is None or not isinstance(self.spec.target, Sizes):
+        if self.shape is None:
             return
-        resized = listed(self.spec, self.shape).axes or ()
-        for axis in set(listed(self.spec, shape).axes or ()) - set(resized):
-            if self.shape[axis] not in (None, shape[axis]):
-                kept = f"{self.where} keeps axis {axis} at size {self.shape[axis]}"
-                raise ShapeError(f"the input is {shape_text(shape)}; {kept}, and would resize {shape[axis]} to it")
+        if len(shape) != len(self.shape):
+            raise ShapeError(f"the input has rank {len(shape)}; {self.where} takes rank {len(self.shape)}")
+        sizes = enumerate(zip(self.shape, shape, strict=True))
+        excluded = {axis for axis, (declared, size) in sizes if declared not in (None, size)}
+        resized = set(listed(self.spec, self.shape).axes or ())
+        if excluded - (resized if has_target else set()):
+            taken = f"the input is {shape_text(shape)}; {self.where} takes {shape_text(self.shape)}"
+            raise ShapeError(taken + ("" if excluded - resized else _OTHER_SIZES))
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""
         rows = {"name": self.name, "where": self.where, "read as": f"{self.dialect} {self.version}"}
         rows |= {"input": f"{shape_text(self.shape)} {self.dtype or ''}"} | self.spec.summary()
         return table(rows | {diagnostic.code: diagnostic.message for diagnostic in self.diagnostics})
+
+
+_OTHER_SIZES = "; to resize an image of another size, use --sizes or --scales"
 
 
 def read(dialect: Dialect, attributes: Attributes, context: Context, *, name: str, where: str) -> ResizeOp:

@@ -69,12 +69,18 @@ class Audit:
     def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
         """Return the same audit with another severity for findings about some runtimes.
 
-        Raises SpecError for an unknown runtime.
+        A runtime without a release stands for all its releases that ``severities`` do not name. Raises SpecError for an
+        unknown runtime.
         """
         for name in severities:
             check_runtime(name)
-        found = (replace(each, severity=severities.get(each.runtime or "", each.severity)) for each in self.findings)
-        return replace(self, findings=tuple(found))
+
+        def graded(finding: Finding) -> Finding:
+            runtime = finding.runtime or ""
+            of_any_release = severities.get(runtime.partition(":")[0], finding.severity)
+            return replace(finding, severity=severities.get(runtime, of_any_release))
+
+        return replace(self, findings=tuple(map(graded, self.findings)))
 
     def without(self, ignores: Mapping[str, Sequence[str]]) -> Audit:
         """Return the same audit without the findings whose codes are ignored in their files.

@@ -42,7 +42,8 @@ def write_model(
     A node that the target computes correctly unchanged is kept, byte for byte, as is everything other than
     resizes; if nothing changes at all, the file is copied. Others become a Resize or Upsample with other attributes,
     else a subgraph. A target ``onnx:N`` changes the operator set as well, if all other nodes can be expressed in
-    it. ``half`` stores weights in half precision, except those of resizes.
+    it; so does a runtime that lacks common nodes of the model's set. ``half`` stores weights in half precision, except
+    those of resizes.
 
     Returns a row for each resize. Raises ReadError for an unknown target and for an invalid source, an
     ExceptionGroup of InexactError if resizes, or other nodes, have no form.
@@ -50,7 +51,7 @@ def write_model(
     chosen = target(name)
     model = read_file(source)
     own = default_opset(model, source.name)
-    opset = chosen.opset or own
+    opset = chosen.opset or _opset(model, source, own, chosen.least_opset)
     model = with_resizes_in_sight(model, source.name, opset)
     writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset), semantics=semantics)
     others, refusals = restate(model, source, writer.graph, name)
@@ -71,6 +72,14 @@ def write_model(
     else:
         shutil.copyfile(source, output)
     return tuple(rows)
+
+
+def _opset(model: onnx.ModelProto, source: Path, own: int, least: int) -> int:
+    """Return the operator set for a runtime: the model's, or the least that it takes if all other nodes have a form."""
+    if own >= least:
+        return own
+    whole = with_resizes_in_sight(model, source.name, least)
+    return own if restate(whole, source, Graph(opset=least), source.name)[1] else least
 
 
 def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:

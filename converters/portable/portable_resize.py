@@ -20,6 +20,7 @@ from ir_interp.translation.translate import compared, translations
 
 from ..decompose.decomposed_resize import decompose
 from ..dialects.onnx import DIALECT
+from ..onnx import operator_sets
 from ..onnx.graph import Graph
 from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
 from ..onnx.neighbours import are_transposes_around, check_observed
@@ -29,7 +30,7 @@ from ..onnx.resize_nodes import FoundNode, nodes_in
 from ..onnx.resize_subgraph import inlined
 from ..report import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
-from ..runtimes.outcome import Kind, Outcome
+from ..runtimes.outcome import Kind, Outcome, refused
 from . import single_rows
 from .targets import FREEZE, Target
 
@@ -60,7 +61,7 @@ class Writer:
 
     def row(self, found: FoundNode) -> Row:
         """Return the row of a node. Raises InexactError if it has no form."""
-        meant, prediction = self._meant(found), self.target.predict(found)
+        meant, prediction = self._meant(found), self._prediction(found)
         deviates = deviation(found) if self.semantics is Semantics.RUNTIME else ""
         grade = self._grade(meant, prediction)
         within_onnx = self.target.opset is not None  # then a node keeps its behaviour, whatever that is
@@ -71,6 +72,11 @@ class Writer:
             raise self._refusal(found, deviates)
         why = f"onnxruntime computes {found.op.dtype} in its own steps"
         return self._rewritten(meant, _shortfall(meant, prediction) if not grade else "as asked" if kept else why)
+
+    def _prediction(self, found: FoundNode) -> Outcome:
+        """Return the target's outcome for a node as it stands, in the operator set that is written."""
+        problem = operator_sets.problem(found.node, found.values.opset, self.graph.opset)
+        return refused(problem) if problem else self.target.predict(found)
 
     def _meant(self, found: FoundNode) -> FoundNode:
         """Return a node with its meaning in the chosen reading. Raises InexactError if that has no form."""
@@ -141,7 +147,7 @@ class Writer:
 
     def _taller(self, op: ResizeOp, translation: Translation) -> single_rows.Form | None:
         opset, rank = self.graph.opset, len(op.shape or ())
-        if opset < self.target.slices_since:
+        if opset < self.target.least_opset:
             return None
         return single_rows.form(translation.spec, rank, opset, measures=not self.target.measures_nothing)
 

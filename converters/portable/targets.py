@@ -35,11 +35,12 @@ _SHORT = {"trt": "tensorrt"}  # names that by their letters alone would be taken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A runtime, or an operator set of ONNX, ``opset``; a runtime keeps a model's operator set.
+    """A runtime, or an operator set of ONNX, ``opset``.
 
     ``predict`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
     decomposed into ``primitives``; ``note`` is a remark on how it computes one. ``measures_nothing`` names a runtime
-    that does not slice at sizes of run time; ``slices_since`` is the first operator set in which all slice.
+    that does not slice at sizes of run time. A runtime keeps a model's operator set, unless it is below
+    ``least_opset``, before which some runtime lacks common nodes.
     """
 
     name: str
@@ -49,7 +50,7 @@ class Target:
     primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
     measures_nothing: str = ""
-    slices_since: int = 1
+    least_opset: int = 1
 
 
 def target(name: str) -> Target:
@@ -123,7 +124,7 @@ def _of_other(other: OtherRuntime) -> Target:
         problem=partial(_other_problem, other),
         note=lambda op: f"by the rules observed in {other.title} {other.version}; it was not run",
         measures_nothing="" if other.measures else other.title,
-        slices_since=other.slices_since,
+        least_opset=other.least_opset,
     )
 
 
@@ -174,7 +175,7 @@ _ANY = Target(
     problem=_any_problem,
     primitives=for_openvino,
     measures_nothing=next((each.measures_nothing for each in _IN_ANY if each.measures_nothing), ""),
-    slices_since=max(each.slices_since for each in _IN_ANY),
+    least_opset=max(each.least_opset for each in _IN_ANY),
 )
 _EDITIONS = {f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", each) for name, each in tensorrt.EDITIONS.items()}
 _NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}

@@ -73,7 +73,7 @@ def _likes() -> Iterable[str]:
     from ir_interp import library_registry
 
     for library in map(library_registry.get, library_registry.names()):
-        choices = library.dialect.choices(library.version())[library.first]
+        choices = library.dialect.choices(library.dialect.versions[0])[library.first]
         for word in choices:
             call = f"{library.name}:{word.removeprefix('INTER_').lower()}"
             with suppress(IrInterpError):  # SciPy's orders from 2 on are not supported

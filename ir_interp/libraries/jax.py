@@ -19,6 +19,7 @@ from ir_interp.spec import (
     Nearest,
     ResizeSpec,
     Rounding,
+    Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
@@ -37,6 +38,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         coordinates=_COORDINATES.get(method, Coordinates.HALF_PIXEL),
         axes=(0, 1),
         target=Library.target(attributes),
+        step=Step.RATIO,
         arithmetic=Arithmetic.JAX,
     )
 
@@ -72,6 +74,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("jax",),
+    measured=((0, 10), (0, 10)),
     makes_floats="float32",
     counted=1,
 )

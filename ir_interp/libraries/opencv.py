@@ -1,6 +1,6 @@
 """OpenCV's ``cv2.resize``.
 
-Source: ``modules/imgproc/src/resize.cpp``, run as opencv-python-headless 4.13 and 5.0 on x86-64. Images are [height,
+Source: ``modules/imgproc/src/resize.cpp``, run as opencv-python-headless 4.12 to 5.0 on x86-64. Images are [height,
 width] or [height, width, channels]. ``ipp`` is whether OpenCV uses Intel's library (IPP), as the wheels for x86-64 do.
 IPP computes INTER_CUBIC, and INTER_LINEAR except for 8 bits, with 1, 3 or 4 channels, unless
 ``cv2.ipp.setUseIPP(False)`` or OPENCV_IPP=disabled forbids it. Its sums were derived on a processor with AVX-512.
@@ -139,4 +139,5 @@ LIBRARY = Library(
     installation=("ipp",),
     constants={"interpolation": dict(enumerate(_IN_ORDER))},
     packages=("opencv-python-headless", "opencv-python", "opencv-contrib-python"),
+    measured=((4, 12), (5, 0)),
 )

@@ -1,6 +1,6 @@
 """Pillow's ``Image.resize``.
 
-Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 10.4 to 12.1
+Source: ``Image.py``, and ``Resample.c``, ``Geometry.c`` and ``Convert.c`` of libImaging, run as Pillow 10.0 to 12.1
 (version 11 here), 12.3 and 13.0. Images are [height, width] or [height, width, channels]. ``box`` is (left, upper,
 right, lower), as in Pillow.
 """
@@ -33,6 +33,7 @@ from ir_interp.spec import (
     Reduce,
     ResizeSpec,
     Rounding,
+    Step,
 )
 from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
@@ -80,6 +81,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         coordinates=Coordinates.TF_HALF_PIXEL_FOR_NN if nearest and mode != "I;16" else Coordinates.HALF_PIXEL,
         axes=(0, 1),
         target=Library.target(attributes),
+        step=Step.RATIO,
         arithmetic=Arithmetic.PILLOW,
         integers=None if nearest else in_bytes if _MODES[mode][0] == "uint8" else in_floats,
         alpha=Alpha.PREMULTIPLIED if mode in _WITH_ALPHA and not nearest else Alpha.SEPARATE,
@@ -138,6 +140,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("pillow",),
+    measured=((10, 0), (13, 0)),
     exceptions={(12, 0): 11, (12, 1): 11, (12, 2): None, **{(10, minor): 11 for minor in range(5)}},
     constants={"resample": {0: "NEAREST", 1: "LANCZOS", 2: "BILINEAR", 3: "BICUBIC", 4: "BOX", 5: "HAMMING"} | _MAGIC},
     usual=({"reducing_gap": 2.0}, {"reducing_gap": 3.0}),  # 2 is the value of Image.thumbnail

@@ -57,6 +57,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("scikit-image",),
+    measured=((0, 26), (0, 26)),
     makes_floats="float64",
     counted=1,
 )

@@ -22,6 +22,7 @@ from ir_interp.spec import (
     Nearest,
     ResizeSpec,
     Rounding,
+    Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
@@ -44,6 +45,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         coordinates=_coordinates(method, corners=corners, centres=centres),
         axes=(0, 1),
         target=Library.target(attributes),
+        step=Step.RATIO,
         arithmetic=Arithmetic.TENSORFLOW,
     )
 
@@ -98,5 +100,6 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("tensorflow", "tensorflow-cpu"),
+    measured=((2, 21), (2, 21)),
     makes_floats="float32",
 )

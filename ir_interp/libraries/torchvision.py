@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import pillow, torch
-from ir_interp.spec import IntegerRounding, Nearest, ResizeSpec
+from ir_interp.spec import IntegerRounding, Nearest, ResizeSpec, Step
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
 
@@ -32,7 +32,8 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     given = attributes["antialias"]
     on = given == "true" or (given == "default" and context.version >= _BY_DEFAULT)
     call = {"mode": mode, "antialias": mode in _FILTERED and on, **size}
-    spec = torch.read(torch.LIBRARY.dialect.complete(call, 2), Context(version=2, dtype=context.dtype))
+    of_torch = torch.read(torch.LIBRARY.dialect.complete(call, 2), Context(version=2, dtype=context.dtype))
+    spec = replace(of_torch, step=Step.RATIO)
     if attributes["transforms"] == "v2" or isinstance(spec.kernel, Nearest):
         return spec
     return replace(spec, integers=IntegerRounding.HALF_EVEN)
@@ -78,6 +79,7 @@ LIBRARY = Library(
         read=read,
     ),
     packages=("torchvision",),
+    measured=((0, 16), (0, 29)),
     approximate=approximate,
     counted=1,
 )

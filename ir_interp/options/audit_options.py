@@ -66,7 +66,7 @@ class AuditOptions:
     )
     severities: Mapping[str, Severity] = shared.of_command_line(
         SEVERITIES,
-        "Severity of the findings about a runtime: tensorrt=note (or warning, error).",
+        "Severity of the findings about a runtime, all releases or one: tensorrt=note,tensorrt:8.6=warning (or error).",
         "--severity",
         decides=True,
         panel=_FINDINGS,

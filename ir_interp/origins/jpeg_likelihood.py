@@ -17,9 +17,11 @@ from ir_interp.origins.layouts import Array
 from ir_interp.views.image_arrays import opened
 
 _BLOCK = 8
+_FORMATS = ("JPEG", "MPO")
 _NOISES = (0.1, 0.4, 1.0, 2.5, 6.0, 15.0)  # of coefficients; the first is that of integer transforms, and means none
 _ROUNDING = 0.3  # of decoded pixels, 1/sqrt(12): it hides which multiple of 1 or 2 the file stores
 _FINE = 2  # largest step of a table to which that applies
+_DECODER = 0.1  # of pixels: the error of libjpeg's integer transform
 _STRAY = 1e-4  # the probability of a coefficient that nothing here explains
 _RANGE = 2048.0  # of coefficients
 
@@ -68,13 +70,20 @@ def joined(parts: list[Residuals]) -> Residuals:
     )
 
 
+def is_jpeg(path: Path) -> bool:
+    """Return whether a file is a JPEG."""
+    with opened(path) as image:
+        return image.format in _FORMATS
+    return False
+
+
 def read_jpeg(path: Path) -> Jpeg | None:
     """Return the luminance of a JPEG file; None for a file of another format.
 
     Raises ReadError for a file whose first channel is not luminance (CMYK).
     """
     with opened(path) as image:
-        if image.format not in ("JPEG", "MPO"):
+        if image.format not in _FORMATS:
             return None
         if image.mode not in ("L", "RGB") or image.info.get("adobe_transform") == 0:
             raise ReadError(f"its colours are {image.mode} without luminance; expected YCbCr or grey", path.name)
@@ -86,7 +95,9 @@ def read_jpeg(path: Path) -> Jpeg | None:
 def residuals(predicted: Array, jpeg: Jpeg, corner: tuple[int, int]) -> Residuals:
     """Return the residuals of a predicted piece against a file, whose rows and columns begin at ``corner``.
 
-    Only blocks that lie entirely in the piece count, and none that a decoder clips at 0 or 255.
+    Only blocks that lie entirely in the piece count, and none that a decoder clips at 0 or 255. The rounded pixels of
+    a flat block do not tell which multiples the file stores, so those of the prediction count if they decode to the
+    same pixels.
     """
     skip = tuple(-start % _BLOCK for start in corner)
     mine = _luma(predicted)[skip[0] :, skip[1] :]
@@ -94,8 +105,12 @@ def residuals(predicted: Array, jpeg: Jpeg, corner: tuple[int, int]) -> Residual
     blocks, of_file = _blocks(mine), _blocks(theirs)
     whole = ~((of_file == 0) | (of_file == 255)).any(axis=(1, 2))
     blocks, of_file = blocks[whole], of_file[whole]
-    multiples = np.round(_transformed(of_file) / jpeg.table) * jpeg.table
-    return Residuals(distances=_transformed(blocks) - multiples, quanta=jpeg.table)
+    coefficients, table = _transformed(blocks), jpeg.table
+    stored = np.round(_transformed(of_file) / table) * table
+    saved = np.copysign(np.floor(np.abs(coefficients) / table + 0.5), coefficients) * table  # as libjpeg rounds
+    decoded = _COSINES.T @ saved @ _COSINES + 128
+    is_decoded = (np.abs(decoded - of_file) <= 0.5 + _DECODER).all(axis=(1, 2), keepdims=True)
+    return Residuals(distances=coefficients - np.where(is_decoded, saved, stored), quanta=table)
 
 
 def _luma(x: Array) -> Array:

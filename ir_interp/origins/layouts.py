@@ -22,7 +22,7 @@ class Layout:
     """The resize of one image: its input, its size, and the position of the visible part in the result.
 
     ``x``, which begins at ``origin`` of the image, is resized to ``sizes``, by ``scales`` if these are set. The result
-    shows the resized image from ``window`` on at ``place``.
+    shows the resized image from ``window`` on at ``place``. ``box`` is the part of ``x`` that is resized, if not all.
     """
 
     x: Array
@@ -31,12 +31,13 @@ class Layout:
     origin: tuple[int, int] = (0, 0)
     window: tuple[int, int] = (0, 0)
     scales: tuple[float, float] | None = None
+    box: tuple[tuple[float, float], ...] | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
         """The identity of a layout among those of the same image."""
         place = tuple((part.start, part.stop) for part in self.place)
-        return (self.x.shape, self.origin, self.sizes, self.window, self.scales, place)
+        return (self.x.shape, self.origin, self.sizes, self.window, self.scales, self.box, place)
 
     def shown(self, piece: Piece) -> Piece:
         """Return the rows and columns of the resized image that a piece of ``place`` shows."""
@@ -51,12 +52,16 @@ class Preparation:
     """A step before the call: ``text`` describes it, ``of`` performs it.
 
     ``first`` is the call of an earlier resize, ``likeness`` the correlation of coarse means with those of the result.
+    ``draft`` is how many times smaller a JPEG file was decoded, and ``is_boxed`` whether ``Image.thumbnail`` did so:
+    its box ends where the image does, within the last pixel.
     """
 
     of: Callable[[Array], Array]
     text: str = ""
     first: ResizeOp | None = None
     likeness: float = 0.0
+    draft: int = 1
+    is_boxed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

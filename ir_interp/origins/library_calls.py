@@ -13,7 +13,7 @@ from ir_interp.errors import ReadError, SpecError, spelled
 from ir_interp.library_registry import get, names
 from ir_interp.origins.layouts import Layout, channels
 from ir_interp.plan.libraries.pillow_reduce import reduced
-from ir_interp.spec import Reduce, ResizeSpec, Sizes
+from ir_interp.spec import Reduce, ResizeSpec, Sizes, Step
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.library_dialect import Library
 
@@ -32,16 +32,22 @@ _DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
 
 
 def known_calls(layouts: Sequence[Layout]) -> list[KnownCall]:
-    """Return every library resize for such images, with its calls; by factors, those of libraries that accept them."""
+    """Return every library resize for such images, with its calls; by factors or of a box, those that accept them."""
     x = layouts[0].x
     shapes = [(layout.x.shape, layout.sizes) for layout in layouts]
     merged: dict[ResizeSpec, tuple[tuple[str, ...], str]] = {}
     for call in _every(x.dtype.name, channels(x)):
-        if layouts[0].scales is None or "scales" in get(call.calls[0].split("@")[0]).dialect.numbers:
+        if _needed(layouts) <= get(call.calls[0].split("@")[0]).dialect.numbers.keys():
             spec = effective(call.spec, shapes)
+            spec = replace(spec, step=Step.RATIO) if layouts[0].scales is None else spec  # by sizes all steps are
             calls, _ = merged.get(spec, ((), ""))
             merged[spec] = ((*calls, *call.calls), call.reason)
     return [KnownCall(spec=spec, calls=tuple(_brief(calls)), reason=why) for spec, (calls, why) in merged.items()]
+
+
+def _needed(layouts: Sequence[Layout]) -> set[str]:
+    """Return the names of the arguments that a library must have for such layouts."""
+    return {name for name in ("scales", "box") if any(getattr(layout, name) is not None for layout in layouts)}
 
 
 @lru_cache(maxsize=8)

@@ -13,7 +13,7 @@ import numpy as np
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import as_array
 from ir_interp.files.kinds import FileKind
-from ir_interp.origins.jpeg_likelihood import Jpeg, read_jpeg
+from ir_interp.origins.jpeg_likelihood import Jpeg, is_jpeg, read_jpeg
 from ir_interp.origins.layouts import Array
 from ir_interp.views import likeness
 from ir_interp.views.image_arrays import orientation
@@ -27,12 +27,23 @@ class Pair:
     """An image [height, width] or [height, width, channels] before and after its resize.
 
     ``jpeg`` is the content of the resized file if it is a JPEG; ``orientation`` the EXIF orientation of the original.
+    ``original`` is the original's file if that is a JPEG, which may have been decoded at a fraction of its size.
     """
 
     before: Array
     after: Array
     jpeg: Jpeg | None = None
     orientation: int = 1
+    original: Path | None = None
+
+    def decoded(self, scale: int) -> Array:
+        """Return the original, decoded ``scale`` times smaller."""
+        return self.before if scale == 1 or self.original is None else likeness.read_draft(self.original, scale)
+
+    def box(self, scale: int) -> tuple[tuple[float, float], ...] | None:
+        """Return the part of a smaller decoded original that ``Image.thumbnail`` resizes; None for all of it."""
+        lengths = self.before.shape[:2]
+        return tuple((0.0, length / scale) for length in lengths) if any(n % scale for n in lengths) else None
 
     def check(self) -> None:
         """Raise ShapeError for values that are not two images of one type."""
@@ -54,6 +65,7 @@ def read_pair(before: Path, after: Path) -> Pair:
         after=images[1],
         jpeg=read_jpeg(after) if is_image[1] else None,
         orientation=orientation(before) if is_image[0] else 1,
+        original=before if is_image[0] and is_jpeg(before) else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.origins.layouts import Array, Layout, Piece
@@ -13,7 +14,7 @@ from ir_interp.views.likeness import resized
 
 def predicted(spec: ResizeSpec, layout: Layout, piece: Piece) -> Array | None:
     """Return a piece of the result of a call, relative to the position of the image; None if the call refuses."""
-    op = operation(spec)
+    op = operation(spec if layout.box is None else replace(spec, box=layout.box))
     with suppress(SpecError):
         if layout.scales is None:
             return resized(op, layout.x, layout.sizes, None, layout.shown(piece))

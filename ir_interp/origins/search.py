@@ -36,6 +36,7 @@ from ir_interp.spec import ResizeSpec
 _SIDE = 256  # of a piece that is tried first
 _TRIED = 8  # places of a piece along an axis
 _SETTLED = 4e-4  # of the largest value: a smaller mean difference means the right position, without a crop
+_DRAFTS = (2, 4, 8)  # how many times smaller libjpeg decodes a file
 _BORDER = 12.0  # of 255: the amount by which JPEG changes a border of one colour
 
 
@@ -100,8 +101,21 @@ def _twice(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[t
         yield each, PLAIN
 
 
+def _drafted(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
+    """Yield JPEG files decoded at a fraction of their size, but at least at the size of the result."""
+    if not all(pair.original for pair in pairs):
+        return
+    sizes = [size for pair in pairs for size in zip(pair.before.shape[:2], pair.after.shape[:2], strict=True)]
+    ratio = min(length // size for length, size in sizes)
+    for scale in (each for each in _DRAFTS if each <= ratio):
+        text = ", ".join(filter(None, (prepared[0].text, f"decoded by Image.draft at 1/{scale}")))
+        yield replace(prepared[0], draft=scale, text=text), PLAIN
+        if any(pair.box(scale) for pair in pairs):
+            yield replace(prepared[0], draft=scale, text=text, is_boxed=True), PLAIN
+
+
 _STAGES: tuple[Stage, ...] = (
-    lambda prepared, pairs: ((prepared[0], PLAIN),),
+    lambda prepared, pairs: ((prepared[0], PLAIN), *_drafted(prepared, pairs)),
     lambda prepared, pairs: ((each, PLAIN) for each in prepared[1:]),
     _found_by(factored),
     _letterboxed,
@@ -116,9 +130,11 @@ def _trials(steps: Iterable[tuple[Preparation, Steps]], pairs: Sequence[Pair]) -
     seen = set()
     images: dict[Preparation, list[Array]] = {}
     for prepared, around in steps:
-        befores = images.setdefault(prepared, [prepared.of(pair.before) for pair in pairs])
+        befores = images.setdefault(prepared, [prepared.of(pair.decoded(prepared.draft)) for pair in pairs])
         layouts = [around.layout(x, pair.after) for x, pair in zip(befores, pairs, strict=True)]
         known = tuple(layout for layout in layouts if layout is not None)
+        if prepared.is_boxed:
+            known = tuple(replace(each, box=pair.box(prepared.draft)) for each, pair in zip(known, pairs, strict=True))
         key = (prepared, *(layout.key for layout in known))
         if len(known) == len(pairs) and key not in seen:
             seen.add(key)

@@ -18,7 +18,7 @@ class FixedPoint:
 
     If the largest weight does not fit ``width`` bits, sign included, there are fewer fractional bits accordingly.
     ``elements`` is the number of bits of the summed integers. With ``lanes``, full blocks of that many values of a row
-    are summed along the first axis as vectors of float32, from the last tap to the first.
+    are summed along the first axis as vectors of float32, from the last tap to the first. ``passes`` are not AT_ONCE.
     """
 
     bits: int
@@ -37,6 +37,8 @@ class FixedPoint:
             raise SpecError(f"weights must have 1 to 31 fractional bits, in a width of 2 to 32: {self}")
         if self.elements not in (8, _WIDEST):
             raise SpecError(f"fixed-point sums require elements of 8 or 16 bits, not {self.elements}")
+        if self.passes is Passes.AT_ONCE:
+            raise SpecError(f"fixed-point sums must be of one axis after the other: {self}")
         _check_lanes(self)
 
     def __str__(self) -> str:
@@ -67,6 +69,8 @@ class FloatingPoint:
             raise SpecError(f"floats must have 32 or 64 bits, not {self.bits}")
         if self.between is Between.SHORTENED:
             raise SpecError(f"sums of floats must be kept or rounded between axes: {self}")
+        if self.passes is Passes.AT_ONCE and (self.between, self.rounding) != (Between.KEPT, IntegerRounding.HALF_AWAY):
+            raise SpecError(f"sums over all axes at once must be rounded half away from zero, at the end: {self}")
         _check_lanes(self)
 
     def __str__(self) -> str:

@@ -146,7 +146,13 @@ class Arithmetic(Word):
 
 
 _RUNTIMES = {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO, Arithmetic.LITERT}
-_ROUNDED_LENGTHS = {Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP}
+_ROUNDED_LENGTHS = {
+    Arithmetic.OPENCV,
+    Arithmetic.OPENCV_EXACT,
+    Arithmetic.OPENCV_ADDED,
+    Arithmetic.IPP,
+    Arithmetic.SCIPY,
+}
 _LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
 
 
@@ -191,6 +197,7 @@ class Passes(Word):
     LAST_FIRST = "last_first"  # the width of an image
     UNLESS_TALL = "unless_tall"  # the last; but the first if it is over 100 times as long and shrinks (Pillow 12)
     BY_LOSS = "by_loss"  # the last; but the first if it loses more than twice as many pixels as the last (Pillow 13)
+    AT_ONCE = "at_once"  # none: each value times its weights, the first axis's before the others' (SciPy)
 
 
 class Alpha(Word):

@@ -23,16 +23,21 @@ def _exact(attributes: Attributes, context: Context) -> str:
 class Library:
     """The call of an image library as a dialect; its versions are the major versions in which results changed.
 
+    ``measured`` are the oldest and the newest release that were compared with the library itself. A version stands for
+    the releases up to the next one, so beyond the newest it stands for none.
+
     The first attribute of the dialect is the one by which people name the call: ``resample``, ``interpolation``.
     ``approximate`` returns why some bytes of a call are unknown, if so. ``counted`` is the position of the significant
     number in a version: the second for 0.29. ``exceptions`` are releases that compute as another version, or as
     none. ``makes_floats`` is the float type of sums of integers, if the library returns floats. ``constants`` are the
     library's own numbers for values of an attribute. ``usual`` are numbers that are tried when a call is searched for.
+    A library whose calls take no scales computes its steps from sizes (``Step.RATIO``): scales then only give these.
     ``installation`` are the attributes that depend on how the library was built or configured, not on the call.
     """
 
     dialect: Dialect
     packages: tuple[str, ...]
+    measured: tuple[tuple[int, int], tuple[int, int]]
     approximate: Callable[[Attributes, Context], str] = _exact
     counted: int = 0
     constants: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
@@ -61,32 +66,43 @@ class Library:
     def version(self, wanted: int | None = None) -> int:
         """Return the supported version that computes as ``wanted``, by default as the installed one or the newest.
 
-        Raises ReadError for a version older than all supported ones, and for an installed one that matches none.
+        Raises ReadError for a version beyond those that were measured, and for an installed release that matches none.
         """
         known = self.dialect.versions
-        chosen = (self.installed() or known[0]) if wanted is None else wanted
-        found = next((version for version in known if version <= chosen), None)
-        if found is None:
-            raise ReadError(f"{self.name} {chosen} is not supported; expected version {known[-1]} or newer")
-        return found
+        if wanted is None:
+            return self.installed() or known[0]
+        newest = self.measured[1][self.counted]
+        if not known[-1] <= wanted <= newest:
+            expected = f"{known[-1]} to {newest}" if newest > known[-1] else newest
+            raise ReadError(f"{self.name} {wanted} is not supported; expected version {expected}")
+        return self._supported(wanted)
+
+    def _supported(self, number: int) -> int:
+        """Return the version that a number within the measured ones stands for."""
+        return next(version for version in self.dialect.versions if version <= number)
 
     def installed(self) -> int | None:
-        """Return the installed version; None if there is none. Raises ReadError for one that matches no supported one.
+        """Return the version that the installed release computes as; None if there is none.
 
-        For a release that computes as another version, return that version.
+        Raises ReadError for a release that was not measured and lies not between two that were.
         """
         from importlib import metadata  # late: it takes a while
 
         for package in self.packages:
             with suppress(metadata.PackageNotFoundError, ValueError, IndexError):
                 release = tuple(map(int, metadata.version(package).split(".")[:2]))
-                version = self.exceptions.get(release, release[self.counted])
-                if version is None:
-                    known = ", ".join(map(str, self.dialect.versions))
-                    told = f"{self.name} {release[0]}.{release[1]} is installed, which matches no supported version"
-                    raise ReadError(f"{told}; choose one of {known}")
-                return version
+                if self.exceptions.get(release, 0) is None or not self.measured[0] <= release <= self.measured[1]:
+                    raise ReadError(self._unknown(release))
+                return self.exceptions.get(release) or self._supported(release[self.counted])
         return None
+
+    def _unknown(self, release: tuple[int, ...]) -> str:
+        """Return the error about an installed release whose results are unknown."""
+        oldest, newest = (".".join(map(str, each)) for each in self.measured)
+        known = ", ".join(f"{self.name}@{version}" for version in self.dialect.versions)
+        told = f"{self.name} {release[0]}.{release[1]} is installed, which matches no supported version"
+        measured = newest if newest == oldest else f"{oldest} to {newest}"
+        return f"{told} (measured: {measured}); choose one of {known}"
 
     def spec(self, arguments: Mapping[str, Any], *, version: int | None = None, dtype: str | None = None) -> ResizeSpec:
         """Return the spec of a call. Raises ReadError for an unknown argument or value."""

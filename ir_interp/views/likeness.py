@@ -72,6 +72,14 @@ def read(path: Path) -> tuple[Array, str | None]:
         return np.asarray(image), image.mode
 
 
+def read_draft(path: Path, scale: int) -> Array:
+    """Return a JPEG image as Pillow decodes it 2, 4 or 8 times smaller."""
+    with image_arrays.opened(path) as found:
+        width, height = found.size
+        found.draft(None, (width // scale, height // scale))
+        return np.asarray(found if found.mode in _MODES else image_arrays.plain(found, path))
+
+
 def check_numbers(x: Array) -> None:
     """Raise ShapeError for what cannot be subtracted: texts, NaN, infinity."""
     if x.dtype.kind not in "uif" or not np.isfinite(x).all():

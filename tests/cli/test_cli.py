@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 import ir_interp
+from ir_interp import ShapeError
 from ir_interp.cli.main import main
 from tests.support.ir_text import interpolate
 from tests.support.places import ROOT
@@ -660,20 +661,62 @@ def test_convert_there_and_back(cli: Cli, folder: Path) -> None:
     np.testing.assert_allclose(last.run(image()), first.run(image()), rtol=0, atol=2e-5)
 
 
-def test_run_resizes_no_axis_that_the_layer_keeps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three channels for a layer of four: its sizes would make four of them."""
-    model, x, y = tmp_path / "up.onnx", tmp_path / "x.npy", tmp_path / "y.npy"
-    onnx.save(onnx_model("Resize", 13, (1, 4, 5, 6), "float32", {"mode": "linear"}, sizes=(1, 4, 10, 12)), model)
-    np.save(x, np.zeros((1, 3, 7, 8), np.float32))
-    assert main(["run", str(model), "--input", str(x), "--output", str(y)]) == 2
-    said = 'the input is 1x3x7x8; up.onnx:node[0 ""] keeps axis 1 at size 4, and would resize 3 to it'
-    assert said in capsys.readouterr().err
-    assert not y.exists()
-    store = tmp_path / "x.zarr"
+_DECLARED, _DOUBLED = (1, 4, 5, 6), (1, 4, 10, 12)
+
+
+def _of_four_channels(kind: str, folder: Path) -> Path:
+    """Write a resize of 1x4x5x6 by sizes or by scales."""
+    sizes, scales = (_DOUBLED, None) if "sizes" in kind else (None, (1, 1, 2, 2))
+    path = folder / "up.onnx"
+    op, version = ("Upsample", 9) if "Upsample" in kind else ("Resize", 13)
+    onnx.save(onnx_model(op, version, _DECLARED, "float32", {"mode": "linear"}, sizes=sizes, scales=scales), path)
+    if kind.startswith("IR"):
+        ir_interp.convert(path, path.with_suffix(".xml"), verify=False)
+        return path.with_suffix(".xml")
+    if kind.startswith("layer"):
+        path = folder / "up.xml"
+        path.write_text(interpolate('axes="2,3" mode="nearest"', shape=_DECLARED, out=_DOUBLED))
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["ONNX sizes", "ONNX scales", "ONNX Upsample by scales", "IR sizes", "IR scales", "layer"]
+)
+def test_run_refuses_what_the_declared_shape_excludes(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sizes of four channels would make four of three."""
+    model, x, y = _of_four_channels(kind, tmp_path), tmp_path / "x.npy", tmp_path / "y.npy"
+    (op,) = ir_interp.load(model)
+    other = "; to resize an image of another size, use --sizes or --scales"
+    rows = (
+        ((1, 4, 5, 6), (), ""),
+        ((1, 3, 5, 6), (), "takes 1x4x5x6"),
+        ((1, 3, 7, 8), (), "takes 1x4x5x6"),
+        ((2, 4, 5, 6), (), "takes 1x4x5x6"),
+        ((1, 4, 7, 8), (), f"takes 1x4x5x6{other}"),
+        ((1, 4, 7, 8), ("--sizes", "1,4,9,9"), ""),
+        ((1, 3, 7, 8), ("--scales", "1,1,2,2"), "takes 1x4x5x6"),
+        ((1, 3, 7, 8), ("--sizes", "1,4,9,9"), "takes 1x4x5x6"),
+    )
+    for shape, options, said in rows:
+        np.save(x, np.zeros(shape, np.float32))
+        listed = [text.replace("1,4,", "").replace("1,1,", "") if op.spec.axes else text for text in options]
+        code = main(["run", str(model), "--input", str(x), "--output", str(y), *listed])
+        message = f"error: the input is {'x'.join(map(str, shape))}; {op.where} {said}\n" if said else ""
+        assert (code, capsys.readouterr().err, y.exists()) == (2 if said else 0, message, not said)
+        y.unlink(missing_ok=True)
+    with pytest.raises(ShapeError, match=r"use sizes or scales$"):
+        op.run(np.zeros((1, 4, 7, 8), np.float32))
+
+
+def test_run_refuses_stores_that_the_declared_shape_excludes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     zarr = pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
-    zarr.save_array(store, np.zeros((1, 3, 7, 8), np.float32))
-    assert main(["run", str(model), "--input", str(store), "--output", str(tmp_path / "y.zarr")]) == 2
-    assert said in capsys.readouterr().err
+    zarr.save_array(tmp_path / "x.zarr", np.zeros((1, 3, 5, 6), np.float32))
+    model = _of_four_channels("ONNX scales", tmp_path)
+    command = ["run", str(model), "--input", str(tmp_path / "x.zarr"), "--output", str(tmp_path / "y.zarr")]
+    assert main(command) == 2
+    assert 'the input is 1x3x5x6; up.onnx:node[0 ""] takes 1x4x5x6' in capsys.readouterr().err
     assert not (tmp_path / "y.zarr").exists()
-    np.save(x, np.zeros((1, 4, 7, 8), np.float32))
-    assert main(["run", str(model), "--input", str(x), "--output", str(y)]) == 0

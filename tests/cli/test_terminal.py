@@ -316,6 +316,9 @@ def test_the_file_of_an_only_input_needs_no_name(capsys: pytest.CaptureFixture[s
         (("--fail-on", "IRI021"), 0),
         (("--severity", "tensorrt=note", "--severity", "openvino=note", "--ignore", "IRI01"), 0),
         (("--severity", "tensorrt=note"), 1),
+        (("--fail-on", "differs", "--runtime", "tensorrt:8.6"), 1),
+        (("--fail-on", "differs", "--runtime", "tensorrt:8.6", "--severity", "tensorrt=note"), 0),
+        (("--fail-on", "differs", "--runtime", "tensorrt:8.6", "--severity", "tensorrt=note,tensorrt:8.6=warning"), 1),
     ],
 )
 def test_what_fails_an_audit(given: tuple[str, ...], code: int, capsys: pytest.CaptureFixture[str]) -> None:

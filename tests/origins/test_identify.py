@@ -136,6 +136,31 @@ def test_a_jpeg_of_another_pipeline_is_none_of_these(tmp_path: Path, monkeypatch
     assert (none.likelihood or 0.0) > 0.99
 
 
+@pytest.mark.parametrize("quality", [82, 85])
+def test_a_small_smooth_jpeg(tmp_path: Path, quality: int) -> None:
+    """Rounded pixels of its flat blocks do not tell which multiples the file stores."""
+    rows, columns = np.mgrid[-1:1:240j, -1:1:320j]
+    rings = 127.5 + 127.5 * np.cos(120 * (rows**2 + columns**2))
+    Image.fromarray(rings.round().astype(np.uint8)).save(tmp_path / "x.png")
+    with Image.open(tmp_path / "x.png") as image:
+        image.resize((60, 45), Image.Resampling.BICUBIC).save(tmp_path / "y.jpg", quality=quality)
+    answer = ir_interp.identify([(tmp_path / "x.png", tmp_path / "y.jpg")])
+    assert "pillow:BICUBIC,mode=L" in {name for each in answer.fitting for name in each.names}, answer.text
+    assert not any(each.fits for each in answer.candidates if not each.calls)
+
+
+@pytest.mark.parametrize("name", ["y.png", "y.jpg"])
+def test_a_thumbnail_of_a_jpeg_is_of_its_draft(tmp_path: Path, name: str) -> None:
+    """323 pixels at 1/2 are 162, of which ``Image.thumbnail`` resizes 161.5."""
+    Image.fromarray(picture(241, 323)).save(tmp_path / "x.jpg", quality=90)
+    with Image.open(tmp_path / "x.jpg") as image:
+        image.thumbnail((40, 40))
+        image.save(tmp_path / name)
+    answer = ir_interp.identify([(tmp_path / "x.jpg", tmp_path / name)])
+    assert (answer.call, answer.is_sure) == ("pillow:BICUBIC,reducing_gap=2.0", True), answer.text
+    assert {each.steps for each in answer.fitting} == {("decoded by Image.draft at 1/2",)}
+
+
 def test_jpegs_that_show_nothing_are_not_sure(tmp_path: Path) -> None:
     """At the coarsest tables a flat image fits every call."""
     Image.fromarray(np.full((64, 64, 3), 90, np.uint8)).save(tmp_path / "x.png")

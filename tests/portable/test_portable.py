@@ -376,6 +376,35 @@ def test_other_nodes_may_stand_in_the_way(tmp_path: Path) -> None:
     )
 
 
+_SCAN = "v = Scan <body = b (float[1,2,7,8] i) => (float[1,2,7,8] o) {o = Relu (i)}, num_scan_inputs = 1> (, w) "
+
+
+@pytest.mark.parametrize(
+    ("version", "node", "written"),
+    [
+        (9, 'Upsample <mode = "linear"> (u, s)', 13),
+        (10, 'Resize <mode = "linear"> (u, s)', 13),
+        (14, 'Resize <mode = "linear"> (u, , s)', 14),
+        (8, 'Upsample <mode = "linear", scales = [1.0, 1.0, 2.0, 2.0]> (u)', 8),
+    ],
+)
+@pytest.mark.parametrize("target", ["iree", "any"])
+def test_runtimes_that_lack_nodes_of_older_sets(
+    version: int, node: str, written: int, target: str, tmp_path: Path
+) -> None:
+    """IREE has no Concat before 11 and no Slice before 13. A Scan-8 has no form in 13, so that model stays."""
+    scan = f"w = Unsqueeze <axes = [0]> (t) {_SCAN}" if version == 8 else ""
+    text = graph(DOUBLE, node, "(float[1,2,7,8] x) => (float[1,4,14,16] y)")
+    source = save_model(tmp_path / "m.onnx", text.replace("[up]", f"{scan}u = Concat <axis = 1> (t, t) [up]"), version)
+    ir_interp.convert(source, tmp_path / "p.onnx", target=target, verify=version != 8)
+    model = onnx.load(tmp_path / "p.onnx")
+    assert model.opset_import[0].version == written
+    assert [each.op_type for each in model.graph.node].count("Concat") == 1
+    if written == 13:
+        x = {"x": values(1, 2, 7, 8)}
+        assert_equal(onnxruntime_outputs(tmp_path / "p.onnx", x)[0], onnxruntime_outputs(source, x)[0])
+
+
 def test_types_that_an_operator_set_lacks(tmp_path: Path) -> None:
     """Relu takes int8 since 14."""
     text = graph(DOUBLE, "Resize (t, , s)", "(int8[1,2,7,8] x) => (int8[1,2,p,q] y)")

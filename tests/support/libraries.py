@@ -79,8 +79,10 @@ class Call:
             shape = (1, self.channels, height, width)
         if self.dtype.startswith("float"):
             return rng.random(shape).astype(self.dtype)
-        lowest = -32768 if self.dtype == "int16" else 0
-        return rng.integers(lowest, 256 if self.dtype == "uint8" else lowest + 65536, shape).astype(self.dtype)
+        bounds = np.iinfo(self.dtype)
+        is_of_type = self.library in ("scipy", "skimage") or bounds.bits == 8 or self.dtype == "int16"
+        lowest, largest = (bounds.min, bounds.max) if is_of_type else (0, 2**16 - 1)
+        return rng.integers(lowest, largest, shape, dtype=np.int64, endpoint=True).astype(self.dtype)
 
     def run(self, x: Array, height: int, width: int) -> Array:
         """Return an image as the library itself resizes it."""
@@ -174,8 +176,9 @@ _OF_VERSION_1 = {
 
 def _scipy(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     ndimage = importlib.import_module("scipy.ndimage")
-    factors = (height / x.shape[0], width / x.shape[1], *(1,) * (x.ndim - 2))
-    y: Array = ndimage.zoom(x, factors, mode="nearest", **arguments)
+    rest = {name: value for name, value in arguments.items() if name != "scales"}
+    scales = arguments.get("scales", (height / x.shape[0], width / x.shape[1]))
+    y: Array = ndimage.zoom(x, (*scales, *(1,) * (x.ndim - 2)), mode="nearest", **rest)
     return y
 
 
@@ -273,11 +276,17 @@ def edges(library: str) -> Iterator[Call]:
                         if arguments["mode"] != "lanczos" and (dtype, arguments["mode"]) != ("uint8", "area"):
                             call = Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
                             yield from (call, replace(call, scaled=True))
-        case "scipy" | "skimage":  # which have no enums, and take no factors here
-            for dtype in ("uint8", "uint16", "int16", "int32", "float32", "float64"):
-                for channels in (2, 4, 5, 8):
+        case "scipy":  # which has no enums
+            for dtype in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"):
+                for channels in (1, 2, 3, 4, 5, 8):
                     for arguments in ONLY_FLOATS[library]:
-                        if dtype.startswith("float") or library == "scipy" or _copies(arguments):
+                        call = Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
+                        yield from (call, replace(call, scaled=True))
+        case "skimage":  # which has no enums, and takes no factors
+            for dtype in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"):
+                for channels in (1, 2, 3, 4, 5, 8):
+                    for arguments in ONLY_FLOATS[library]:
+                        if dtype.startswith("float") or _copies(arguments):
                             yield Call(library=library, arguments=arguments, dtype=dtype, channels=channels)
 
 

@@ -36,7 +36,8 @@ _RESULTS = ("call sure", "call and steps sure", "among several", "none fits", "l
 class Case:
     """A pair of images, the call that made it (None where no known pipeline did), and words that its steps have.
 
-    ``size`` is that of the resize itself, and of what is resized.
+    ``resized`` has the shape of what is resized, and the size that it gets. ``original`` is a JPEG file that is asked
+    about in place of ``before``; ``quality`` that of the JPEG that the result is saved as.
     """
 
     before: Array
@@ -45,6 +46,7 @@ class Case:
     steps: tuple[str, ...] = ()
     resized: tuple[tuple[int, ...], tuple[int, int]] = ((1, 1), (1, 1))
     quality: int | None = None
+    original: bytes = b""
 
 
 def _picture(rng: np.random.Generator, height: int, width: int, channels: int) -> Array:
@@ -110,7 +112,7 @@ def _ordinary(rng: np.random.Generator, *, jpeg: bool = False) -> Case:
     call = _pick(rng, 1, 3)
     height, width, rows, columns = _sizes(rng, 40)
     x = _picture(rng, height, width, call.channels)
-    quality = int(rng.choice([30, 60, 75, 85, 90, 95, 100])) if jpeg else None
+    quality = int(rng.integers(30, 101)) if jpeg else None
     after = _run(call, x, rows, columns)
     return Case(before=x, after=after, call=call, resized=(x.shape, (rows, columns)), quality=quality)
 
@@ -209,6 +211,29 @@ def _twice(rng: np.random.Generator) -> Case:
     return Case(before=x, after=after, call=second, steps=("after a resize",), resized=(middle.shape, (rows, columns)))
 
 
+def _drafted(rng: np.random.Generator) -> Case:
+    """A JPEG that Pillow decodes at a fraction of its size, by ``thumbnail`` or before another call."""
+    height, width = (int(length) for length in rng.integers(300, 900, 2))
+    x, stored = _picture(rng, height, width, 3), io.BytesIO()
+    Image.fromarray(x).save(stored, "JPEG", quality=int(rng.integers(60, 96)))
+    image = Image.open(io.BytesIO(stored.getvalue()))
+    sizes = (int(rng.integers(30, 70)), int(rng.integers(30, 70)))
+    call, quality = _pick(rng, 3), int(rng.integers(60, 101)) if rng.random() < 0.5 else None
+    if rng.random() < 0.5:
+        call = Call(library="pillow", arguments={"resample": "BICUBIC", "mode": "RGB"}, dtype="uint8", channels=3)
+        image.thumbnail(sizes, reducing_gap=float(rng.choice([2.0, 3.0])))
+        after, shape = np.asarray(image), (1, 1, 3)
+    else:
+        image.draft("RGB", (2 * sizes[1], 2 * sizes[0]))
+        draft = np.asarray(image)
+        after, shape = _run(call, draft, *sizes), draft.shape
+    resized = (shape, (after.shape[0], after.shape[1]))
+    return Case(
+        before=x, after=after, call=call, steps=("Image.draft",), resized=resized, quality=quality,
+        original=stored.getvalue(),
+    )  # fmt: skip
+
+
 def _unknown(rng: np.random.Generator, *, jpeg: bool = False) -> Case:
     """A pipeline that nothing here knows: a blur, a crop or a shift somewhere, another gamma, a value changed."""
     case = _ordinary(rng, jpeg=jpeg)
@@ -240,17 +265,21 @@ _KINDS: dict[str, Callable[[np.random.Generator], Case | None]] = {
     "crop before": partial(_crop, first=True),
     "twice": _twice,
     "JPEG": partial(_ordinary, jpeg=True),
+    "draft": _drafted,
     "unknown": _unknown,
     "unknown JPEG": partial(_unknown, jpeg=True),
 }
 
 
 def _asked(case: Case, folder: Path) -> Identified:
-    if case.quality is None:
+    if case.quality is None and not case.original:
         return ir_interp.identify([(case.before, case.after)])
-    before, after = folder / "before.png", folder / "after.jpg"
+    before, after = folder / "before.png", folder / ("after.jpg" if case.quality else "after.png")
     Image.fromarray(case.before).save(before)
-    Image.fromarray(case.after).save(after, quality=case.quality)
+    if case.original:
+        before = folder / "before.jpg"
+        before.write_bytes(case.original)
+    Image.fromarray(case.after).save(after, quality=case.quality or 0)  # which PNG ignores
     return ir_interp.identify([(before, after)])
 
 

@@ -31,7 +31,7 @@ class OtherRuntime(Runner):
     """A runtime: the version that its rules were observed in, and the outcome of a Resize or Upsample there.
 
     ``takes_primitives`` is whether it computes resizes that are written as Gather, MatMul and the like, ``measures``
-    whether it slices at sizes of run time, ``slices_since`` the first operator set in which it slices at all. For a
+    whether it slices at sizes of run time, ``least_opset`` the operator set from which it has all common nodes. For a
     Resize of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
     """
 
@@ -41,7 +41,7 @@ class OtherRuntime(Runner):
     outcome: Outcomes
     takes_primitives: bool = True
     measures: bool = True
-    slices_since: int = 1
+    least_opset: int = 1
     counts_inputs: range = range(0)
 
 

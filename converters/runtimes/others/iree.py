@@ -126,6 +126,6 @@ RUNTIME = OtherRuntime(
     distribution="iree-base-compiler",
     also=("iree-base-runtime", "onnx"),
     outcome=outcome,
-    slices_since=13,
+    least_opset=13,  # no Slice before, and no Concat before 11
     run=_run,
 )

@@ -23,7 +23,7 @@ def jobs_of(case: Case) -> tuple[Job, ...]:
     if case.averages_integers and case.exact_sums:
         return exact_jobs.jobs(case.exact_sums, case.padded, dtype)
     if case.is_in_passes:
-        whole = passes.passes(bound, "uint8") if dtype == np.uint8 else ()
+        whole = passes.passes(bound, "uint8") if dtype == np.uint8 and not passes.are_at_once(bound) else ()
         return ordered_jobs.in_order(whole, piece, bound.out_shape) if whole else ()
     if not case.runtime_steps:
         return float_jobs.floats(bound, piece, dtype, case.rounding)

@@ -66,6 +66,8 @@ class Case:
         """The passes of a library over bytes that are not exact sums; empty if there are none."""
         if not self.is_in_passes or self.exact_sums or self.dtype != np.uint8 or self.is_premultiplied:
             return ()
+        if passes.are_at_once(self.bound):
+            return ()
         return tuple(map(self.piece.of_pass, passes.passes(self.bound, "uint8")))
 
     @cached_property

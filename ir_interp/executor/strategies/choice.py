@@ -28,11 +28,13 @@ from ir_interp.executor.strategies import (
     premultiplied_alpha,
     runtime_integer_sums,
     strided_box,
+    sums_at_once,
     two_tap_gather,
 )
 from ir_interp.executor.strategies.case import Case
 from ir_interp.executor.strategies.tap_sums import build
 from ir_interp.plan.libraries.opencv_sums import adds_fours
+from ir_interp.plan.libraries.passes import are_at_once
 from ir_interp.plan.pieces import Piece, taps_by_axis
 
 Array = NDArray[Any]
@@ -100,6 +102,8 @@ def _library_passes(case: Case) -> Run | None:
         sums = opencv_ipp.run
     elif adds_fours(bound, case.dtype.name):
         sums = opencv_area_in_fours.run
+    elif are_at_once(bound):
+        sums = sums_at_once.run
 
     def run(x: Array, y: Array) -> None:
         y[...] = sums(x, bound, piece)

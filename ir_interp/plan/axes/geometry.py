@@ -148,7 +148,7 @@ _OWN_RATIOS = {  # axes whose step is the ratio of their sizes, whatever the sca
 
 
 def scaled_length(size: Fraction, ratio: Fraction, arithmetic: Arithmetic) -> int:
-    """Return floor(size * scale), with the product rounded as in each arithmetic; OpenCV rounds it half to even."""
+    """Return floor(size * scale), the product rounded as in each arithmetic; OpenCV and SciPy round it half to even."""
     if arithmetic is Arithmetic.EXACT:
         return math.floor(size * ratio)
     if arithmetic.is_library:

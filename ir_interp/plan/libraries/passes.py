@@ -223,8 +223,13 @@ def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int,
     return [(axis, taps[axis]) for axis in sorted(taps, reverse=_last_goes_first(order, bound))]
 
 
+def are_at_once(bound: Plan) -> bool:
+    """Return whether the passes of a plan are one sum over all axes."""
+    return isinstance(bound.spec.rounds, FloatingPoint) and bound.spec.rounds.passes is Passes.AT_ONCE
+
+
 def _last_goes_first(order: Passes, bound: Plan) -> bool:
-    if order is Passes.LAST_FIRST or len(bound.axes) < 2:
+    if order in (Passes.LAST_FIRST, Passes.AT_ONCE) or len(bound.axes) < 2:
         return True
     resized = sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)))
     if order is Passes.UNLESS_TALL:
