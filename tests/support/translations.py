@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import InexactError, VerificationError
+from ir_interp.converters.workers.forks import forks
 from tests.support.configurations import IrCase, OnnxCase, model_of
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
@@ -79,7 +83,16 @@ def _open_target(case: IrCase, model: ov.Model) -> dict[str, Array]:
     return {"target": value}
 
 
+@functools.cache
+def _import_runtimes_once() -> None:
+    """Let all conversions of this process share one worker: importing the runtimes takes longer than one resize."""
+    stack = ExitStack()
+    stack.enter_context(forks())
+    atexit.register(stack.close)
+
+
 def _outcome(source: Path, destination: Path, run: Any, *, verify: bool) -> Outcome:
+    _import_runtimes_once()
     try:
         report = ir_interp.convert(source, destination, verify=verify)
     except VerificationError as refusal:

@@ -13,6 +13,7 @@ from ir_interp.converters.verify import graphs, large_sizes
 from ir_interp.converters.verify.run import processes
 from ir_interp.converters.verify.run.input_shapes import Extent, extents, shapes
 from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.workers import forks
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -163,3 +164,23 @@ def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
     source = save_model(tmp_path / "a.onnx", text)
     with pytest.raises(IrInterpError, match=r"a.onnx does not run: "):
         ir_interp.compare(source, source)
+
+
+def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
+    text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
+    source = save_model(tmp_path / "a.onnx", f"g {text}")
+    calls: list[forks.Call] = []
+    whole = forks.Forks.run
+
+    def counted(processes: forks.Forks, call: forks.Call) -> tuple[int, str]:
+        calls.append(call)
+        return whole(processes, call)
+
+    monkeypatch.setattr(forks.Forks, "run", counted)
+    report = ir_interp.convert(source, tmp_path / "a.xml")
+    assert report.verification is not None
+    assert report.verification.shapes == {"x": (64,), "s": (1,)}
+    assert [shapes["x"] for shapes in report.verification.more_shapes] == [(67,), (3,)]
+    # The source at the likeliest sizes, then at all others; the result at all extents.
+    assert [call.argument.model.suffix for call in calls] == [".onnx", ".onnx", ".xml"]

@@ -20,7 +20,7 @@ from .array_files import Named, load, save
 from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
 from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
-from .rehearsals import Outcome, Rehearsals, has_values
+from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
 from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
 from .tensor_memory import declared_bytes
@@ -90,6 +90,7 @@ class Runs:
     setting: int | None = None
     arrays: Named = field(default_factory=list)
     _tried: int = 0
+    _source_problem: str = ""
 
     def settle(self, model: Path, data: Sequence[str] = ()) -> Outcome:
         """Run a model on shapes that it accepts, which all later runs use; return its outputs and ``data``.
@@ -97,17 +98,18 @@ class Runs:
         Among these, and among the outputs, none is empty then, unless all shapes give empty ones. Called again,
         it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too much.
         """
-        answers = self._answers()
-        data = data if len(answers) > 1 or self.others or self.real else ()  # with one answer there is no choice
+        trials = self._trials()
+        is_open = len(trials) > 1 or self.others or self.real
+        data = data if is_open else ()  # with one trial there is no choice
         self._rehearse(model, data, self._likeliest())
         problems: list[Exception] = []
         empty = []
-        for setting, each in self._attempts(answers)[self._tried :]:
+        for place, trial in enumerate(trials[self._tried :], self._tried):
             self._tried += 1
-            self.setting = setting
             try:
-                allow_declared(self._declared(each))
-                self.arrays = self._arrays(each)
+                if place and not self.rehearsals.has(model, data, trial):
+                    self._rehearse_all(model, data, [trials[place:]])
+                self._take(trial)
                 outcome = self(model, data)
             except NotLoadedError:
                 raise
@@ -117,34 +119,49 @@ class Runs:
             if has_values(outcome):
                 self.has_settled = True
                 return outcome
-            empty.append((setting, each))
+            empty.append(trial)
         # Some tensor is empty on every shape that runs, as the model may intend: the first shape will do.
         if empty:
-            self.setting, lengths = empty[0]
-            self.arrays, self.has_settled = self._arrays(lengths), True
+            self._take(empty[0])
+            self.has_settled = True
             return self(model)
         if problems and all(isinstance(problem, MemoryBoundError) for problem in problems):
             raise problems[0]
         first = [str(problem) for problem in problems[:1]]
-        raise NotRunError("; ".join([*first, *filter(None, [attempts(answers, self.models.graph)])]))
+        raise NotRunError("; ".join([*first, *filter(None, [attempts(self._answers(), self.models.graph)])]))
+
+    def leave_out_source(self, problem: str) -> None:
+        """Let the result alone run from now on, on the first trial that it takes, at this extent and the others."""
+        self._source_problem, self._tried = problem, 0
+
+    @property
+    def without_source(self) -> str:
+        """Why the source does not run at all; empty if it does."""
+        return (self.real or self)._source_problem
+
+    def _take(self, trial: Trial) -> None:
+        """Let all later runs use the inputs of a trial."""
+        self.setting, shapes = trial
+        allow_declared(self._declared(shapes))
+        self.arrays = self._arrays(trial)
 
     def _answers(self) -> list[Shapes]:
         """Return the input shapes that may be tried, in order."""
         files = {name: array.shape for name, array in self._read().items()}
         return shapes(self.models.graph, {**self.models.inputs.shapes, **files}, self.extent)
 
-    def _attempts(self, answers: Sequence[Shapes]) -> list[tuple[int | None, Shapes]]:
-        """Return the shapes to try, with values of the roles of inputs, then with others."""
+    def _trials(self) -> list[Trial]:
+        """Return the inputs to try: all shapes with values of the roles of inputs, then some with others."""
+        answers = self._answers()
         others = settings(self.models.graph, answers[0], self._read())
         return [(None, each) for each in answers] + [(value, each) for value in others for each in answers[:2]]
 
     def _read(self) -> dict[str, Array]:
         return read_files(self.models.graph, self.models.inputs, self.files)
 
-    def _arrays(self, lengths: Shapes) -> Named:
-        return arrays(
-            self.models.graph, lengths, self._read(), self.models.inputs.seed, self.distribution, self.setting
-        )
+    def _arrays(self, trial: Trial) -> Named:
+        setting, shapes = trial
+        return arrays(self.models.graph, shapes, self._read(), self.models.inputs.seed, self.distribution, setting)
 
     def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
         """Return the outputs of a model and its translation on shapes on which both run, and the error if one did not.
@@ -167,25 +184,37 @@ class Runs:
             except NotRunError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
 
-    def _rehearse(self, model: Path, data: Sequence[str], lengths: Sequence[Sequence[Shapes]]) -> None:
-        """Run a model on the first accepted shapes of each extent, all in one process, unless that was done."""
-        every = [each for group in lengths for each in group]
-        if not self.others or not every or self.rehearsals.knows(model):
-            return
+    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
+        """Run a model on the first accepted trial of each extent, all in one process, unless that was done."""
+        if self.others and any(groups) and not self.rehearsals.knows(model):
+            self._rehearse_all(model, data, groups)
+
+    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
+        """Run a model on the first accepted trial of each group, all in one process."""
         self.progress(f"running {model.name}", 0, 0)
-        groups = [[(each, self._inputs_of(model, self._arrays(each))) for each in group] for group in lengths]
         # One process runs all of them, so its memory is limited for the largest.
-        largest = max(every, key=lambda shapes: sum(map(prod, shapes.values())))
-        self.rehearsals.rehearse(self._request(model, self.folder, data), groups, self._declared(largest))
+        largest = max(
+            (shapes for group in groups for _, shapes in group), key=lambda shapes: sum(map(prod, shapes.values()))
+        )
+        self.rehearsals.rehearse(
+            self._request(model, self.folder, data),
+            groups,
+            lambda trial: self._inputs_of(model, self._arrays(trial)),
+            self._declared(largest),
+        )
 
-    def _likeliest(self) -> list[list[Shapes]]:
-        """Return the shapes of each extent that are tried first."""
-        return [run._answers()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
+    def _likeliest(self) -> list[list[Trial]]:
+        """Return the trials of each extent that come first."""
+        return [run._trials()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
 
-    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Shapes]]:
-        """Return the shapes on which this run and the others settle, as far as known."""
+    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Trial]]:
+        """Return the trials on which this run and the others settle, as far as known."""
         taken = [[each for each in group if self.rehearsals.takes(source, data, each)] for group in self._likeliest()]
-        return [[self.shapes], *(group[:1] for group in taken[1:])]
+        return [[self._trial], *(group[:1] for group in taken[1:])]
+
+    @property
+    def _trial(self) -> Trial:
+        return self.setting, self.shapes
 
     def substitute(self, model: Path, path: Path) -> Path:
         """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
@@ -217,7 +246,7 @@ class Runs:
 
         ``given`` are values that replace inner tensors; ``options`` are those of ``Request``.
         """
-        known = self.rehearsals.recall(model, tensors, self.shapes) if self._is_plain(given, options) else None
+        known = self.rehearsals.recall(model, tensors, self._trial) if self._is_plain(given, options) else None
         if known is not None:
             return known
         self.progress(f"running {model.name}", 0, 0)
@@ -231,7 +260,7 @@ class Runs:
 
     def _is_plain(self, given: object, options: Mapping[str, Any]) -> bool:
         """Return whether a run is as in a rehearsal."""
-        return given is None and not options and self.setting is None
+        return given is None and not options
 
     def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
         in_openvino = self.models.in_openvino(model)
