@@ -36,6 +36,10 @@ OPEN = ("nothing", "shape", "target", "both")
 """What a model may leave to run time: the lengths of its input, and the sizes, scales and roi of its resize."""
 
 
+INCONCLUSIVE = "INCONCLUSIVE"
+"""Stands for the form of a conversion that no input proves."""
+
+
 def onnx_to_ir(case: OnnxCase, *, left_open: str, verify: bool = False) -> Outcome:
     """Convert a one-node model and run the IR in OpenVINO; ``left_open`` is one of ``OPEN``."""
     with tempfile.TemporaryDirectory() as folder:
@@ -105,5 +109,5 @@ def _outcome(source: Path, destination: Path, run: Any, *, verify: bool) -> Outc
         return Outcome(grade="refused", form=leaf.reason)
     row = report.rows[0]
     if report.verification is not None and not report.verification.is_conclusive:
-        return Outcome(grade="refused", form="INCONCLUSIVE")
+        return Outcome(grade="refused", form=INCONCLUSIVE)
     return Outcome(grade=row.grade.value, form=row.form, note=row.note, output=np.array(run()))

@@ -184,3 +184,29 @@ def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: 
     assert [shapes["x"] for shapes in report.verification.more_shapes] == [(67,), (3,)]
     # The source at the likeliest sizes, then at all others; the result at all extents.
     assert [call.argument.model.suffix for call in calls] == [".onnx", ".onnx", ".xml"]
+
+
+BRIGHT = "b = Greater (x, most) c = Flatten <axis = 0> (b) d = Squeeze (c, zero) f = Compress (x, d)"
+DETECTOR = "g (float[1,40] x) => (float[n] y) <float most = {1.5}, int64[1] zero = {0}, float[1] none = {-1}> {"
+
+
+def test_inputs_are_chosen_in_which_a_detector_finds_something(tmp_path: Path) -> None:
+    """In [0, 1) it finds nothing, and whatever follows then proves nothing, or fails."""
+    first = save_model(tmp_path / "a.onnx", f"{DETECTOR} {BRIGHT} y = Identity (f) }}")
+    fails = f"{DETECTOR} {BRIGHT} g = Gather (f, zero) h = Sub (g, g) y = Add (f, h) }}"
+    result = ir_interp.compare(first, save_model(tmp_path / "b.onnx", fails))
+    assert result.passes
+    assert result.outputs[0].first.smallest > 1.5  # type: ignore[operator]
+
+
+def test_inputs_on_which_the_result_fails_are_passed_over(tmp_path: Path) -> None:
+    """OpenVINO returns numbers from elsewhere where an ONNX detector finds nothing."""
+    source = save_model(tmp_path / "a.onnx", f"{DETECTOR} {BRIGHT} y = Concat <axis = 0> (f, none) }}")
+    fails = f"{DETECTOR} {BRIGHT} g = Gather (f, zero) h = Sub (g, g) i = Add (f, h) y = Concat <axis = 0> (i, none) }}"
+    result = save_model(tmp_path / "b.onnx", fails)
+    run = next(processes.runs(processes.models(source, result, Inputs()), tmp_path, lambda *_: None))
+    expected, actual, problem = run.settle_both(source, result)
+    assert (expected[0][1] == actual[0][1]).all()
+    assert expected[0][1].size > 1
+    assert problem.startswith("b.onnx does not run: ")
+    assert problem.endswith("on x [1, 40] (uniform values)")

@@ -61,8 +61,10 @@ _TRIED = {
 }
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
+_IMAGE_RANK = 4
 _NO_BATCH = 2  # up to this rank, a resize takes a single image
-_MOST_ELEMENTS = 2**22  # of one input, if its rank lets it be as small
+_MOST_ELEMENTS = 2**22  # of one input up to rank 4, if its rank lets it be as small
+_FEWER = 8  # times fewer for each rank above: a cubic Interpolate of rank n sums 4^n pixels
 _RESIZES = {"resize", "upsample", "interpolate"}
 
 
@@ -193,7 +195,8 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
     others = [axis for axis in reversed(dynamic) if axis not in known]
     area = candidate.width * candidate.height
     settled = area * math.prod(known.values()) * math.prod(filter(None, lengths))
-    room = (_MOST_ELEMENTS / settled) ** (1 / max(1, len(others) - 2))
+    most = _MOST_ELEMENTS / _FEWER ** max(0, rank - _IMAGE_RANK)
+    room = (most / settled) ** (1 / max(1, len(others) - 2))
     depth = max(1, min(candidate.depth, int(room)))
     return known | dict(zip(others, (candidate.width, candidate.height, *(depth for _ in others)), strict=False))
 

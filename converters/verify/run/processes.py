@@ -72,8 +72,7 @@ class Runs:
 
     ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` if that is
     tried only because the first proves nothing. ``extent`` selects the sizes of dynamic dimensions. ``others`` are
-    the runs at other extents than ``real``, which is the first. ``setting`` is the value of inputs of a few integers,
-    if the model does not run with those of their roles.
+    the runs at other extents than ``real``, which is the first. ``trial`` has the inputs on which it has settled.
     """
 
     folder: Path
@@ -87,7 +86,7 @@ class Runs:
     real: Runs | None = None
     is_another: bool = False
     has_settled: bool = False
-    setting: int | None = None
+    trial: Trial | None = None
     arrays: Named = field(default_factory=list)
     _tried: int = 0
     _source_problem: str = ""
@@ -99,8 +98,8 @@ class Runs:
         it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too much.
         """
         trials = self._trials()
-        is_open = len(trials) > 1 or self.others or self.real
-        data = data if is_open else ()  # with one trial there is no choice
+        is_open = len(self._answers()) > 1 or self.others or self.real
+        data = data if is_open else ()  # with one shape there is no choice
         self._rehearse(model, data, self._likeliest())
         problems: list[Exception] = []
         empty = []
@@ -141,9 +140,8 @@ class Runs:
 
     def _take(self, trial: Trial) -> None:
         """Let all later runs use the inputs of a trial."""
-        self.setting, shapes = trial
-        allow_declared(self._declared(shapes))
-        self.arrays = self._arrays(trial)
+        allow_declared(self._declared(trial.shapes))
+        self.trial, self.arrays = trial, self._arrays(trial)
 
     def _answers(self) -> list[Shapes]:
         """Return the input shapes that may be tried, in order."""
@@ -151,17 +149,27 @@ class Runs:
         return shapes(self.models.graph, {**self.models.inputs.shapes, **files}, self.extent)
 
     def _trials(self) -> list[Trial]:
-        """Return the inputs to try: all shapes with values of the roles of inputs, then some with others."""
-        answers = self._answers()
-        others = settings(self.models.graph, answers[0], self._read())
-        return [(None, each) for each in answers] + [(value, each) for value in others for each in answers[:2]]
+        """Return the inputs to try: all shapes with values of the roles of inputs, then some with others.
+
+        A detector may find nothing in floats of one distribution, and then has no boxes to compare.
+        """
+        answers, own = self._answers(), self.distribution
+        values = settings(self.models.graph, answers[0], self._read())
+        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != own]
+        first = [Trial(shapes=each, distribution=own) for each in answers]
+        likeliest = first[:2]
+        return [
+            *first,
+            *(replace(trial, setting=value) for value in values for trial in likeliest),
+            *(replace(trial, distribution=name) for name in others for trial in likeliest),
+        ]
 
     def _read(self) -> dict[str, Array]:
         return read_files(self.models.graph, self.models.inputs, self.files)
 
     def _arrays(self, trial: Trial) -> Named:
-        setting, shapes = trial
-        return arrays(self.models.graph, shapes, self._read(), self.models.inputs.seed, self.distribution, setting)
+        models = self.models
+        return arrays(models.graph, trial.shapes, self._read(), models.inputs.seed, trial.distribution, trial.setting)
 
     def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
         """Return the outputs of a model and its translation on shapes on which both run, and the error if one did not.
@@ -194,7 +202,8 @@ class Runs:
         self.progress(f"running {model.name}", 0, 0)
         # One process runs all of them, so its memory is limited for the largest.
         largest = max(
-            (shapes for group in groups for _, shapes in group), key=lambda shapes: sum(map(prod, shapes.values()))
+            (trial.shapes for group in groups for trial in group),
+            key=lambda shapes: sum(map(prod, shapes.values())),
         )
         self.rehearsals.rehearse(
             self._request(model, self.folder, data),
@@ -210,11 +219,7 @@ class Runs:
     def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Trial]]:
         """Return the trials on which this run and the others settle, as far as known."""
         taken = [[each for each in group if self.rehearsals.takes(source, data, each)] for group in self._likeliest()]
-        return [[self._trial], *(group[:1] for group in taken[1:])]
-
-    @property
-    def _trial(self) -> Trial:
-        return self.setting, self.shapes
+        return [[self.trial] if self.trial else [], *(group[:1] for group in taken[1:])]
 
     def substitute(self, model: Path, path: Path) -> Path:
         """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
@@ -237,7 +242,9 @@ class Runs:
         return attempts([self.shapes], self.models.graph)
 
     def _lengths(self) -> str:
-        return ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
+        has_choice = len(distributions(self.models.inputs, self.models.graph)) > 1
+        return f"{shapes} ({self.trial.distribution} values)" if self.trial and has_choice else shapes
 
     def __call__(
         self, model: Path, tensors: Sequence[str] = (), *, given: Mapping[str, Array] | None = None, **options: Any
@@ -246,7 +253,8 @@ class Runs:
 
         ``given`` are values that replace inner tensors; ``options`` are those of ``Request``.
         """
-        known = self.rehearsals.recall(model, tensors, self._trial) if self._is_plain(given, options) else None
+        is_rehearsed = given is None and not options
+        known = self.rehearsals.recall(model, tensors, self.trial) if self.trial and is_rehearsed else None
         if known is not None:
             return known
         self.progress(f"running {model.name}", 0, 0)
@@ -257,10 +265,6 @@ class Runs:
                 save(folder / REPLACEMENTS, list(given.items()))
             answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
             return load(folder / OUTPUTS), dict(load(folder / TENSORS))
-
-    def _is_plain(self, given: object, options: Mapping[str, Any]) -> bool:
-        """Return whether a run is as in a rehearsal."""
-        return given is None and not options
 
     def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
         in_openvino = self.models.in_openvino(model)

@@ -20,9 +20,19 @@ from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Request, numbered, try_i
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""
-Trial = tuple[int | None, Shapes]
-"""Inputs to try: the value of inputs of a few integers, None for values of their roles; and the shapes of all."""
-_Key = tuple[Path, tuple[str, ...], int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+_Key = tuple[Path, tuple[str, ...], str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Inputs to try: their shapes, the distribution of random floats, and the value of inputs of a few integers.
+
+    ``setting`` is that value, None for values of their roles.
+    """
+
+    shapes: Shapes
+    distribution: str
+    setting: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,5 +122,4 @@ def has_values(outcome: Outcome) -> bool:
 
 
 def _key(model: Path, tensors: Sequence[str], trial: Trial) -> _Key:
-    setting, shapes = trial
-    return model, tuple(tensors), setting, tuple(sorted(shapes.items()))
+    return model, tuple(tensors), trial.distribution, trial.setting, tuple(sorted(trial.shapes.items()))
