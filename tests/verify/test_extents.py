@@ -31,6 +31,7 @@ ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
             id="an image of rank 2 has no batch",
         ),
         pytest.param("(float[a,b] x) => (float[a,b] y) { y = Relu (x) }", [(1, 64), (2, 67), (1, 3)], id="a batch"),
+        pytest.param("(float[a] x) => (float[a] y) { y = Relu (x) }", [(64,), (67,), (3,)], id="a signal"),
         pytest.param(
             "(float[a,b,c,d,e] x) => (float[f,g,h,i,j] y) <float[5] s = {1,1,2,2,2}> { y = " + SCALED,
             [(1, 3, 3, 64, 64), (2, 5, 5, 45, 67), (1, 1, 1, 2, 3)],

@@ -188,7 +188,8 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
         return dict.fromkeys(dynamic, candidate.batch)
     resize = next((step for step in _takers(graph, each.name) if step.type in _RESIZES), None)
     is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
-    known = {} if is_image else {0: candidate.batch}
+    is_signal = rank == 1 and len(graph.inputs) == 1  # beside others, a vector has an element for each image
+    known = {} if is_image or is_signal else {0: candidate.batch}
     known |= {1: channels} if channels is not None and rank > 2 else {}
     sizes = target_sizes(graph, resize, rank) if resize and rank > _NO_BATCH else {}
     known |= {axis: size for axis, size in sizes.items() if axis < rank - 2 and size > 0}  # mostly stays as it is
