@@ -16,11 +16,10 @@ from lxml import etree
 from tests.support.layer_types import drawn, saved
 from tests.support.places import ROOT
 from tests.sweeps import attributes
-from tests.sweeps.attributes import Change
 
 ROWS_FILE = Path(__file__).parent / "attribute_effects.json"
 ROWS = json.loads(ROWS_FILE.read_text())
-CHANGES = [Change(**dict(zip(Change.__slots__, row, strict=True))) for row in ROWS["changes"]]
+CHANGES = attributes.read_rows(ROWS_FILE)
 IDLE = {tuple(key) for key in ROWS["without effect here"]}
 """Attributes that change nothing in any drawn layer: most are refused but for one value, or need other inputs."""
 

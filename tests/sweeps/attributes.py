@@ -1,8 +1,8 @@
 """Change the attributes of drawn layers until each changes OpenVINO's result; the ONNX written then has to follow.
 
 ``python -m tests.sweeps.attributes`` exits with 1 where what is written differs from OpenVINO, and lists the attributes
-that change nothing. With ``--rows FILE`` it writes the changes as JSON, which
-tests/ir/test_attribute_effects.py repeats.
+that change nothing. With ``--rows FILE`` it writes the changes as JSON, which tests/ir/test_attribute_effects.py
+repeats; with ``--keep`` it searches only for those that the file has not.
 """
 
 from __future__ import annotations
@@ -162,8 +162,13 @@ def _known_words(path: Path) -> dict[tuple[str, str], list[str]]:
     return words
 
 
-def _search(folder: Path, seeds: int) -> tuple[dict[tuple[str, str, str], Change], set[tuple[str, str, str]], int]:
-    """Return a change with an effect for each attribute, those without, and how many are written wrongly."""
+def _search(
+    folder: Path, seeds: int, shown: Sequence[Change] = ()
+) -> tuple[dict[tuple[str, str, str], Change], set[tuple[str, str, str]], int]:
+    """Return a change with an effect for each attribute, those without, and how many are written wrongly.
+
+    Attributes of which a change is ``shown`` are not searched for.
+    """
     path = folder / "x.xml"
     others: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for _, _, found in _models(seeds, path):
@@ -171,7 +176,7 @@ def _search(folder: Path, seeds: int) -> tuple[dict[tuple[str, str, str], Change
             others[kind, name].add(value)
     for place, known in _known_words(path).items():
         others[place] |= set(known)
-    changes: dict[tuple[str, str, str], Change] = {}
+    changes = {change.key: change for change in shown}
     every, wrong = set(), 0
     for (module, configuration), seed, found in _models(seeds, path):
         every |= {each[:3] for each in found}
@@ -264,10 +269,14 @@ def _follows(path: Path, draw: Draw, expected: Sequence[Array]) -> str:
     return ""
 
 
+def read_rows(file: Path) -> list[Change]:
+    """Return the changes of a file."""
+    return [Change(**dict(zip(Change.__slots__, row, strict=True))) for row in json.loads(file.read_text())["changes"]]
+
+
 def check(file: Path, every: int) -> int:
     """Repeat each so many-th change of a file; print and count those that change nothing, or end OpenVINO's process."""
-    rows = json.loads(file.read_text())["changes"][::every]
-    changes, shown = [Change(**dict(zip(Change.__slots__, row, strict=True))) for row in rows], set()
+    changes, shown = read_rows(file)[::every], set()
     with TemporaryDirectory() as folder:
         for kind in sorted({change.type for change in changes}):
             shown |= {change.key for change, _ in _tried([each for each in changes if each.type == kind], Path(folder))}
@@ -281,13 +290,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the sweep; print each attribute without an effect."""
     parser = options(__doc__)
     parser.add_argument("--rows", type=Path, help="write the changes as JSON")
+    parser.add_argument("--keep", action="store_true", help="search only for changes that this file has not")
     parser.add_argument("--check", type=Path, help="repeat the changes of a JSON file instead")
     parser.add_argument("--every", type=int, default=1, help="of these only each so many-th")
     chosen: Any = parser.parse_args(arguments)
     if chosen.check:
         return int(bool(check(chosen.check, chosen.every)))
     with TemporaryDirectory() as folder:
-        changes, idle, wrong = _search(Path(folder), _SEEDS)
+        changes, idle, wrong = _search(Path(folder), _SEEDS, read_rows(chosen.rows) if chosen.keep else ())
     for key in sorted(idle):
         print(f"no effect: {key}")
     if chosen.rows:
