@@ -7,7 +7,7 @@ that compute indices and weights at run time.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
+from ir_interp.plan.runtimes import litert_weights
 from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
 from ir_interp.plan.runtimes.integer_weights import Sampled
 from ir_interp.resize_op import ResizeOp
@@ -46,8 +47,9 @@ from ir_interp.translation.grades import Grade
 
 from .any_size import resized_along
 from .apply_taps import AxisTaps, aligned, entry
-from .integer_passes import IntegerPasses, are_integral
+from .integer_passes import AnyPass, IntegerPasses, are_integral
 from .integer_steps_as_nodes import Steps, bounded, is_exact, rounded
+from .run_time_passes import of_litert
 from .run_time_taps import RunTimeAxis, coordinates, run_time_axes, run_time_taps
 from .tensor import Functions, Ops, Tensor, Value
 
@@ -79,6 +81,9 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     x, shape = _padded(ops, x, spec, op.shape)
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
+    if _is_of_litert(spec, dtype):
+        run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
+        return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
     spec, within_bound = _in_known_sums(op, spec, shape, dtype)
     known, rest = _parts(spec, shape)
     copies = isinstance(spec.kernel, Nearest)
@@ -123,12 +128,24 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
     return found if found and are_integral(found, dtype) else None
 
 
-def _in_passes(ops: Ops, x: Value, passes: tuple[Pass, ...], shape: PartialShape, dtype: str) -> Decomposed:
+def _is_of_litert(spec: ResizeSpec, dtype: str) -> bool:
+    """Return whether LiteRT's integer weights are computed at run time."""
+    is_integral = "int" in dtype and not isinstance(spec.kernel, Nearest)
+    return is_integral and spec.rounds is Integers.LITERT and litert_weights.is_known(spec)
+
+
+def _in_passes(
+    ops: Ops, x: Value, passes: Sequence[AnyPass], shape: PartialShape, dtype: str, *, at_run_time: bool = False
+) -> Decomposed:
     """Return integers summed in passes, exact to the last bit."""
     y = IntegerPasses(ops, functools.partial(resized_along, ops), dtype).run(x, passes, shape)
     listing = ", ".join(str(axis) for axis in sorted(each.axis for each in passes))
-    form = f"integral sums along axes {listing}"
-    return Decomposed(output=y, form=form, grade=Grade.EXACT_FOR_SHAPE, at_run_time=False)
+    form = f"integral sums along axes {listing}" + (_AT_RUN_TIME if at_run_time else "")
+    grade = Grade.DECOMPOSED if at_run_time else Grade.EXACT_FOR_SHAPE
+    return Decomposed(output=y, form=form, grade=grade, at_run_time=at_run_time)
+
+
+_AT_RUN_TIME = ", indices at run time"
 
 
 def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
@@ -150,8 +167,6 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
         return spec.of_floats(), 0
     if "int" not in dtype or isinstance(spec.kernel, Nearest):
         return spec, 0
-    if spec.rounds is Integers.LITERT:
-        raise InexactError(op.name, _TARGET, reason="integers are summed as LiteRT does, which needs static dimensions")
     if not spec.sums_of_integers:
         return spec, 0
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
@@ -272,7 +287,7 @@ def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
         return "nothing"
     listing = ", ".join(str(axis.axis) for axis in sorted(axes, key=lambda axis: axis.axis))
     kind = "copies" if all(axis.weights is None for axis in axes) else "weighted sums"
-    return f"{kind} along axes {listing}" + (", indices at run time" if at_run_time else "")
+    return f"{kind} along axes {listing}" + (_AT_RUN_TIME if at_run_time else "")
 
 
 _NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT)  # no graph finds a nearest pixel in these

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import PartialShape
@@ -21,12 +20,14 @@ from ir_interp.spec import IntegerRounding
 
 from .apply_taps import AxisTaps
 from .integer_steps_as_nodes import Resize
+from .run_time_passes import RunTimePass
 from .tensor import Ops, Tensor, Value
 
 LARGEST = 2**30  # of sums in int32: half its range is left to make the division round down
 _MOST_TAPS = 4  # each is a copy and a product, which cost more than a matrix if there are many
 _ROUNDINGS = (IntegerRounding.HALF_UP, IntegerRounding.HALF_AWAY)
 
+AnyPass = Pass | RunTimePass
 Interval = tuple[int, int]
 """The smallest and the largest value that a tensor may hold."""
 
@@ -37,7 +38,7 @@ def are_integral(passes: Sequence[Pass], dtype: str) -> bool:
     for each in passes:
         if not _is_plain(each) or _split(each, values) is None:
             return False
-        values = _all_of(dtype) if each.rounding else _sums(each.weights, values)
+        values = _all_of(dtype) if each.rounding else _sums(each, values)
     return True
 
 
@@ -51,17 +52,20 @@ def _all_of(dtype: str) -> Interval:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-def _sums(weights: NDArray[Any], values: Interval) -> Interval:
-    """Return the smallest and the largest sum of values by weights."""
+def _sums(step: AnyPass, values: Interval) -> Interval:
+    """Return the smallest and the largest sum of values by the weights of a pass."""
+    if isinstance(step, RunTimePass):
+        return values[0] << step.bits, values[1] << step.bits
+    weights = step.weights
     ends = [np.where(weights > 0, *pair) * weights for pair in (values[::-1], values)]
     return int(ends[1].sum(axis=1).min()), int(ends[0].sum(axis=1).max())
 
 
-def _split(step: Pass, values: Interval) -> int | None:
+def _split(step: AnyPass, values: Interval) -> int | None:
     """Return how many low bits of the values are summed separately; None if no number of bits is enough."""
     for bits in range(step.bits_after + 1):
         high, low = (values[0] >> bits, values[1] >> bits), (0, 2**bits - 1)
-        sums = [*_sums(step.weights, high), *(_sums(step.weights, low) if bits else ())]
+        sums = [*_sums(step, high), *(_sums(step, low) if bits else ())]
         if max(map(abs, sums)) + 2 ** max(step.bits_after, 1) < LARGEST:
             return bits
     return None
@@ -75,28 +79,32 @@ class IntegerPasses:
     resize: Resize
     dtype: str
 
-    def run(self, x: Value, passes: Sequence[Pass], shape: PartialShape) -> Value:
+    def run(self, x: Value, passes: Sequence[AnyPass], shape: PartialShape) -> Value:
         """Return a tensor of ``shape`` after all passes, in its own element type."""
         y, values = Tensor(self.ops, x, self.dtype).cast("int32"), _all_of(self.dtype)
         for step in passes:
             if step.rounding:
                 y, values = self._rounded(y, step, values, shape), _all_of(self.dtype)
             else:
-                y, values = self._sum(y, step, shape), _sums(step.weights, values)
-            shape = (*shape[: step.axis], len(step.indices), *shape[step.axis + 1 :])
+                y, values = self._sum(y, step, shape), _sums(step, values)
+            length = None if isinstance(step, RunTimePass) else len(step.indices)
+            shape = (*shape[: step.axis], length, *shape[step.axis + 1 :])
         return y.cast(self.dtype).value
 
-    def _sum(self, x: Tensor[Ops], step: Pass, shape: PartialShape) -> Tensor[Ops]:
-        behind = (1,) * (len(shape) - step.axis - 1)
-        pairs = zip(step.indices.T, step.weights.T, strict=True)
-        terms = [self._taken(x, step.axis, indices, shape) * w.reshape(-1, *behind) for indices, w in pairs]
+    def _sum(self, x: Tensor[Ops], step: AnyPass, shape: PartialShape) -> Tensor[Ops]:
+        behind = range(1, len(shape) - step.axis)
+        columns = (step.indices, step.weights) if isinstance(step, RunTimePass) else (step.indices.T, step.weights.T)
+        terms = [
+            self._taken(x, step.axis, indices, shape) * _aligned(weights, behind)
+            for indices, weights in zip(*columns, strict=True)
+        ]
         return functools.reduce(operator.add, terms)
 
-    def _taken(self, x: Tensor[Ops], axis: int, indices: NDArray[np.intp], shape: PartialShape) -> Tensor[Ops]:
+    def _taken(self, x: Tensor[Ops], axis: int, indices: Any, shape: PartialShape) -> Tensor[Ops]:
         copies = AxisTaps(axis=axis, in_size=None, count=1, indices=indices, weights=None, beyond=None)
         return x.like(self.resize(x.value, [copies], shape))
 
-    def _rounded(self, x: Tensor[Ops], step: Pass, values: Interval, shape: PartialShape) -> Tensor[Ops]:
+    def _rounded(self, x: Tensor[Ops], step: AnyPass, values: Interval, shape: PartialShape) -> Tensor[Ops]:
         """Return a sum without its last bits, rounded and clipped to the element type."""
         bits = _split(step, values)
         assert bits is not None  # as ``are_integral`` verifies
@@ -111,7 +119,7 @@ class IntegerPasses:
             y = self._shifted(total + self._shifted(low + added, bits), step.bits_after - bits)
         return self._bounded(y, step)
 
-    def _half(self, step: Pass, total: Tensor[Ops], half: int) -> Tensor[Ops]:
+    def _half(self, step: AnyPass, total: Tensor[Ops], half: int) -> Tensor[Ops]:
         """Return the offset before bits are dropped: one less where a negative sum rounds away from 0."""
         rounds_away = step.rounding is IntegerRounding.HALF_AWAY and self.dtype[0] != "u"
         return (total < 0).where(total.of(half - 1), half) if rounds_away else total.of(half)
@@ -119,10 +127,19 @@ class IntegerPasses:
     def _shifted(self, x: Tensor[Ops], bits: int) -> Tensor[Ops]:
         return x.like(self.ops.shifted(x.value, bits)) if bits else x
 
-    def _bounded(self, y: Tensor[Ops], step: Pass) -> Tensor[Ops]:
+    def _bounded(self, y: Tensor[Ops], step: AnyPass) -> Tensor[Ops]:
         """Return numbers clipped to the element type, which negative weights may exceed."""
+        if isinstance(step, RunTimePass):
+            return y
         if (step.weights >= 0).all() and (step.weights.sum(axis=1) <= 2**step.bits_after).all():
             return y
         low, high = (y.of(bound) for bound in _all_of(self.dtype))
         y = (y < low).where(low, y)
         return (y > high).where(high, y)
+
+
+def _aligned(weights: Any, behind: range) -> Any:
+    """Return weights of an axis with axes of size 1 ``behind`` it."""
+    if isinstance(weights, Tensor):
+        return weights.unsqueeze(*behind) if behind else weights
+    return weights.reshape(-1, *(1 for _ in behind))

@@ -129,6 +129,8 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
 def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> Verification:
     """Compare two models in their own runtimes; resizes with this program's executor if that is impossible."""
     resizes = resizes_with_tensors(source)
+    if run.without_source:
+        return _of_result(run, resizes, result)
     try:
         # The data of resizes are shown as well: inputs on which these are empty would prove nothing.
         data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
@@ -136,7 +138,8 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
     except NoSourceError as problem:
         if run.is_elsewhere:
             raise
-        return _by_executor(run, resizes, result, str(problem))
+        run.leave_out_source(str(problem))
+        return _of_result(run, resizes, result)
     try:
         outputs = ModelOutputs(
             run=run, source=source, result=result, expected=expected, actual=actual, has_half_weights=half_weights
@@ -152,13 +155,23 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
 
-def _by_executor(run: Runs, resizes: list[ResizeTensors], result: Path, problem: str) -> Verification:
-    """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
-    names = [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
+def _of_result(run: Runs, resizes: list[ResizeTensors], result: Path) -> Verification:
+    """Compare the resizes of ``result`` with this program's own executor, since the source does not run."""
     try:
-        _, tensors = run(result, names)
+        run.settle(result, _names(resizes))
+        return _by_executor(run, resizes, result, run.without_source)
     except NotRunError as other:
-        raise NotRunError(f"{problem}; {other}") from None
+        raise NotRunError(f"{run.without_source}; {other}") from None
+
+
+def _names(resizes: Sequence[ResizeTensors]) -> list[str]:
+    """Return the tensors that resizes read and produce."""
+    return [name for resize in resizes for name in (*resize.inputs.values(), resize.output)]
+
+
+def _by_executor(run: Runs, resizes: Sequence[ResizeTensors], result: Path, problem: str) -> Verification:
+    """Compare each resize of ``result`` with this program's own executor, on the data that reach it there."""
+    _, tensors = run(result, _names(resizes))
     outputs = []
     for resize in resizes:
         if tensors.keys() >= {*resize.inputs.values(), resize.output}:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import resize
+from ir_interp.files.memory import MemoryBoundError, is_of_memory
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
@@ -30,13 +31,14 @@ from .compare import tolerances
 from .compare.array_differences import check
 from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
+from .run.requests import NotRunError
 
 _THREADS = 4
 # The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
 ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
 """The number of elements of the input or the output, at least."""
 
-_MOST = 4 * ELEMENTS  # of input or output: larger ones take too much memory
+_MOST = 4 * ELEMENTS  # of any tensor between input and output: larger ones take too much memory
 
 _LAST_BITS = 4 * float(np.finfo(np.float32).eps)  # of a coordinate, as a share of the axis: roundings of its formula
 _COORDINATE_ERROR = 0.1  # of a pixel, at most: beyond it, the values of random pixels would prove nothing
@@ -62,7 +64,12 @@ def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
 
 
 def shape(op: ResizeOp) -> tuple[int, ...] | None:
-    """Return an input shape at which a resize handles enough elements; None if none would prove anything.
+    """Return the first of ``shapes``; None if there is none."""
+    return next(shapes(op), None)
+
+
+def shapes(op: ResizeOp) -> Iterator[tuple[int, ...]]:
+    """Yield input shapes at which a resize handles enough elements, and which prove something.
 
     Float32 has no coordinates for a single axis of so many elements.
     """
@@ -70,7 +77,7 @@ def shape(op: ResizeOp) -> tuple[int, ...] | None:
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
     images = [axis for axis in dynamic if axis > 0]  # one image of a batch is enough
     lengths = (_large(op, growing) for growing in (images, dynamic) if growing)
-    return next(filter(None, lengths), None)
+    yield from dict.fromkeys(filter(None, lengths))
 
 
 def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
@@ -84,10 +91,10 @@ def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
             outputs = plan(spec, lengths).out_shape
         except SpecError:
             return None
-        most = max(math.prod(outputs), math.prod(lengths))
-        if most >= ELEMENTS:
+        if max(math.prod(outputs), math.prod(lengths)) >= ELEMENTS:
             decides = _coordinate_error(spec, lengths, outputs) <= _COORDINATE_ERROR
-            return lengths if decides and most <= _MOST else None
+            between = math.prod(map(max, lengths, outputs))  # axes are resized sequentially
+            return lengths if decides and between <= _MOST else None
         length = math.ceil(length * 1.1)
     return None
 
@@ -117,12 +124,18 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
     """
     comparisons = []
     for number, op in enumerate(of_run_time(rows)):
-        lengths = shape(op)
-        if lengths is not None:
-            model = folder / f"alone{number}{alone.suffix}"
+        model = folder / f"alone{number}{alone.suffix}"
+        for lengths in shapes(op):
             alone.write(op, model)
             run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
-            comparisons.append(check(_compared(run, op, model, lengths)))
+            try:
+                comparisons.append(check(_compared(run, op, model, lengths)))
+                break
+            except MemoryBoundError:
+                continue
+            except NotRunError as problem:
+                if not is_of_memory(str(problem)):
+                    raise
     return comparisons
 
 

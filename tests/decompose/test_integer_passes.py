@@ -12,7 +12,6 @@ import openvino as ov
 import pytest
 
 import ir_interp
-from ir_interp import InexactError
 from ir_interp.converters.decompose.integer_passes import are_integral
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.spec import IntegerRounding
@@ -53,10 +52,27 @@ def test_litert(sizes: list[int], corners: bool, centres: bool, dtype: str, tmp_
         assert result.dtype == x.dtype
 
 
-def test_dynamic_lengths_have_no_form(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(layer("int8", [1, None, 7, 3], [9, 13])))
-    with pytest.raises(InexactError, match="integers are summed as LiteRT does, which needs static dimensions"):
-        ir_interp.convert(tmp_path / "a.json", tmp_path / "a.xml")
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "corners", "centres"),
+    [("uint8", [9, 13], False, True), ("int8", [1, 20], True, False), ("int16", [5, 11], False, True)],
+)
+def test_litert_with_dynamic_dimensions(
+    dtype: str, sizes: list[int], corners: bool, centres: bool, tmp_path: Path
+) -> None:
+    document = layer(dtype, [None, None, None, 3], sizes, align_corners=corners, half_pixel_centers=centres)
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    (op,) = ir_interp.load(tmp_path / "a.json")
+    for name in ("a.onnx", "a.xml"):
+        (row,) = ir_interp.convert(tmp_path / "a.json", tmp_path / name).rows
+        assert row.form == "integral sums along axes 1, 2, indices at run time"
+        assert row.grade is ir_interp.Grade.DECOMPOSED
+    session = onnxruntime.InferenceSession(tmp_path / "a.onnx")
+    compiled = ov.Core().compile_model(tmp_path / "a.xml", "CPU")
+    for shape in ([1, 1, 2, 3], [2, 29, 47, 3], [1, 300, 7, 3]):
+        x = extremes(dtype, shape)
+        for result in (session.run(None, {session.get_inputs()[0].name: x})[0], compiled([x])[0]):
+            np.testing.assert_array_equal(result, op.run(x))
+            assert result.dtype == x.dtype
 
 
 def weighed(bits: int, weight: int, **more: Any) -> Pass:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
 
-from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
+import ir_interp
+from tests.support.layers import Configuration, Draw, check, configurations, constant, in_openvino, layer
 
 NUMBERS = (np.float32, np.int32, np.int64)
 
@@ -202,7 +205,40 @@ UNARY: dict[str, Configuration] = {
 BITWISE = {kind: bitwise(kind) for kind in ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot")}
 
 
-@pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY | BITWISE))
+ALIGNED_BY_PDPD = ("Add", "Multiply", "Maximum", "Minimum", "SquaredDifference", "FloorMod", "Mod", "Power")
+
+
+def of_squares(kind: str, version: int, *dtypes: Any) -> Configuration:
+    """Return a layer of a square and one of its sides: numpy repeats that in each row, pdpd in each column."""
+
+    def draw_layer(draw: Draw) -> Any:
+        side, dtype = draw.between(2, 5), draw.among(*dtypes)
+        low = 1 if kind in ("FloorMod", "Mod", "Power") or kind.endswith("Shift") else -3
+        operands = [draw.numbers(shape, dtype, low, 3) for shape in ([side, side], [side])]
+        return layer(
+            kind, version, *operands, auto_broadcast=draw.among("numpy", *(["pdpd"] if kind in ALIGNED_BY_PDPD else []))
+        )
+
+    return draw_layer
+
+
+_FLOAT_KINDS = ("Subtract", *(kind for kind in ALIGNED_BY_PDPD if kind != "Mod"))
+_COMPARISONS = ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual")
+SQUARES = {
+    f"{kind} of squares": of_squares(kind, version, *dtypes)
+    for kinds, version, dtypes in (
+        (_FLOAT_KINDS, 1, [np.float32]),
+        (("Mod", *_COMPARISONS), 1, [np.int32]),
+        (("LogicalAnd", "LogicalOr"), 1, [np.bool_]),
+        (("LogicalXor",), 2, [np.bool_]),
+        (("BitwiseAnd", "BitwiseOr", "BitwiseXor"), 13, [np.int32]),
+        (("BitwiseLeftShift", "BitwiseRightShift"), 15, [np.uint8]),
+    )
+    for kind in kinds
+}
+
+
+@pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY | BITWISE | SQUARES))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 
@@ -210,3 +246,23 @@ def test_layer(configuration: Configuration, seed: int) -> None:
 @pytest.mark.parametrize("name", [*BINARY, *UNARY])
 def test_older_opset(name: str) -> None:
     check((BINARY | UNARY)[name], 0, opset=12)
+
+
+@pytest.mark.parametrize(("kind", "version", "dtype"), [("Greater", 1, np.float32), ("BitwiseOr", 13, np.int32)])
+def test_pdpd_that_openvino_ignores_is_refused(kind: str, version: int, dtype: Any, tmp_path: Path) -> None:
+    """OpenVINO repeats the side of the square in each row, though pdpd aligns it with the first axis."""
+    draw = Draw(0)
+    operands = [draw.numbers(shape, dtype) for shape in ([3, 3], [3])]
+    outputs = {}
+    for broadcast in ("numpy", "pdpd"):
+        made = layer(kind, version, *operands, auto_broadcast=broadcast)
+        model = ov.Model([made], draw.parameters, "one")
+        outputs[broadcast] = in_openvino(model, draw.feeds)[0]
+        ov.save_model(model, tmp_path / f"{broadcast}.xml", compress_to_fp16=False)
+    np.testing.assert_array_equal(outputs["pdpd"], outputs["numpy"])
+    with pytest.RaisesGroup(
+        pytest.RaisesExc(
+            ir_interp.UnsupportedLayerError, match=f"OpenVINO ignores pdpd in {kind}, and aligns the last axes"
+        )
+    ):
+        ir_interp.convert(tmp_path / "pdpd.xml", tmp_path / "a.onnx")

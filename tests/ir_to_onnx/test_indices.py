@@ -45,6 +45,13 @@ def gather_elements(draw: Draw) -> Any:
     return layer("GatherElements", 6, draw.numbers(shape), indices, axis=draw.among(axis, axis - len(shape)))
 
 
+def elements_of_squares(draw: Draw) -> Any:
+    """Any axis will do."""
+    shape = [draw.between(2, 4)] * 2
+    indices = draw.either(places(draw, shape, shape[0]))
+    return layer("GatherElements", 6, draw.numbers(shape), indices, axis=draw.between(0, 1))
+
+
 def tuples(draw: Draw, shape: Any, lengths: Any, *, distinct: bool = False) -> Any:
     """Return index tuples into ``lengths``."""
     count = int(np.prod(shape))
@@ -72,6 +79,7 @@ GATHERS: dict[str, Configuration] = {
     "Gather-7": gather(7),
     "Gather-8": gather(8),
     "GatherElements": gather_elements,
+    "GatherElements of squares": elements_of_squares,
     "GatherND-5": gather_nd(5),
     "GatherND-8": gather_nd(8),
 }

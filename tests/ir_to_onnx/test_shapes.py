@@ -303,6 +303,11 @@ def space_to_batch(draw: Draw) -> Any:
     return layer("SpaceToBatch", 2, copied(draw, [2, *lengths[1:]]), *(constant(e, np.int64) for e in (blocks, *pads)))
 
 
+def shuffle_of_squares(draw: Draw) -> Any:
+    """Any axis will do."""
+    return layer("ShuffleChannels", 1, copied(draw, [6, 6]), axis=draw.between(0, 1), group=draw.among(2, 3))
+
+
 def shuffle_channels(draw: Draw) -> Any:
     shape, groups = draw.shape(1, 4), draw.between(1, 3)
     axis = draw.between(0, len(shape) - 1)
@@ -331,6 +336,7 @@ MOVES: dict[str, Configuration] = {
     "BatchToSpace": batch_to_space,
     "SpaceToBatch": space_to_batch,
     "ShuffleChannels": shuffle_channels,
+    "ShuffleChannels of squares": shuffle_of_squares,
     "ReverseSequence": reverse_sequence,
 }
 

@@ -21,6 +21,12 @@ def matmul(draw: Draw) -> Any:
     return layer("MatMul", 1, draw.numbers(left), draw.either(draw.values(right)), **flags)
 
 
+def matmul_of_squares(draw: Draw) -> Any:
+    side = draw.between(2, 4)
+    flags = {"transpose_a": draw.chance(), "transpose_b": draw.chance()}
+    return layer("MatMul", 1, draw.numbers([side, side]), draw.numbers([side, side]), **flags)
+
+
 def matmul_of_vectors(draw: Draw) -> Any:
     inner, other = draw.integers(2, 1, 4)
     flags = {"transpose_a": False, "transpose_b": draw.chance()}
@@ -50,6 +56,7 @@ def einsum(draw: Draw) -> Any:
 
 PRODUCTS: dict[str, Configuration] = {
     "MatMul": matmul,
+    "MatMul of squares": matmul_of_squares,
     "MatMul of vectors": matmul_of_vectors,
     "ScaledDotProductAttention": attention,
     "Einsum": einsum,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import InexactError, VerificationError
+from ir_interp.converters.workers.forks import forks
 from tests.support.configurations import IrCase, OnnxCase, model_of
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 
@@ -30,6 +34,10 @@ class Outcome:
 
 OPEN = ("nothing", "shape", "target", "both")
 """Parts that a model may leave to run time: the lengths of its input, and the sizes, scales and roi of its resize."""
+
+
+INCONCLUSIVE = "INCONCLUSIVE"
+"""Stands for the form of a conversion that no input proves."""
 
 
 def onnx_to_ir(case: OnnxCase, *, left_open: str, verify: bool = False) -> Outcome:
@@ -79,7 +87,16 @@ def _open_target(case: IrCase, model: ov.Model) -> dict[str, Array]:
     return {"target": value}
 
 
+@functools.cache
+def _import_runtimes_once() -> None:
+    """Let all conversions of this process share one worker: importing the runtimes takes longer than one resize."""
+    stack = ExitStack()
+    stack.enter_context(forks())
+    atexit.register(stack.close)
+
+
 def _outcome(source: Path, destination: Path, run: Any, *, verify: bool) -> Outcome:
+    _import_runtimes_once()
     try:
         report = ir_interp.convert(source, destination, verify=verify)
     except VerificationError as refusal:
@@ -92,5 +109,5 @@ def _outcome(source: Path, destination: Path, run: Any, *, verify: bool) -> Outc
         return Outcome(grade="refused", form=leaf.reason)
     row = report.rows[0]
     if report.verification is not None and not report.verification.is_conclusive:
-        return Outcome(grade="refused", form="INCONCLUSIVE")
+        return Outcome(grade="refused", form=INCONCLUSIVE)
     return Outcome(grade=row.grade.value, form=row.form, note=row.note, output=np.array(run()))

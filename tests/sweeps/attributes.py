@@ -1,8 +1,8 @@
 """Change the attributes of drawn layers until each changes OpenVINO's result; the ONNX written then has to follow.
 
 ``python -m tests.sweeps.attributes`` exits with 1 where what is written differs from OpenVINO, and lists the attributes
-that change nothing. With ``--rows FILE`` it writes the changes as JSON, which
-tests/ir/test_attribute_effects.py repeats.
+that change nothing. With ``--rows FILE`` it writes the changes as JSON, which tests/ir/test_attribute_effects.py
+repeats; with ``--keep`` it searches only for those that the file has not.
 """
 
 from __future__ import annotations
@@ -162,8 +162,15 @@ def _known_words(path: Path) -> dict[tuple[str, str], list[str]]:
     return words
 
 
-def _search(folder: Path, seeds: int) -> tuple[dict[tuple[str, str, str], Change], set[tuple[str, str, str]], int]:
-    """Return a change with an effect for each attribute, those without, and how many are written wrongly."""
+def _search(
+    folder: Path, seeds: int, shown: Sequence[Change] = ()
+) -> tuple[dict[tuple[str, str, str], Change], dict[tuple[str, str, str], bool], int]:
+    """Return a change with an effect for each attribute, those without, and how many are written wrongly.
+
+    Those without are mapped to whether OpenVINO takes any other value that was tried.
+
+    Attributes of which a change is ``shown`` are not searched for.
+    """
     path = folder / "x.xml"
     others: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for _, _, found in _models(seeds, path):
@@ -171,8 +178,8 @@ def _search(folder: Path, seeds: int) -> tuple[dict[tuple[str, str, str], Change
             others[kind, name].add(value)
     for place, known in _known_words(path).items():
         others[place] |= set(known)
-    changes: dict[tuple[str, str, str], Change] = {}
-    every, wrong = set(), 0
+    changes = {change.key: change for change in shown}
+    every, taken, wrong = set(), set(), 0
     for (module, configuration), seed, found in _models(seeds, path):
         every |= {each[:3] for each in found}
         tries = [
@@ -191,21 +198,26 @@ def _search(folder: Path, seeds: int) -> tuple[dict[tuple[str, str, str], Change
             if not candidate.startswith(_UNWRITTEN.get((kind, name), " "))
         ]
         for change, problem in _tried(tries, folder):
+            taken.add(change.key)
+            if problem is False:
+                continue
             changes[change.key] = change
             wrong += bool(problem)
             if problem:
                 print(f"{change}: {problem}", flush=True)
-    return changes, every - changes.keys(), wrong
+    return changes, {key: key in taken for key in every - changes.keys()}, wrong
 
 
-def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, str]]:
+def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, str | bool]]:
     """Yield the first change of each attribute that has an effect, and what is wrong with its ONNX.
+
+    A change that OpenVINO takes without an effect comes with False.
 
     Some values end OpenVINO's process, so a child tries them, and another one those behind.
     """
     answers = folder / "answers"
     answers.write_text("")
-    lines: list[str | None] = []
+    lines: list[str | bool | None] = []
     while len(lines) < len(tries):
         child = os.fork()
         if not child:
@@ -220,25 +232,29 @@ def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, str]
             answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
     shown = set()
     for change, line in zip(tries, lines, strict=True):
-        if line is not None and change.key not in shown:
-            shown.add(change.key)
+        if line is not None and (change.key, line is False) not in shown:
+            shown.add((change.key, line is False))
             yield change, line
 
 
 def _answer(tries: Sequence[Change], folder: Path, answers: Path) -> None:
-    """Try changes, and write a line for each: null without an effect, else what is wrong with its ONNX; then end."""
+    """Try changes, and write a line for each; then end.
+
+    It is null for a value that OpenVINO does not take, false for one without an effect, else what is wrong with the
+    ONNX.
+    """
     shown = set()
     with answers.open("a") as file:
         for change in tries:
-            line = None
+            line: str | bool | None = None
             if change.key not in shown:
                 try:
                     draw, before, after = apply(change, folder / "child.xml")
-                    line = _follows(folder / "child.xml", draw, after) if differ(before, after) else None
+                    line = _follows(folder / "child.xml", draw, after) if differ(before, after) else False
                 # Those of a runtime, and values that no layer can have
                 except (RuntimeError, ValueError, IrInterpError):  # a value that a runtime does not take
                     pass
-                if line is not None:
+                if isinstance(line, str):
                     shown.add(change.key)
             print(json.dumps(line), file=file, flush=True)
 
@@ -264,13 +280,18 @@ def _follows(path: Path, draw: Draw, expected: Sequence[Array]) -> str:
     return ""
 
 
+def read_rows(file: Path) -> list[Change]:
+    """Return the changes of a file."""
+    return [Change(**dict(zip(Change.__slots__, row, strict=True))) for row in json.loads(file.read_text())["changes"]]
+
+
 def check(file: Path, every: int) -> int:
     """Repeat each so many-th change of a file; print and count those that change nothing, or end OpenVINO's process."""
-    rows = json.loads(file.read_text())["changes"][::every]
-    changes, shown = [Change(**dict(zip(Change.__slots__, row, strict=True))) for row in rows], set()
+    changes, shown = read_rows(file)[::every], set()
     with TemporaryDirectory() as folder:
         for kind in sorted({change.type for change in changes}):
-            shown |= {change.key for change, _ in _tried([each for each in changes if each.type == kind], Path(folder))}
+            tried = _tried([each for each in changes if each.type == kind], Path(folder))
+            shown |= {change.key for change, problem in tried if problem is not False}
     idle = [change for change in changes if change.key not in shown]
     for change in idle:
         print(f"no effect: {change}")
@@ -281,19 +302,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the sweep; print each attribute without an effect."""
     parser = options(__doc__)
     parser.add_argument("--rows", type=Path, help="write the changes as JSON")
+    parser.add_argument("--keep", action="store_true", help="search only for changes that this file has not")
     parser.add_argument("--check", type=Path, help="repeat the changes of a JSON file instead")
     parser.add_argument("--every", type=int, default=1, help="of these only each so many-th")
     chosen: Any = parser.parse_args(arguments)
     if chosen.check:
         return int(bool(check(chosen.check, chosen.every)))
     with TemporaryDirectory() as folder:
-        changes, idle, wrong = _search(Path(folder), _SEEDS)
+        changes, idle, wrong = _search(Path(folder), _SEEDS, read_rows(chosen.rows) if chosen.keep else ())
     for key in sorted(idle):
-        print(f"no effect: {key}")
+        print(f"no effect: {key}; {'other values are taken' if idle[key] else 'no other value is taken'}")
     if chosen.rows:
         lists = {
             "changes": [list(asdict(changes[key]).values()) for key in sorted(changes)],
-            "without effect here": [list(key) for key in sorted(idle)],
+            "without effect here": [[*key, idle[key]] for key in sorted(idle)],
         }
         texts = (f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in lists.items())
         chosen.rows.write_text("{\n" + ",\n".join(texts) + "\n}\n")

@@ -13,6 +13,7 @@ from ir_interp.converters.verify import graphs, large_sizes
 from ir_interp.converters.verify.run import processes
 from ir_interp.converters.verify.run.input_shapes import Extent, extents, shapes
 from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.workers import forks
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -30,6 +31,7 @@ ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
             id="an image of rank 2 has no batch",
         ),
         pytest.param("(float[a,b] x) => (float[a,b] y) { y = Relu (x) }", [(1, 64), (2, 67), (1, 3)], id="a batch"),
+        pytest.param("(float[a] x) => (float[a] y) { y = Relu (x) }", [(64,), (67,), (3,)], id="a signal"),
         pytest.param(
             "(float[a,b,c,d,e] x) => (float[f,g,h,i,j] y) <float[5] s = {1,1,2,2,2}> { y = " + SCALED,
             [(1, 3, 3, 64, 64), (2, 5, 5, 45, 67), (1, 1, 1, 2, 3)],
@@ -163,3 +165,49 @@ def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
     source = save_model(tmp_path / "a.onnx", text)
     with pytest.raises(IrInterpError, match=r"a.onnx does not run: "):
         ir_interp.compare(source, source)
+
+
+def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
+    text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
+    source = save_model(tmp_path / "a.onnx", f"g {text}")
+    calls: list[forks.Call] = []
+    whole = forks.Forks.run
+
+    def counted(processes: forks.Forks, call: forks.Call) -> tuple[int, str]:
+        calls.append(call)
+        return whole(processes, call)
+
+    monkeypatch.setattr(forks.Forks, "run", counted)
+    report = ir_interp.convert(source, tmp_path / "a.xml")
+    assert report.verification is not None
+    assert report.verification.shapes == {"x": (64,), "s": (1,)}
+    assert [shapes["x"] for shapes in report.verification.more_shapes] == [(67,), (3,)]
+    # The source at the likeliest sizes, then at all others; the result at all extents.
+    assert [call.argument.model.suffix for call in calls] == [".onnx", ".onnx", ".xml"]
+
+
+BRIGHT = "b = Greater (x, most) c = Flatten <axis = 0> (b) d = Squeeze (c, zero) f = Compress (x, d)"
+DETECTOR = "g (float[1,40] x) => (float[n] y) <float most = {1.5}, int64[1] zero = {0}, float[1] none = {-1}> {"
+
+
+def test_inputs_are_chosen_in_which_a_detector_finds_something(tmp_path: Path) -> None:
+    """In [0, 1) it finds nothing, and whatever follows then proves nothing, or fails."""
+    first = save_model(tmp_path / "a.onnx", f"{DETECTOR} {BRIGHT} y = Identity (f) }}")
+    fails = f"{DETECTOR} {BRIGHT} g = Gather (f, zero) h = Sub (g, g) y = Add (f, h) }}"
+    result = ir_interp.compare(first, save_model(tmp_path / "b.onnx", fails))
+    assert result.passes
+    assert result.outputs[0].first.smallest > 1.5  # type: ignore[operator]
+
+
+def test_inputs_on_which_the_result_fails_are_passed_over(tmp_path: Path) -> None:
+    """OpenVINO returns numbers from elsewhere where an ONNX detector finds nothing."""
+    source = save_model(tmp_path / "a.onnx", f"{DETECTOR} {BRIGHT} y = Concat <axis = 0> (f, none) }}")
+    fails = f"{DETECTOR} {BRIGHT} g = Gather (f, zero) h = Sub (g, g) i = Add (f, h) y = Concat <axis = 0> (i, none) }}"
+    result = save_model(tmp_path / "b.onnx", fails)
+    run = next(processes.runs(processes.models(source, result, Inputs()), tmp_path, lambda *_: None))
+    expected, actual, problem = run.settle_both(source, result)
+    assert (expected[0][1] == actual[0][1]).all()
+    assert expected[0][1].size > 1
+    assert problem.startswith("b.onnx does not run: ")
+    assert problem.endswith("on x [1, 40] (uniform values)")

@@ -15,6 +15,7 @@ from ir_interp.converters.openvino import single_layer
 from ir_interp.converters.openvino.interpolate_subgraph import resize
 from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
 from ir_interp.converters.verify import large_sizes
+from ir_interp.converters.verify.run.requests import NotRunError
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 
@@ -88,3 +89,24 @@ def test_one_whose_output_is_empty_there_shows_nothing(end: str, target: str | N
     assert report.verification is not None
     (alone,) = report.verification.alone
     assert (alone.largest, alone.relative, alone.verdict) == (0, 0, "INCONCLUSIVE")
+
+
+def test_no_tensor_between_the_axes_is_too_large(tmp_path: Path) -> None:
+    """Images of 2^24 pixels would become 34 times as many between the first axis and the others."""
+    text = 'g (float[a,b,c] x) => (float[34,3,29] y) <int64[3] z = {34,3,29}> { y = Resize <mode = "nearest", '
+    text += 'coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "ceil"> (x, "", "", z) }'
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
+    (op,) = large_sizes.of_run_time(report.rows)
+    shapes = list(large_sizes.shapes(op))
+    assert shapes
+    assert all(len(set(lengths)) == 1 for lengths in shapes)
+
+
+def test_one_beyond_the_memory_limit_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_memory(*_: object) -> None:
+        raise NotRunError("alone0.xml does not run: Failed to allocate 3461475400 bytes of memory")
+
+    monkeypatch.setattr(large_sizes, "_compared", without_memory)
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert report.verification.alone == ()

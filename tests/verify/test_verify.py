@@ -238,3 +238,15 @@ def test_a_fault_of_the_source_s_own_runtime_is_known(tmp_path: Path) -> None:
     assert verification is not None
     assert "for onnxruntime is at fault: it ignores the crop of an axis whose scale is 1; 1 of 1" in verification.note
     assert [each.passes for each in verification.outputs] == [True]
+
+
+@pytest.mark.parametrize("rank", [2, 5])
+def test_bfloat16_is_compared_in_its_own_bits(rank: int, tmp_path: Path) -> None:
+    """OpenVINO's Python interface shows bfloat16 as float16, which is another number; NumPy's files know neither."""
+    sizes, scales = ",".join("abcde"[:rank]), ",".join(["1.5"] * rank)
+    text = f"(bfloat16[{sizes}] x) => (bfloat16[{sizes}] y) <float[{rank}] s = {{{scales}}}> "
+    text += '{ y = Resize <mode = "cubic"> (x, "", s) }'
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", f"g {text}"), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert [output.limit / max(1.0, output.largest) for output in report.verification.outputs] == [2**-7]
+    assert len(report.verification.more_shapes) == 2

@@ -26,6 +26,12 @@ def _merging(merge: Callable[[Graph, Op], str | None], write: _Binary) -> Callab
     return lambda graph, op: merge(graph, op) or emit(graph, op)
 
 
+PDPD_TYPES = frozenset(
+    ("add", "multiply", "divide", "maximum", "minimum", "squareddifference", "floormod", "mod", "power")
+)
+"""Layers in which OpenVINO's CPU plugin aligns as pdpd states (2026.4); in the others it does as numpy."""
+
+
 def _aligned(graph: Graph, op: Op) -> str:
     """Return the second operand; pdpd aligns it with the first from an axis on, by default the first."""
     if op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd":
@@ -35,6 +41,8 @@ def _aligned(graph: Graph, op: Op) -> str:
         return op.inputs[1]
     if axis + own > rank:
         raise op.refusal(f"pdpd aligns {own} axes from axis {axis} on with {rank}")
+    if axis + own < rank and op.layer.type.lower() not in PDPD_TYPES:
+        raise op.refusal(f"OpenVINO ignores pdpd in {op.layer.type}, and aligns the last axes")
     return operators.unsqueeze(graph, op.inputs[1], range(own, rank - axis))
 
 

@@ -37,8 +37,7 @@ def compare(
     the tolerance follows from the element type.
     """
     if tolerance is None:
-        is_half = np.float16 in (expected.dtype, actual.dtype)
-        tolerance = tolerances.HALF_OUTPUT if is_half else tolerances.OUTPUT
+        tolerance = max(tolerances.of_output(each.dtype.name) for each in (expected, actual))
     largest = float(np.abs(_finite(expected)).max(initial=0.0))
     is_alike = expected.shape == actual.shape
     return Compared(

@@ -14,6 +14,16 @@ OUTPUT = 1e-4
 HALF_OUTPUT = 2**-10
 """The same for an output in half precision, and the most that any segment is allowed."""
 
+# The same of bfloat16, which has three bits less.
+BFLOAT16_OUTPUT = 2**-7
+"""The same for an output in bfloat16."""
+
+
+def of_output(dtype: str) -> float:
+    """Return the difference allowed between outputs of an element type, relative to the largest value."""
+    return {"float16": HALF_OUTPUT, "bfloat16": BFLOAT16_OUTPUT}.get(dtype, OUTPUT)
+
+
 # A level is a scale times an integer, and both are rounded to float32; its neighbours lie a thousand times as far away.
 LEVEL = 1e-3
 """The part of a quantisation level by which a value on it may be off."""

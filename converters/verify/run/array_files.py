@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (NumPy learns bfloat16, which its files do not name)
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,11 +20,15 @@ def save(path: Path, arrays: Named) -> None:
     for name, array in arrays:
         if array.dtype.hasobject:
             raise IrInterpError(f"tensor {name!r} holds strings, which are not compared")
-    np.savez(path, np.array([name for name, _ in arrays]), *(array for _, array in arrays))
+    names, types = ([name for name, _ in arrays], [array.dtype.name for _, array in arrays])
+    np.savez(path, np.array([names, types]), *(array for _, array in arrays))
 
 
 def load(path: Path) -> Named:
     """Return the arrays that ``save`` wrote."""
     with np.load(path) as file:
-        names, *arrays = file.values()
-        return list(zip(names.tolist(), arrays, strict=True))
+        (names, types), *arrays = file.values()
+        return [
+            (name, array.view(dtype) if array.dtype.kind == "V" else array)
+            for name, dtype, array in zip(names.tolist(), types.tolist(), arrays, strict=True)
+        ]

@@ -62,8 +62,10 @@ _TRIED = {
 _MULTIPLE = 32
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
+_IMAGE_RANK = 4
 _NO_BATCH = 2  # up to this rank, a resize takes a single image
-_MOST_ELEMENTS = 2**22  # of one input, if its rank lets it be as small
+_MOST_ELEMENTS = 2**22  # of one input up to rank 4, if its rank lets it be as small
+_FEWER = 8  # times fewer for each rank above: a cubic Interpolate of rank n sums 4^n pixels
 _RESIZES = {"resize", "upsample", "interpolate"}
 
 
@@ -187,14 +189,16 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
         return dict.fromkeys(dynamic, candidate.batch)
     resize = next((step for step in _takers(graph, each.name) if step.type in _RESIZES), None)
     is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
-    known = {} if is_image else {0: candidate.batch}
+    is_signal = rank == 1 and len(graph.inputs) == 1  # beside others, a vector has an element for each image
+    known = {} if is_image or is_signal else {0: candidate.batch}
     known |= {1: channels} if channels is not None and rank > 2 else {}
     sizes = target_sizes(graph, resize, rank) if resize and rank > _NO_BATCH else {}
     known |= {axis: size for axis, size in sizes.items() if axis < rank - 2 and size > 0}  # mostly stays as it is
     others = [axis for axis in reversed(dynamic) if axis not in known]
     area = candidate.width * candidate.height
     settled = area * math.prod(known.values()) * math.prod(filter(None, lengths))
-    room = (_MOST_ELEMENTS / settled) ** (1 / max(1, len(others) - 2))
+    most = _MOST_ELEMENTS / _FEWER ** max(0, rank - _IMAGE_RANK)
+    room = (most / settled) ** (1 / max(1, len(others) - 2))
     depth = max(1, min(candidate.depth, int(room)))
     return known | dict(zip(others, (candidate.width, candidate.height, *(depth for _ in others)), strict=False))
 

@@ -20,7 +20,7 @@ from .array_files import Named, load, save
 from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
 from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
-from .rehearsals import Outcome, Rehearsals, has_values
+from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
 from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
 from .tensor_memory import declared_bytes
@@ -72,8 +72,7 @@ class Runs:
 
     ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` if that is
     tried only because the first proves nothing. ``extent`` selects the sizes of dynamic dimensions. ``others`` are
-    the runs at other extents than ``real``, which is the first. ``setting`` is the value of inputs of a few integers,
-    if the model does not run with those of their roles.
+    the runs at other extents than ``real``, which is the first. ``trial`` has the inputs on which it has settled.
     """
 
     folder: Path
@@ -87,9 +86,10 @@ class Runs:
     real: Runs | None = None
     is_another: bool = False
     has_settled: bool = False
-    setting: int | None = None
+    trial: Trial | None = None
     arrays: Named = field(default_factory=list)
     _tried: int = 0
+    _source_problem: str = ""
 
     def settle(self, model: Path, data: Sequence[str] = ()) -> Outcome:
         """Run a model on shapes that it accepts, which all later runs use; return its outputs and ``data``.
@@ -97,17 +97,18 @@ class Runs:
         Among these, and among the outputs, none is empty then, unless all shapes give empty ones. Called again,
         it tries the rest. Raises NotRunError if it runs on none, MemoryBoundError if all would take too much.
         """
-        answers = self._answers()
-        data = data if len(answers) > 1 or self.others or self.real else ()  # with one answer there is no choice
+        trials = self._trials()
+        is_open = len(self._answers()) > 1 or self.others or self.real
+        data = data if is_open else ()  # with one shape there is no choice
         self._rehearse(model, data, self._likeliest())
         problems: list[Exception] = []
         empty = []
-        for setting, each in self._attempts(answers)[self._tried :]:
+        for place, trial in enumerate(trials[self._tried :], self._tried):
             self._tried += 1
-            self.setting = setting
             try:
-                allow_declared(self._declared(each))
-                self.arrays = self._arrays(each)
+                if place and not self.rehearsals.has(model, data, trial):
+                    self._rehearse_all(model, data, [trials[place:]])
+                self._take(trial)
                 outcome = self(model, data)
             except NotLoadedError:
                 raise
@@ -117,34 +118,58 @@ class Runs:
             if has_values(outcome):
                 self.has_settled = True
                 return outcome
-            empty.append((setting, each))
+            empty.append(trial)
         # Some tensor is empty on every shape that runs, as the model may intend: the first shape will do.
         if empty:
-            self.setting, lengths = empty[0]
-            self.arrays, self.has_settled = self._arrays(lengths), True
+            self._take(empty[0])
+            self.has_settled = True
             return self(model)
         if problems and all(isinstance(problem, MemoryBoundError) for problem in problems):
             raise problems[0]
         first = [str(problem) for problem in problems[:1]]
-        raise NotRunError("; ".join([*first, *filter(None, [attempts(answers, self.models.graph)])]))
+        raise NotRunError("; ".join([*first, *filter(None, [attempts(self._answers(), self.models.graph)])]))
+
+    def leave_out_source(self, problem: str) -> None:
+        """Let the result alone run from now on, on the first trial that it takes, at this extent and the others."""
+        self._source_problem, self._tried = problem, 0
+
+    @property
+    def without_source(self) -> str:
+        """Why the source does not run at all; empty if it does."""
+        return (self.real or self)._source_problem
+
+    def _take(self, trial: Trial) -> None:
+        """Let all later runs use the inputs of a trial."""
+        allow_declared(self._declared(trial.shapes))
+        self.trial, self.arrays = trial, self._arrays(trial)
 
     def _answers(self) -> list[Shapes]:
         """Return the input shapes that may be tried, in order."""
         files = {name: array.shape for name, array in self._read().items()}
         return shapes(self.models.graph, {**self.models.inputs.shapes, **files}, self.extent)
 
-    def _attempts(self, answers: Sequence[Shapes]) -> list[tuple[int | None, Shapes]]:
-        """Return the shapes to try, with values of the roles of inputs, then with others."""
-        others = settings(self.models.graph, answers[0], self._read())
-        return [(None, each) for each in answers] + [(value, each) for value in others for each in answers[:2]]
+    def _trials(self) -> list[Trial]:
+        """Return the inputs to try: all shapes with values of the roles of inputs, then some with others.
+
+        A detector may find nothing in floats of one distribution, and then has no boxes to compare.
+        """
+        answers, own = self._answers(), self.distribution
+        values = settings(self.models.graph, answers[0], self._read())
+        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != own]
+        first = [Trial(shapes=each, distribution=own) for each in answers]
+        likeliest = first[:2]
+        return [
+            *first,
+            *(replace(trial, setting=value) for value in values for trial in likeliest),
+            *(replace(trial, distribution=name) for name in others for trial in likeliest),
+        ]
 
     def _read(self) -> dict[str, Array]:
         return read_files(self.models.graph, self.models.inputs, self.files)
 
-    def _arrays(self, lengths: Shapes) -> Named:
-        return arrays(
-            self.models.graph, lengths, self._read(), self.models.inputs.seed, self.distribution, self.setting
-        )
+    def _arrays(self, trial: Trial) -> Named:
+        models = self.models
+        return arrays(models.graph, trial.shapes, self._read(), models.inputs.seed, trial.distribution, trial.setting)
 
     def settle_both(self, source: Path, result: Path, data: Sequence[str] = ()) -> tuple[Named, Named, str]:
         """Return the outputs of a model and its translation on shapes on which both run, and the error if one did not.
@@ -167,25 +192,34 @@ class Runs:
             except NotRunError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
 
-    def _rehearse(self, model: Path, data: Sequence[str], lengths: Sequence[Sequence[Shapes]]) -> None:
-        """Run a model on the first accepted shapes of each extent, all in one process, unless that was done."""
-        every = [each for group in lengths for each in group]
-        if not self.others or not every or self.rehearsals.knows(model):
-            return
+    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
+        """Run a model on the first accepted trial of each extent, all in one process, unless that was done."""
+        if self.others and any(groups) and not self.rehearsals.knows(model):
+            self._rehearse_all(model, data, groups)
+
+    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
+        """Run a model on the first accepted trial of each group, all in one process."""
         self.progress(f"running {model.name}", 0, 0)
-        groups = [[(each, self._inputs_of(model, self._arrays(each))) for each in group] for group in lengths]
         # One process runs all of them, so its memory is limited for the largest.
-        largest = max(every, key=lambda shapes: sum(map(prod, shapes.values())))
-        self.rehearsals.rehearse(self._request(model, self.folder, data), groups, self._declared(largest))
+        largest = max(
+            (trial.shapes for group in groups for trial in group),
+            key=lambda shapes: sum(map(prod, shapes.values())),
+        )
+        self.rehearsals.rehearse(
+            self._request(model, self.folder, data),
+            groups,
+            lambda trial: self._inputs_of(model, self._arrays(trial)),
+            self._declared(largest),
+        )
 
-    def _likeliest(self) -> list[list[Shapes]]:
-        """Return the shapes of each extent that are tried first."""
-        return [run._answers()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
+    def _likeliest(self) -> list[list[Trial]]:
+        """Return the trials of each extent that come first."""
+        return [run._trials()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
 
-    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Shapes]]:
-        """Return the shapes on which this run and the others settle, as far as known."""
+    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Trial]]:
+        """Return the trials on which this run and the others settle, as far as known."""
         taken = [[each for each in group if self.rehearsals.takes(source, data, each)] for group in self._likeliest()]
-        return [[self.shapes], *(group[:1] for group in taken[1:])]
+        return [[self.trial] if self.trial else [], *(group[:1] for group in taken[1:])]
 
     def substitute(self, model: Path, path: Path) -> Path:
         """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
@@ -208,7 +242,9 @@ class Runs:
         return attempts([self.shapes], self.models.graph)
 
     def _lengths(self) -> str:
-        return ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
+        shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays)
+        has_choice = len(distributions(self.models.inputs, self.models.graph)) > 1
+        return f"{shapes} ({self.trial.distribution} values)" if self.trial and has_choice else shapes
 
     def __call__(
         self, model: Path, tensors: Sequence[str] = (), *, given: Mapping[str, Array] | None = None, **options: Any
@@ -217,7 +253,8 @@ class Runs:
 
         ``given`` are values that replace inner tensors; ``options`` are those of ``Request``.
         """
-        known = self.rehearsals.recall(model, tensors, self.shapes) if self._is_plain(given, options) else None
+        is_rehearsed = given is None and not options
+        known = self.rehearsals.recall(model, tensors, self.trial) if self.trial and is_rehearsed else None
         if known is not None:
             return known
         self.progress(f"running {model.name}", 0, 0)
@@ -228,10 +265,6 @@ class Runs:
                 save(folder / REPLACEMENTS, list(given.items()))
             answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
             return load(folder / OUTPUTS), dict(load(folder / TENSORS))
-
-    def _is_plain(self, given: object, options: Mapping[str, Any]) -> bool:
-        """Return whether a run is as in a rehearsal."""
-        return given is None and not options and self.setting is None
 
     def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
         in_openvino = self.models.in_openvino(model)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
+from ir_interp.files.memory import MemoryBoundError
 
 from .array_files import Named, load, save
 from .input_shapes import Shapes
@@ -20,9 +20,19 @@ from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Request, numbered, try_i
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""
-Inputs = tuple[Shapes, Named]
-"""Inputs as a model takes them, behind the shapes by which they are remembered."""
-_Key = tuple[Path, tuple[str, ...], tuple[tuple[str, tuple[int, ...]], ...]]
+_Key = tuple[Path, tuple[str, ...], str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Inputs to try: their shapes, the distribution of random floats, and the value of inputs of a few integers.
+
+    ``setting`` is that value, None for values of their roles.
+    """
+
+    shapes: Shapes
+    distribution: str
+    setting: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,37 +54,50 @@ class Rehearsals:
     _runs: dict[_Key, _Run] = field(default_factory=dict)
     _refusals: dict[Path, NotLoadedError] = field(default_factory=dict)
 
-    def rehearse(self, request: Request, groups: Sequence[Sequence[Inputs]], declared: float) -> None:
-        """Run a model on the first inputs of each group that it takes; ``folder`` of the request is ignored.
+    def rehearse(
+        self, request: Request, groups: Sequence[Sequence[Trial]], inputs: Callable[[Trial], Named], declared: float
+    ) -> None:
+        """Run a model on the first trial of each group that it takes; ``folder`` of the request is ignored.
 
-        If the process dies, inputs that it has not run are not remembered.
+        ``inputs`` returns the arrays of a trial as the model takes them. If the process dies, trials that it has not
+        run are not remembered.
         """
         request = replace(request, folder=Path(mkdtemp(dir=self.folder)))
-        numbers = count()
-        numbered_groups = [[(next(numbers), *inputs) for inputs in group] for group in groups]
-        for number, shapes, arrays in chain.from_iterable(numbered_groups):
-            save(request.folder / numbered(INPUTS, number), arrays)
-            self._runs[_key(request.model, request.tensors, shapes)] = _Run(request=request, number=number)
-        groups_of_numbers = tuple(tuple(number for number, *_ in group) for group in numbered_groups)
+        numbers = tuple(tuple(self._saved(request, trials, inputs)) for trials in groups)
         try:
-            answer(replace(request, groups=groups_of_numbers), declared, try_inputs)
+            answer(replace(request, groups=numbers), declared, try_inputs)
         except NotLoadedError as refusal:
             self._refusals[request.model] = refusal
         except VerificationError:
             pass
 
+    def _saved(self, request: Request, trials: Sequence[Trial], inputs: Callable[[Trial], Named]) -> Iterator[int]:
+        """Write the inputs of trials, and yield their numbers."""
+        for trial in trials:
+            number = len(self._runs)
+            try:
+                save(request.folder / numbered(INPUTS, number), inputs(trial))
+            except MemoryBoundError:  # raised again if it is tried by itself
+                continue
+            self._runs[_key(request.model, request.tensors, trial)] = _Run(request=request, number=number)
+            yield number
+
     def knows(self, model: Path) -> bool:
         """Return whether a model was rehearsed."""
-        return model in self._refusals or any(known == model for known, _, _ in self._runs)
+        return model in self._refusals or any(known == model for known, *_ in self._runs)
 
-    def recall(self, model: Path, tensors: Sequence[str], shapes: Shapes) -> Outcome | None:
-        """Return the outputs of a model on inputs of ``shapes``; None if that was not tried.
+    def has(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a trial was rehearsed, even if the process died before it."""
+        return _key(model, tensors, trial) in self._runs
+
+    def recall(self, model: Path, tensors: Sequence[str], trial: Trial) -> Outcome | None:
+        """Return the outputs of a model on the inputs of a trial; None if that was not rehearsed.
 
         Raises NotRunError if it did not run.
         """
         if model in self._refusals:
             raise self._refusals[model]
-        run = self._runs.get(_key(model, tensors, shapes))
+        run = self._runs.get(_key(model, tensors, trial))
         if run is None:
             return None
         if run.file(OUTPUTS).exists():
@@ -83,10 +106,10 @@ class Rehearsals:
             raise not_run(run.request, run.file(PROBLEM).read_text(encoding="utf-8"))
         return None
 
-    def takes(self, model: Path, tensors: Sequence[str], shapes: Shapes) -> bool:
-        """Return whether a model ran on inputs of ``shapes`` without an empty output."""
+    def takes(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model ran on the inputs of a trial without an empty output."""
         try:
-            outcome = self.recall(model, tensors, shapes)
+            outcome = self.recall(model, tensors, trial)
         except NotRunError:
             return False
         return outcome is not None and has_values(outcome)
@@ -98,5 +121,5 @@ def has_values(outcome: Outcome) -> bool:
     return all(array.size for array in (*(array for _, array in outputs), *tensors.values()))
 
 
-def _key(model: Path, tensors: Sequence[str], shapes: Shapes) -> _Key:
-    return model, tuple(tensors), tuple(sorted(shapes.items()))
+def _key(model: Path, tensors: Sequence[str], trial: Trial) -> _Key:
+    return model, tuple(tensors), trial.distribution, trial.setting, tuple(sorted(trial.shapes.items()))

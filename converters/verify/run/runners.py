@@ -269,7 +269,12 @@ class _Ir:
         named = by_name.keys() == set(self._inputs)
         in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
         results = self._model(in_order + self._replacements)
-        return [(name, np.array(results[index])) for index, name in enumerate(self._names)]
+        return [(name, self._array(results, index)) for index, name in enumerate(self._names)]
+
+    def _array(self, results: Any, index: int) -> NDArray[Any]:
+        array = np.array(results[index])
+        is_bfloat16 = self._model.output(index).get_element_type().to_string() == "bf16"
+        return array.view("bfloat16") if is_bfloat16 else array  # its Python interface shows it as float16
 
 
 def _ports(model: Any) -> dict[str, Any]:

@@ -7,6 +7,8 @@ pixel. Derived by running both on random operators, ``tests/tflite/test_litert.p
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,47 +29,63 @@ def is_known(spec: ResizeSpec) -> bool:
 
 def weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.intp], Whole, int]:
     """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
-    if dtype in ("int8", "uint8"):
-        low, far = _of_float32(spec.coordinates, axis.in_size, axis.out_size)
-        bits = _EIGHT_BITS
+    bits = fractional_bits(dtype)
+    if bits == _EIGHT_BITS:
+        positions = np.arange(axis.out_size, dtype=np.float32)
+        length, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
+            low, far = of_float32(spec.coordinates, positions, length, outputs, np)
     else:
-        low, far = _of_whole_numbers(spec.coordinates, axis.in_size, axis.out_size)
-        bits = _OTHERS
+        numbers = np.arange(axis.out_size, dtype=np.int64)
+        low, far = of_integers(spec.coordinates, numbers, axis.in_size, axis.out_size, np, operator.floordiv)
+    low, far = low.astype(np.int64), far.astype(np.int64)
     high = np.minimum(low + 1, axis.in_size - 1)
     return np.stack([low, high], axis=1).astype(np.intp), np.stack([2**bits - far, far], axis=1), bits
 
 
-def _of_float32(coordinates: Any, length: int, outputs: int) -> tuple[Whole, Whole]:
-    single = np.float32
-    corners = coordinates is Coordinates.ALIGN_CORNERS and outputs > 1
-    step = single(length - 1) / single(outputs - 1) if corners else single(length) / single(outputs)
-    at = np.arange(outputs, dtype=single) * step
+def fractional_bits(dtype: str) -> int:
+    """Return the number of fractional bits of the weights for integers of a type."""
+    return _EIGHT_BITS if dtype in ("int8", "uint8") else _OTHERS
+
+
+def of_float32(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the first pixel of each output ``index``, and the weight of the second, as float32.
+
+    Arrays or tensors, of float32 throughout; ``xp`` holds the functions for them.
+    """
+    step = length / outputs
+    if coordinates is Coordinates.ALIGN_CORNERS:
+        step = xp.where(outputs > 1, (length - 1) / (outputs - 1), step)
+    at = xp.positive(index * step)
     if coordinates is Coordinates.HALF_PIXEL:
-        at = at + (single(0.5) * step - single(0.5))
-    at = np.clip(at, single(0), single(length - 1))
-    low = np.floor(at)
-    return low.astype(np.int64), np.rint((at - low) * single(2**_EIGHT_BITS)).astype(np.int64)
+        at = at + (xp.positive(step * 0.5) - 0.5)
+    at = xp.clip(at, 0.0, length - 1)
+    low = xp.floor(at)
+    return low, xp.rint((at - low) * 2.0**_EIGHT_BITS)
 
 
 def reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
     """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
-    at = _places(spec.coordinates, axis.in_size, axis.out_size)
-    return bool(at[-1] // 2**_OTHERS >= axis.in_size)
+    last = np.int64(axis.out_size - 1)
+    at = _places(spec.coordinates, last, axis.in_size, axis.out_size, np, operator.floordiv)
+    return bool(at // 2**_OTHERS >= axis.in_size)
 
 
-def _of_whole_numbers(coordinates: Any, length: int, outputs: int) -> tuple[Whole, Whole]:
-    one, at = 2**_OTHERS, _places(coordinates, length, outputs)
-    low = np.clip(at // one, 0, length - 1)
-    return low, np.where(at < 0, 0, at - low * one)
+def of_integers(
+    coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
+) -> tuple[Any, Any]:
+    """Return the same as ``of_float32``, of integers throughout; ``divided`` rounds quotients down."""
+    one, at = 2**_OTHERS, _places(coordinates, index, length, outputs, xp, divided)
+    low = xp.clip(divided(at, one), 0, length - 1)
+    return low, xp.where(at < 0, 0, at - low * one)
 
 
-def _places(coordinates: Any, length: int, outputs: int) -> Whole:
+def _places(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any, divided: Any) -> Any:
     """Return where outputs lie, in 1/1024 pixel."""
     one = 2**_OTHERS
-    corners = coordinates is Coordinates.ALIGN_CORNERS and outputs > 1
-    pixels, parts = (length - 1, outputs - 1) if corners else (length, outputs)
-    step = (one * pixels + parts // 2) // parts
-    at: Whole = np.arange(outputs, dtype=np.int64) * step
-    if coordinates is Coordinates.HALF_PIXEL:
-        at += step // 2 - one // 2
-    return at
+    pixels, parts = length, outputs
+    if coordinates is Coordinates.ALIGN_CORNERS:
+        pixels, parts = (xp.where(outputs > 1, each - 1, each) for each in (length, outputs))
+    step = divided(pixels * one + divided(parts, 2), parts)
+    at = index * step
+    return at + (divided(step, 2) - one // 2) if coordinates is Coordinates.HALF_PIXEL else at
