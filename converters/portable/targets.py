@@ -19,11 +19,12 @@ from ..dialects.onnx import DIALECT
 from ..onnx import neighbours, operator_sets
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
-from ..onnx.origins import open_axes
+from ..onnx.origins import may_change, open_axes
 from ..onnx.resize_nodes import FoundNode, dialect_version
 from ..predictions.runtimes_asked import of_other
 from ..predictions.tensorrt_importer import importer
 from ..runtimes import onnxruntime, openvino, tensorrt
+from ..runtimes.node_geometry import changing_axes
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
@@ -75,9 +76,14 @@ def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
         meant = computes(DIALECT.parse(node.op.attributes, Context(version=version, shape=node.op.shape)))
     except IrInterpError as error:
         return refused(str(error))
+    return _among_transposes(node) or meant
+
+
+def _among_transposes(node: FoundNode) -> Outcome | None:
+    """Return onnxruntime's outcome of a node that its optimiser moves a Transpose over; None if it is as alone."""
     if not onnxruntime.survives_transposes(node.op) and neighbours.are_transposes_around(node):
         return refused(onnxruntime.NO_CUBIC_SHRINKS)
-    return neighbours.in_onnxruntime(node) or meant
+    return neighbours.in_onnxruntime(node)
 
 
 def _tensorrt(edition: tensorrt.Edition, node: FoundNode) -> Outcome:
@@ -105,6 +111,9 @@ def _openvino(node: FoundNode) -> Outcome:
     lost = openvino.lost_digits(op)
     if lost:
         return refused(lost)
+    fault = openvino.batch_fault(op, frozenset(changing_axes(op, may_change(node))), node.stated)
+    if fault:
+        return fault
     if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
         unsure = frozenset(open_axes(node))
         problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), unsure))
@@ -140,6 +149,8 @@ def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
 def _in_all(node: FoundNode) -> Outcome:
     """Return the runtime's outcome that is least exact, on the conditions of all."""
     found = [(each.name, each.predict(node)) for each in _IN_ANY]
+    moved = _among_transposes(node)
+    found += [("onnxruntime", moved)] if moved else []
     name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
     reason = f"{name}: {worst.reason}" if worst.reason else ""
     provided = " and ".join(dict.fromkeys(each.provided for _, each in found if each.spec and each.provided))

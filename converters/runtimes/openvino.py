@@ -238,14 +238,19 @@ def among_known(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome
     ``stated`` is the node as the file has it, whose dimensions may be dynamic where those of ``op`` were chosen.
     """
     sure = frozenset(changing_axes(op, may_change))
-    is_batch = stated.shape and None in stated.shape and 0 in sure and len(stated.shape) == _IMAGE
-    if is_batch and not _frontend_refusal(op):
-        return differs("the plugin returns another size, or garbage, for a resized batch if a dimension is dynamic")
-    found = frontend(op, sure)
+    found = batch_fault(op, sure, stated) or frontend(op, sure)
     open_axes = sorted(axis for axis in may_change - sure if frontend(op, sure | {axis}).spec is None)
     if found.spec is None or not open_axes:
         return found
     return replace(found, provided=f"axes {open_axes} keep their sizes")
+
+
+def batch_fault(op: ResizeOp, sure: Set[int], stated: ResizeOp) -> Outcome | None:
+    """Return the outcome of a node that resizes the batch of an image whose file has a dynamic dimension."""
+    is_batch = stated.shape and None in stated.shape and 0 in sure and len(stated.shape) == _IMAGE
+    if not is_batch or _frontend_refusal(op):
+        return None
+    return differs("the plugin returns another size, or garbage, for a resized batch if a dimension is dynamic")
 
 
 def frontend_mode(op: ResizeOp) -> str:
