@@ -159,6 +159,10 @@ def compare(
     from ir_interp.converters.verify.model_pairs import compare_models
     from ir_interp.converters.verify.run.inputs import Inputs
 
+    if second is not None and readers.is_of_pytorch(first):
+        first, second = second, first
+    if second is not None and readers.is_of_pytorch(second):
+        second, reference = None, second
     if second is None:
         if options.per_resize or options.per_layer:
             name = "per_resize" if options.per_resize else "per_layer"
