@@ -153,7 +153,8 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Outputs that another program computed on the inputs (.npz, .npy); the result must equal them.",
+        "Outputs that another program computed on the inputs (.npz, .npy), or that program (.pt2); the result "
+        "must equal them.",
         "--reference",
         routes=_is_verified,
         needs=shared.VERIFICATION,

@@ -31,7 +31,7 @@ def read(path: Path) -> ExportedProgram:
     """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
     with _silent():
         try:
-            import onnxscript  # noqa: F401  # of the extra, too: one message says what to install
+            import onnxscript  # noqa: F401  # of the extra, too, so one message covers both
             import torch.export
         except ImportError:
             raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None

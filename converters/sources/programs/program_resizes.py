@@ -43,9 +43,10 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments by the names of the operation's schema."""
-        names = [each.name for each in self.node.target._schema.arguments]  # type: ignore[union-attr]
-        return dict(zip(names, self.node.args, strict=False)) | dict(self.node.kwargs)
+        """The arguments by the names of the operation's schema; files omit those that have their default."""
+        operation: Any = self.node.target
+        schema = {each.name: each.default_value for each in operation._schema.arguments}
+        return schema | dict(zip(schema, self.node.args, strict=False)) | dict(self.node.kwargs)
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
