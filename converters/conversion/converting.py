@@ -65,8 +65,8 @@ def _convert(source: Path, destination: Path, options: ConvertOptions) -> Conver
         if program:
             written, at_first = _of_program(program, written), _with_reference(at_first, source)
         ran = stack.enter_context(_as_run(read, kinds, options))
-        changes = program.changes if program else ()
-        verification = _verify(ran, temporary[-1], written.rows, at_first, changes) if options.verify else None
+        with _named_changes(program):
+            verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
         report = ConversionReport(
             source=source,
             destination=destination,
@@ -116,17 +116,16 @@ def _with_reference(options: ConvertOptions, program: Path) -> ConvertOptions:
     return options if options.reference is not None else replace(options, reference=program)
 
 
-def _verify(
-    source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions, changes: tuple[str, ...]
-) -> Verification | None:
-    """Return how far a result differs. Errors name ``changes``, which were made before the conversion."""
+@contextmanager
+def _named_changes(program: ExportedModel | None) -> Iterator[None]:
+    """Add what the exporter of a program changed to an error of verification: it may be the reason."""
     try:
-        return _verified(source, result, rows, options)
+        yield
     except VerificationError as error:
-        raise VerificationError("; ".join((str(error), *changes))) from None
+        raise VerificationError("; ".join((str(error), *(program.changes if program else ())))) from None
 
 
-def _verified(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
+def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
     from ..verify import against_reference
     from ..verify import conversion as verify
 

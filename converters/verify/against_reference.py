@@ -124,10 +124,14 @@ def _compared(
 ) -> tuple[tuple[OutputComparison, ...], _Inner | None]:
     """Return how the outputs of one run compare, and how tensors that the reference has besides do."""
     actual, _ = run.settle(model)
-    pairs = paired(known.on([array for _, array in run.arrays]), [name for name, _ in actual], known.label)
+    try:
+        expected = known.on([array for _, array in run.arrays])
+    except IrInterpError as error:  # a function may refuse the sizes that were chosen for dynamic dimensions
+        raise IrInterpError("; ".join(filter(None, (str(error), run.hint())))) from None
+    pairs = paired(expected, [name for name, _ in actual], known.label)
     outputs = tuple(
-        of_output(compare(name, expected, mine, tolerance), mine, expected)
-        for (name, mine), expected in zip(actual, pairs.outputs, strict=True)
+        of_output(compare(name, theirs, mine, tolerance), mine, theirs)
+        for (name, mine), theirs in zip(actual, pairs.outputs, strict=True)
     )
     return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
 

@@ -168,6 +168,35 @@ def test_what_is_no_resize_is_proven_too() -> None:
     assert report.verification.note.startswith("equal to program.pt2 within ")
 
 
+class Branches(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any, count: int, *, y: Any) -> Any:
+        both = (lambda x: interpolate(x, size=(5, 9)), lambda x: interpolate(x, size=(5, 9), mode="bicubic"))
+        return {"b": (torch.cond(x.mean() > 0, *both, (x,)) * count, None), "a": y["z"][0] + 1}
+
+
+def test_every_kind_of_argument_and_branch() -> None:
+    x = torch.from_numpy(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exported = torch.export.export(Branches(), (x, 3), {"y": {"z": [x]}})
+    assert [op.where for op in ir_interp.load(exported)] == [line(Branches, 2)] * 2
+    report = ir_interp.convert(exported, "net.onnx")
+    assert [row.name for row in report.rows] == ["upsample_nearest2d", "upsample_bicubic2d"]
+    assert report.verification is not None
+    assert report.verification.note.startswith("equal to program.pt2 within ")
+
+
+def test_sizes_that_a_program_refuses() -> None:
+    dims = ({2: torch.export.Dim("height", min=18, max=30)},)
+    bounded = program(lambda x: interpolate(x, scale_factor=2), dynamic=dims)
+    with pytest.raises(
+        IrInterpError,
+        match=r"^program.pt2 fails on inputs of shape \[1, 2, 64, 21\]: .*; choose sizes that suit the model, as in s",
+    ):
+        ir_interp.convert(bounded, "net.onnx")
+    assert ir_interp.convert(bounded, "net.onnx", shapes={"x": (1, 2, 19, 21)}).verification is not None
+
+
 def test_files_that_are_no_programs(capsys: pytest.CaptureFixture[str]) -> None:
     Path("text.pt2").write_text("text", encoding="utf-8")
     np.savez("arrays.npz", x=X)

@@ -72,15 +72,21 @@ def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
 
 
 def function(program: ExportedProgram) -> Callable[..., list[Array]]:
-    """Return the program as a function of arrays, its tensors in order, to its outputs; both flattened."""
+    """Return the program as a function of arrays, its tensors in order, to its outputs; both flattened.
+
+    Arguments that are no tensors keep the values with which the program was exported.
+    """
     import torch
+    from torch.export.graph_signature import ConstantArgument, InputKind
     from torch.utils import _pytree as pytree
 
     module = program.module()
+    specs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
 
     def outputs(*arrays: Array) -> list[Array]:
-        tensors = [torch.from_numpy(np.array(array)) for array in arrays]
-        args, kwargs = pytree.tree_unflatten(tensors, program.call_spec.in_spec)
+        tensors = iter([torch.from_numpy(np.array(array)) for array in arrays])
+        leaves = [spec.value if isinstance(spec, ConstantArgument) else next(tensors) for spec in specs]
+        args, kwargs = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
         with torch.inference_mode():
             return [output.numpy() for output in pytree.tree_leaves(module(*args, **kwargs)) if output is not None]
 

@@ -28,7 +28,7 @@ _UPSAMPLE = re.compile(
 )
 _AREA = re.compile(r"aten::adaptive_avg_pool[123]d")
 _SAMPLER = re.compile(r"aten::(cudnn_)?grid_sampler(_[23]d)?")
-_FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+)', re.MULTILINE)
+_FRAME = re.compile(r'^\s*File "(?P<file>[^<].*)", line (?P<line>\d+)', re.MULTILINE)  # <...> is generated code
 _SCALES = ("scales_d", "scales_h", "scales_w", "scales")
 _OF_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
 
