@@ -166,6 +166,8 @@ def compare(
         first, second = second, first
     if second is not None and readers.is_of_pytorch(second):
         second, reference = None, second
+    if readers.is_of_pytorch(first):
+        raise SpecError(f"{readers.name_of(first)} is a program, which is a reference itself; compare an .onnx or .xml")
     if second is None:
         if options.per_resize or options.per_layer:
             name = "per_resize" if options.per_resize else "per_layer"

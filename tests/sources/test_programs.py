@@ -219,6 +219,12 @@ def test_modules_are_to_be_exported() -> None:
                 function(source)
 
 
+def test_a_program_is_only_compared_with_a_model() -> None:
+    for arguments in ({"second": "b.pt2"}, {"reference": [X]}):
+        with pytest.raises(SpecError, match=r"^\w.pt2 is a program, which is a reference itself; compare an "):
+            ir_interp.compare("a.pt2", **arguments)
+
+
 def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("net.pt2").touch()
     monkeypatch.setitem(sys.modules, "onnxscript", None)
