@@ -151,6 +151,12 @@ def test_what_the_exporter_changes_is_named_with_its_line() -> None:
     assert not ir_interp.compare("net.onnx", program(Changed()), seed=1).passes
 
 
+def test_half_weights_are_compared_with_those_in_full_precision() -> None:
+    report = ir_interp.convert(program(torch.nn.Conv2d(2, 3, 3)), "net.xml", fp16=True)
+    assert report.verification is not None
+    assert "; in full precision equal to program.pt2 within " in f"; {report.verification.note}"
+
+
 class Others(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
         mean = torch.nn.functional.adaptive_avg_pool2d(x, 1)
