@@ -380,8 +380,8 @@ def _verification_record(verification: Verification | None) -> VerificationRecor
     return cast(VerificationRecord, plain)
 
 
-def expressed(translation: Translation) -> str:
-    """Return a translation in one line: its version and its attributes."""
+def expressed(translation: Translation | ResizeOp) -> str:
+    """Return a translation, or a resize as its file has it, in one line: its version and its attributes."""
     attributes = ", ".join(f"{name}={text(value)}" for name, value in translation.attributes.items())
     return f"{translation.dialect} {translation.version}: {attributes}"
 

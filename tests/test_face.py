@@ -186,12 +186,16 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # the name of a file
     (
         lambda: ir_interp.load("model.onxn"),
-        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .tflite, .xml; did you mean '.onnx'?",
+        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .pt2, .tflite, .xml; "
+        "did you mean '.onnx'?",
     ),
     (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is no name of a picture; expected .png or .svg"),
     (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),
     # a type
-    (lambda: ir_interp.load(5), "source is 5; expected a path, an onnx.ModelProto or an openvino.Model"),
+    (
+        lambda: ir_interp.load(5),
+        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram",
+    ),
 ]
 
 

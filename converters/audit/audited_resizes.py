@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ir_interp.files.kinds import AUDITED, FileKind, expect
+from ir_interp.files.kinds import IN_FOLDERS, FileKind, expect
 from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
@@ -30,9 +30,30 @@ class Found:
     layer: Layer | None = None
 
 
+def of_file(path: Path, lengths: chosen_shapes.Shapes) -> list[Found]:
+    """Return the resizes of a file, its inputs in these shapes; those of a program as PyTorch exports them.
+
+    Raises ReadError for an unreadable file, and for a shape that an input cannot have.
+    """
+    if FileKind.of(path) is not FileKind.PROGRAM:
+        return list(found(path, chosen_shapes.chosen(path, lengths)))
+    from ..sources.programs.exported_models import exported
+
+    with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
+        return [_of_program(each, path) for each in of_file(program.model, lengths)]
+
+
+def _of_program(resize: Found, path: Path) -> Found:
+    """Return a resize of an exported model at its line of Python."""
+    from ..sources.programs.exported_models import of_python
+
+    line = of_python(resize.node)[0] if resize.node else ""
+    return replace(resize, file=path, op=replace(resize.op, where=f"{path.name}:{line}"))
+
+
 def found(path: Path, lengths: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
-    kind = expect(path, *AUDITED)
+    kind = expect(path, *IN_FOLDERS)
     if kind is FileKind.TFLITE:
         for op in of_tflite.load(path):
             yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())

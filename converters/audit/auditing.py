@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ir_interp.errors import ReadError
-from ir_interp.files.kinds import AUDITED, FileKind
+from ir_interp.files.kinds import IN_FOLDERS, FileKind
 from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import opened
 from ir_interp.ir.xml import is_foreign
@@ -18,7 +18,7 @@ from ..predictions.runtimes_asked import Runtime, runtimes_of
 from ..report import Progress, silent
 from ..runtimes.outcome import Outcome
 from . import chosen_shapes
-from .audited_resizes import Found, found
+from .audited_resizes import Found, of_file
 from .findings import Audited
 from .mishaps import noted
 from .runtime_results import seen
@@ -98,7 +98,7 @@ def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
         closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
 
     names = [Path(place, name) for place, _, names in os.walk(folder, onerror=note) for name in names]
-    return sorted(each for each in names if FileKind.of(each) in AUDITED)
+    return sorted(each for each in names if FileKind.of(each) in IN_FOLDERS)
 
 
 def _listed(path: Path) -> list[Path]:
@@ -131,7 +131,7 @@ def audit(
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         with noted(errors, path.name):
-            inside = list(found(path, chosen_shapes.chosen(path, lengths or {})))
+            inside = of_file(path, lengths or {})
             audited += [_audited(each, runtimes) for each in inside]
             resizes += inside
     return (seen(resizes, audited, errors, progress) if run else audited), errors

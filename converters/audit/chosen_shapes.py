@@ -18,6 +18,7 @@ from ..onnx.onnx_files import read_model
 from ..onnx.resize_nodes import FoundNode, nodes_in
 from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
+from ..sources.model_summary import brief
 from ..verify.graphs import ModelInput, read, shape_text
 from ..verify.run.input_shapes import fits, named
 
@@ -85,12 +86,18 @@ def ran(op: ResizeOp, *, was_run: bool) -> str:
     return "not run: an input is known only at run time, its element type is not run, or no such runtime is installed"
 
 
+def _names(path: Path) -> list[str]:
+    """Return the names of the inputs of a model, or of a program, which keeps them when it is exported."""
+    program = brief(path) if FileKind.of(path) is FileKind.PROGRAM else None
+    return [each.name for each in (program or read(path)).inputs]
+
+
 def check(paths: list[Path], shapes: Shapes) -> None:
     """Raise IrInterpError for a name that no input of any model has."""
     inputs: dict[str, None] = {}
     for path in paths:
         try:
-            inputs |= dict.fromkeys(each.name for each in read(path).inputs)
+            inputs |= dict.fromkeys(_names(path))
         except IrInterpError:
             continue
     for name in filter(None, shapes):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ir_interp.errors import ReadError
+from ir_interp.errors import ReadError, VerificationError
 from ir_interp.files.atomic import OutputError, check_outputs, replacing
 from ir_interp.files.kinds import FileKind, check_named
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
@@ -26,6 +26,7 @@ from .next_steps import of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
+    from ..sources.programs.exported_models import ExportedModel
     from ..verify.large_sizes import WriteAlone
 
 
@@ -54,14 +55,19 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
-        stack.enter_context(_weights(source, destination, temporary[-1]))
-        read, states = stack.enter_context(_stateless(source, kinds, options))
+        program = stack.enter_context(_exported(source, destination))
+        model = program.model if program else source
+        stack.enter_context(_weights(model, destination, temporary[-1]))
+        read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
         plain = stack.enter_context(_plain(read, kinds, options))
         written = _written(kinds, plain, temporary[-1], options)
         at_first = _at_first(options, states)
+        if program:
+            written, at_first = _of_program(program, written), _with_reference(at_first, source)
         ran = stack.enter_context(_as_run(read, kinds, options))
-        verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
+        with _named_changes(program):
+            verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
         report = ConversionReport(
             source=source,
             destination=destination,
@@ -90,6 +96,36 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     results = ", ".join(written.value for read, written in PATHS if read is FileKind.of(source))
     expected = f"{start} becomes {results}" if results else f"expected a source of {', '.join(starts)}"
     raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
+
+
+def _exported(source: Path, destination: Path) -> AbstractContextManager[ExportedModel | None]:
+    """Yield what PyTorch exports of a program, under the result's name, which its external weights keep."""
+    if FileKind.of(source) is not FileKind.PROGRAM:
+        return nullcontext()
+    from ..sources.programs.exported_models import exported
+
+    return exported(source, f"{destination.stem}{FileKind.ONNX.value}")
+
+
+def _of_program(program: ExportedModel, written: Written) -> Written:
+    from . import programs
+
+    rows = programs.at_lines(written.rows, program) if written.rows else programs.rows(program)
+    return Written(rows=rows, notes=(*written.notes, *programs.notes(program)))
+
+
+def _with_reference(options: ConvertOptions, program: Path) -> ConvertOptions:
+    """Return options in which the program is the reference, unless the user named another."""
+    return options if options.reference is not None else replace(options, reference=program)
+
+
+@contextmanager
+def _named_changes(program: ExportedModel | None) -> Iterator[None]:
+    """Add what the exporter of a program changed to an error of verification: it may be the reason."""
+    try:
+        yield
+    except VerificationError as error:
+        raise VerificationError("; ".join((str(error), *(program.changes if program else ())))) from None
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ir_interp.diagnostic_codes import RULES
-from ir_interp.files.kinds import AUDITED, FileKind
+from ir_interp.files.kinds import IN_FOLDERS, FileKind
 from ir_interp.text.quoting import shell
 
 from ..audit.audited_resizes import found
@@ -31,7 +31,7 @@ def _is_fixed(file: str, code: str) -> bool:
 
 def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
     """Return the likely mistakes of a source, which is read from ``path``, each with the command that repairs it."""
-    if FileKind.of(path) not in AUDITED:
+    if FileKind.of(path) not in IN_FOLDERS:
         return ()
     return tuple(
         Mistake(

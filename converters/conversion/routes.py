@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,12 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
         ir_save.save(built.model, output)
     _of_version(output, options)
     return Written(rows=built.rows)
+
+
+def _exported_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
+    """Write what PyTorch exported as it is; ``converting`` names the resizes of the program."""
+    shutil.copyfile(source, output)
+    return Written(rows=())
 
 
 def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -172,6 +179,8 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.TFLITE, FileKind.IR): _layer_to_ir,
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
+    (FileKind.PROGRAM, FileKind.ONNX): _exported_to_onnx,
+    (FileKind.PROGRAM, FileKind.IR): _onnx_to_ir,
 }
 
 

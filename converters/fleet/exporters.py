@@ -17,7 +17,9 @@ _TEXT = 2  # the wire type of strings and messages
 
 
 def exporter(path: Path) -> str:
-    """Return the producer of an ONNX model and its version, or the version of an IR; "unknown" if not recorded."""
+    """Return the producer of a model and its version, of an IR the version; "unknown" if not recorded."""
+    if FileKind.of(path) is FileKind.PROGRAM:
+        return "PyTorch"
     try:
         with opened(path) as file:
             head = file.read(_HEAD)

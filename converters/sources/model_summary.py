@@ -85,6 +85,8 @@ def brief(path: Path) -> Brief | None:
             return None if whole.is_snippet else _of_ir(path, whole)
         case FileKind.TFLITE:
             return _of_tflite(path)
+        case FileKind.PROGRAM:
+            return _of_program(path)
     return None
 
 
@@ -195,5 +197,24 @@ def _of_tflite(path: Path) -> Brief:
         outputs=outputs,
         operations=operations(path) or {},
         weights=(len(found.constants), sum(found.constants)),
+        files=_sizes(path, ()),
+    )
+
+
+def _of_program(path: Path) -> Brief:
+    from .programs.program_files import ends, read
+
+    program = read(path)
+    inputs, outputs = (
+        tuple(Tensor(name=name, dtype=dtype, shape=shape) for name, dtype, shape in those) for those in ends(program)
+    )
+    weights = [*program.state_dict.values(), *(each for each in program.constants.values() if hasattr(each, "nbytes"))]
+    return Brief(
+        format="PyTorch exported program",
+        operator_sets=(),
+        inputs=inputs,
+        outputs=outputs,
+        operations=operations(path) or {},
+        weights=(len(weights), sum(each.nbytes for each in weights)),
         files=_sizes(path, ()),
     )

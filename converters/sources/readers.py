@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from ir_interp.arguments import path as checked_path
 from ir_interp.arguments import shown
@@ -27,8 +27,9 @@ from ..runtimes.openvino_saving import save_model
 if TYPE_CHECKING:
     import onnx
     import openvino
+    import torch.export
 
-Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model"
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | torch.export.ExportedProgram"
 """A source of resizes: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 
 _LONGEST = 100  # of the name of a model in memory, used for its file
@@ -63,6 +64,10 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
             from .tflite import tflite_files as of_tflite
 
             return of_tflite.load(path, semantics)
+        case FileKind.PROGRAM:
+            from .programs import program_resizes as of_program
+
+            return of_program.load(path, semantics)
         case _:
             from . import layer_json
 
@@ -79,9 +84,19 @@ def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
     return _is(source, "openvino", "Model")
 
 
+def is_program(source: object) -> TypeGuard[torch.export.ExportedProgram]:
+    """Return whether an object is an exported program of PyTorch in memory."""
+    return _is(source, "torch.export", "ExportedProgram")
+
+
+def is_of_pytorch(source: object) -> bool:
+    """Return whether a source is an exported program of PyTorch, or the path of one."""
+    return is_program(source) or (isinstance(source, str | os.PathLike) and FileKind.of(source) is FileKind.PROGRAM)
+
+
 def is_in_memory(source: object) -> bool:
     """Return whether an object is a model, not the path of one."""
-    return is_onnx_model(source) or is_openvino_model(source)
+    return is_onnx_model(source) or is_openvino_model(source) or is_program(source)
 
 
 def shown_path(source: Source, path: Path) -> Path:
@@ -91,7 +106,8 @@ def shown_path(source: Source, path: Path) -> Path:
 
 def several(sources: Source | Iterable[Source]) -> list[Source]:
     """Return one source, or several, as a list."""
-    if is_in_memory(sources) or isinstance(sources, str | os.PathLike) or not isinstance(sources, Iterable):
+    is_single = is_in_memory(sources) or _is_module(sources) or isinstance(sources, str | os.PathLike)
+    if is_single or not isinstance(sources, Iterable):
         return [sources]
     return list(sources)
 
@@ -113,7 +129,7 @@ def as_file(source: Source, name: str = "source") -> Iterator[Path]:
 
     Raises SpecError, which names the argument ``name``, for anything else.
     """
-    if not is_onnx_model(source) and not is_openvino_model(source):
+    if not is_in_memory(source):
         yield _path(source, name)
         return
     with scratch() as folder:
@@ -122,22 +138,34 @@ def as_file(source: Source, name: str = "source") -> Iterator[Path]:
         yield path
 
 
+def _is_module(source: object) -> bool:
+    return _is(source, "torch.nn", "Module")
+
+
 def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
         return checked_path(source, name)
-    kinds = "a path, an onnx.ModelProto or an openvino.Model"
+    if _is_module(source):
+        raise SpecError(f"{name} is a torch module; pass torch.export.export(module, args), which records its inputs")
+    kinds = "a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram"
     raise SpecError(f"{name} is {shown(source)}; expected {kinds}")
 
 
-def _named(model: onnx.ModelProto | openvino.Model) -> Path:
+def _named(model: Any) -> Path:
     """Return a file name for a model in memory."""
+    if is_program(model):  # which has no name
+        return Path(f"program{FileKind.PROGRAM.value}")
     name = model.graph.name if is_onnx_model(model) else model.get_friendly_name()
     kind = FileKind.ONNX if is_onnx_model(model) else FileKind.IR
     return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
 
 
-def _save(model: onnx.ModelProto | openvino.Model, path: Path) -> None:
-    if is_onnx_model(model):
+def _save(model: Any, path: Path) -> None:
+    if is_program(model):
+        from .programs.program_files import save
+
+        save(model, path)
+    elif is_onnx_model(model):
         from google.protobuf.message import EncodeError
 
         try:
@@ -168,7 +196,7 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, including subgraphs, the most frequent first; None for other files."""
     kind = FileKind.of(path)
-    types = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir, FileKind.TFLITE: _of_tflite}.get(kind) if kind else None
+    types = _TYPES.get(kind) if kind else None
     return dict(Counter(types(path)).most_common()) if types else None
 
 
@@ -191,3 +219,18 @@ def _of_tflite(path: Path) -> list[str]:
     from .tflite.tflite_files import read_file
 
     return sorted(each.type for each in read_file(path).operators)
+
+
+def _of_program(path: Path) -> list[str]:
+    from .programs.program_files import read
+    from .programs.program_resizes import calls
+
+    return sorted(call.operation for call in calls(read(path)))
+
+
+_TYPES = {
+    FileKind.ONNX: _of_onnx,
+    FileKind.IR: _of_ir,
+    FileKind.TFLITE: _of_tflite,
+    FileKind.PROGRAM: _of_program,
+}

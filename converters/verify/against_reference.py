@@ -77,10 +77,10 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
     comparison = compare_with(source if is_whole else result, value, inputs, progress=progress)
     label = comparison.second.name
     if comparison.passes:
-        what = "the source is equal" if is_whole else "equal"
+        what = "before conversion the model is equal" if is_whole else "equal"
         return f"{what} to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
     worst = next(each for each in comparison.outputs if not each.compared.passes or not each.compared.is_conclusive)
-    what = "the source differs, so its exporter is wrong: " if is_whole else ""
+    what = "the exporter is wrong, since before conversion " if is_whole else ""
     raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
 
@@ -123,10 +123,14 @@ def _compared(
 ) -> tuple[tuple[OutputComparison, ...], _Inner | None]:
     """Return how the outputs of one run compare, and how tensors that the reference has besides do."""
     actual, _ = run.settle(model)
-    pairs = paired(known.on([array for _, array in run.arrays]), [name for name, _ in actual], known.label)
+    try:
+        expected = known.on([array for _, array in run.arrays])
+    except IrInterpError as error:  # a function may refuse the sizes that were chosen for dynamic dimensions
+        raise IrInterpError("; ".join(filter(None, (str(error), run.hint())))) from None
+    pairs = paired(expected, [name for name, _ in actual], known.label)
     outputs = tuple(
-        of_output(compare(name, expected, mine, tolerance), mine, expected)
-        for (name, mine), expected in zip(actual, pairs.outputs, strict=True)
+        of_output(compare(name, theirs, mine, tolerance), mine, theirs)
+        for (name, mine), theirs in zip(actual, pairs.outputs, strict=True)
     )
     return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,12 @@ from ir_interp.files.memory import MemoryBoundError, check_bytes
 from ir_interp.files.sources import check_regular
 from ir_interp.views.image_arrays import array as array_of
 
+from ..sources.programs import program_files
+from ..sources.readers import is_program
 from .run.array_files import Named
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
 
 Array = NDArray[Any]
 _NUMBERS = "biufc"  # kinds of NumPy's element types
@@ -60,21 +65,29 @@ Reference = SavedOutputs | ComputedOutputs
 
 
 def reference(value: Any) -> Reference:
-    """Return a reference that a user named: a path (.npz, .npy), arrays, or a function.
+    """Return a reference that a user named: a path (.npz, .npy, .pt2), arrays, a program of PyTorch, or a function.
 
     Raises ReadError for a file that holds no arrays, SpecError for another value.
     """
     if isinstance(value, str) or hasattr(value, "__fspath__"):
         path = arguments.path(value, "reference")
+        if FileKind.of(path) is FileKind.PROGRAM:
+            return _of_program(program_files.read(path), path.name)
         return SavedOutputs(label=path.name, arrays=tuple(_read(path)))
+    if is_program(value):
+        return _of_program(value, "reference")
     if callable(value) and not hasattr(value, "__array__"):
         return ComputedOutputs(label="reference", function=value)
     return SavedOutputs(label="reference", arrays=tuple(_named(value, "reference")))
 
 
+def _of_program(program: ExportedProgram, label: str) -> Reference:
+    return ComputedOutputs(label=label, function=program_files.function(program))
+
+
 def _read(path: Path) -> Named:
     """Return the arrays of a file in order; that of an .npy has no name."""
-    if expect(path, FileKind.ARRAYS, FileKind.ARRAY) is FileKind.ARRAY:
+    if expect(path, FileKind.ARRAYS, FileKind.ARRAY, FileKind.PROGRAM) is FileKind.ARRAY:
         return [("", array_of(path))]
     try:
         check_regular(path)

@@ -39,7 +39,9 @@ ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear 
 def audit(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL", help=".onnx, .xml (IR) and .tflite files, folders of them, @list.txt."),
+        typer.Argument(
+            metavar="MODEL", help=".onnx, .xml (IR) and .tflite files, folders of them, @list.txt; .pt2 by name."
+        ),
     ],
     options: AuditOptions,
 ) -> int:

@@ -31,6 +31,7 @@ ir-interp compare model.onnx model.xml
 ir-interp compare model.onnx model.xml --per-resize --input photo.png --mean 127.5 --std 127.5 --html report.html
 ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 ir-interp compare model.onnx outputs.npz --input x=input.npy
+ir-interp compare model.onnx program.pt2
 ir-interp compare pillow.png opencv.png --picture apart.png
 ir-interp compare photo.png --like pillow:bicubic,opencv:cubic --sizes 224,224 --picture apart.png
 """
@@ -40,7 +41,9 @@ _LABELS = 30  # characters beside it
 
 @with_options(CompareOptions)
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="FIRST", help="An .onnx model, an IR (.xml), an image or array.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="FIRST", help="An .onnx model, an IR (.xml), a program (.pt2), an image or array.")
+    ],
     second: Annotated[
         Path | None,
         typer.Argument(

@@ -35,6 +35,7 @@ ir-interp convert model.xml model.onnx --opset 17 --html report.html
 ir-interp convert layer.xml resize.onnx
 ir-interp convert model.onnx portable.onnx --target tensorrt
 ir-interp convert model.onnx resizes.json --dialect tensorrt
+ir-interp convert program.pt2 model.xml
 ir-interp convert zoo/ converted/ --to .xml --jobs 4
 """
 
@@ -60,7 +61,7 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="SOURCE", help="An .onnx model, an IR or a pasted layer (.xml), .tflite, or layers (.json)."
+            metavar="SOURCE", help="An .onnx model, an IR or a pasted layer (.xml), .tflite, .pt2, or layers (.json)."
         ),
     ],
     destination: Annotated[

@@ -46,7 +46,7 @@ def run(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="The file with the resize (.onnx, .xml, .tflite, .json); with --like, the image."
+            metavar="FILE", help="The file with the resize (.onnx, .xml, .tflite, .pt2, .json); with --like, the image."
         ),
     ],
     output: Annotated[

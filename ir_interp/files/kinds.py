@@ -19,6 +19,7 @@ class FileKind(Enum):
     JSON = ".json"
     TEXT = ".txt"
     TFLITE = ".tflite"
+    PROGRAM = ".pt2"
     PYTHON = ".py"
     ARRAY = ".npy"
     ARRAYS = ".npz"
@@ -42,10 +43,10 @@ _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
 MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
-WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE)
+WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE, FileKind.PROGRAM)
 """Files that resizes are read from."""
-AUDITED = (*MODELS, FileKind.TFLITE)
-"""Files that audits accept."""
+IN_FOLDERS = (*MODELS, FileKind.TFLITE)
+"""Files of a folder that are audited or converted; a program is unpickled, so it must be named."""
 
 
 def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:

@@ -36,6 +36,7 @@ FILE, FOLDER = "file", "folder"
 """The places where an option has an effect: the conversion of one file, of all files in a folder."""
 _RESULT = "Form of the result"
 _ONNX, _IR, _JSON, _TFLITE = FileKind.ONNX, FileKind.IR, FileKind.JSON, FileKind.TFLITE
+_PROGRAM = FileKind.PROGRAM
 _MODELS = (_ONNX, _IR)
 
 
@@ -52,7 +53,7 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
 
 
 def _between_models(start: FileKind, end: FileKind) -> bool:
-    return start in _MODELS and end in _MODELS
+    return start in (*_MODELS, _PROGRAM) and end in _MODELS
 
 
 def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
@@ -71,7 +72,7 @@ class ConvertOptions:
         WHOLE,
         "ONNX operator set to write: 11 to 24; for a single layer from 7.",
         "--opset",
-        routes=lambda start, end: start is not _ONNX and end is _ONNX,
+        routes=lambda start, end: start not in (_ONNX, _PROGRAM) and end is _ONNX,
     )
     ir: int | None = option(
         WHOLE, "IR version to write: 11, or 10 for OpenVINO up to 2021.4.", "--ir", routes=_writes_ir, panel=_RESULT
@@ -125,7 +126,7 @@ class ConvertOptions:
         "Store weights in half precision.",
         "--fp16",
         panel=_RESULT,
-        routes=_between_models,
+        routes=lambda start, end: _between_models(start, end) and (start, end) != (_PROGRAM, _ONNX),
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
@@ -152,7 +153,8 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Outputs that another program computed on the inputs (.npz, .npy); the source must equal them.",
+        "Outputs that another program computed on the inputs (.npz, .npy), or that program (.pt2); the source "
+        "must equal them.",
         "--reference",
         routes=_is_verified,
         needs=shared.VERIFICATION,

@@ -96,13 +96,13 @@ def test_conversions_that_must_equal_a_reference(capsys: pytest.CaptureFixture[s
     assert command(capsys, "convert", "a.onnx", "a.xml", "--reference", "all.npz")[0] == 0
     report = ir_interp.convert("a.onnx", "b.xml", reference=lambda x: meant(x)["y"])
     assert report.verification is not None
-    assert report.verification.note.startswith("the source is equal to reference within ")
+    assert report.verification.note.startswith("before conversion the model is equal to reference within ")
     layer = ir_interp.convert("a.xml", "d.onnx", reference=lambda x: meant(x)["y"], fp16=True)
     assert layer.verification is not None
-    assert "the source is equal to reference" in layer.verification.note
+    assert "the model is equal to reference" in layer.verification.note
     with pytest.raises(
         VerificationError,
-        match=r"^the source differs, so its exporter is wrong: output 'y' differs from reference: DIFFERS: .*; "
+        match=r"^the exporter is wrong, since before conversion output 'y' differs from reference: DIFFERS: .*; "
         r"nothing was written$",
     ):
         ir_interp.convert("a.onnx", "c.xml", reference=_zeros)

@@ -1,0 +1,43 @@
+"""Conversions of exported programs of PyTorch, through the ONNX model that torch's exporter writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ir_interp.resize_op import ResizeOp
+from ir_interp.translation.dialect import Context
+
+from ..dialects.onnx import DIALECT
+from ..report import Row, expressed
+from ..sources.programs.exported_models import ExportedModel
+
+
+def rows(program: ExportedModel) -> tuple[Row, ...]:
+    """Return a row for each resize that the exporter kept; ``notes`` name the others."""
+    return tuple(
+        Row(name=each.source.name, source=each.source, form=expressed(_concise(each.written)), grade=each.grade)
+        for each in program.resizes
+        if each.written is not None and each.grade is not None
+    )
+
+
+def _concise(op: ResizeOp) -> ResizeOp:
+    """Return a node of an exported model without its attributes that have no effect."""
+    context = Context(version=op.version, shape=op.shape, dtype=op.dtype)
+    return replace(op, attributes=DIALECT.concise(DIALECT.complete(op.attributes, op.version), context))
+
+
+def at_lines(converted: Iterable[Row], program: ExportedModel) -> tuple[Row, ...]:
+    """Return the rows of a conversion of the exporter's model, each at its line of Python."""
+    lines = {each.written.name: each.source.where for each in program.resizes if each.written is not None}
+    return tuple(
+        replace(row, source=replace(row.source, where=lines.get(row.source.name, row.source.where)))
+        for row in converted
+    )
+
+
+def notes(program: ExportedModel) -> tuple[str, ...]:
+    """Return what the exporter changed, and what is converted but not translated."""
+    sampled = (f"{place}: grid_sample takes positions from a tensor, so it is no resize" for place in program.samplers)
+    return (*program.changes, *sampled)

@@ -1,0 +1,101 @@
+"""The ONNX model that torch's exporter makes of a program, and what became of each resize in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ir_interp.files.scratch import scratch
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
+from ir_interp.spec import AtRunTime, ResizeSpec
+from ir_interp.translation.agreement import first_difference
+from ir_interp.translation.grades import Grade
+from ir_interp.translation.meaning import differences
+from ir_interp.translation.translate import compared
+
+from ...onnx.resize_nodes import FoundNode, nodes
+from .program_files import read, save_onnx
+from .program_resizes import line, resizes, samplers
+
+_STACK_TRACE, _NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
+"""Metadata of a node in an exported model: where the call stands in Python, and its node of the program."""
+_NAME = re.compile(r"%(?P<name>\w+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedResize:
+    """A resize of a program, and the one that the exporter wrote for it; None if it wrote other operations."""
+
+    source: ResizeOp
+    written: ResizeOp | None
+
+    @property
+    def grade(self) -> Grade | None:
+        """How exactly the written one computes the source; None if it does not."""
+        specs = self._specs()
+        return compared(*specs, self.source.shape) if specs else None
+
+    @property
+    def change(self) -> str:
+        """The exporter's change, after the line of Python; empty if there is none."""
+        specs, known = self._specs(), static_shape(self.source.shape)
+        if specs is None:
+            return f"{self.source.where}: PyTorch's exporter wrote other operations than a Resize"
+        if self.grade is not None:
+            return ""
+        by_part = ", ".join(map(str, differences(*specs, self.source.shape)))
+        apart = by_part or f"float32 decides: {first_difference(*specs, known) if known else 'at some sizes'}"
+        return f"{self.source.where}: PyTorch's exporter changed this resize: {apart}"
+
+    def _specs(self) -> tuple[ResizeSpec, ResizeSpec] | None:
+        """Return both specs, None if the exporter wrote no resize."""
+        if self.written is None:
+            return None
+        mine, written = self.source.spec, self.written.spec
+        if isinstance(mine.target, AtRunTime) and mine.target == written.target:
+            # ONNX has sizes for all axes; whether those of the other axes are the input's, only a run can show.
+            written = replace(written, axes=mine.axes)
+        return mine, written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedModel:
+    """An ONNX model that PyTorch exported, and the resizes of its program. ``samplers`` are lines with grid_sample."""
+
+    model: Path
+    resizes: tuple[ExportedResize, ...]
+    samplers: tuple[str, ...]
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The exporter's changes, with the lines of Python."""
+        return tuple(filter(None, (each.change for each in self.resizes)))
+
+
+@contextmanager
+def exported(path: Path, name: str) -> Iterator[ExportedModel]:
+    """Yield the ONNX model of a .pt2 file in a temporary folder, under ``name``. Raises ReadError if there is none."""
+    program = read(path)
+    with scratch() as folder:
+        model = Path(folder, name)
+        save_onnx(program, model, path.name)
+        written = {of_python(node): node.op for node in nodes(model)}
+        yield ExportedModel(
+            model=model,
+            resizes=tuple(
+                ExportedResize(source=op, written=written.get((op.where.removeprefix(f"{path.name}:"), op.name)))
+                for op in resizes(program, path.name)
+            ),
+            samplers=tuple(f"{path.name}:{each}" for each in samplers(program)),
+        )
+
+
+def of_python(node: FoundNode) -> tuple[str, str]:
+    """Return the line of Python that made a node of an exported model, and its name in the program."""
+    metadata = {each.key: each.value for each in node.node.metadata_props}
+    name = _NAME.match(metadata.get(_NODE, ""))
+    return line(metadata.get(_STACK_TRACE), ""), name["name"] if name else ""

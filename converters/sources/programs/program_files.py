@@ -1,0 +1,133 @@
+"""Exported programs of PyTorch: read, and called like a function of arrays.
+
+torch and onnxscript are imported on first use. ``torch.export.load`` unpickles, so only a named file is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.files.sources import check_regular
+from ir_interp.shapes import PartialShape
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+Array = NDArray[Any]
+End: TypeAlias = tuple[str, str, PartialShape]
+
+
+def read(path: Path) -> ExportedProgram:
+    """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
+    with _silent():
+        try:
+            import onnxscript  # noqa: F401  # of the extra, too, so one message covers both
+            import torch.export
+        except ImportError:
+            raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
+        try:
+            check_regular(path)
+            return torch.export.load(path)
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+        except Exception as error:  # whatever torch raises for another file
+            raise ReadError(f"not a program as torch.export.save writes it: {_first_line(error)}", path.name) from error
+
+
+def save(program: ExportedProgram, path: Path) -> None:
+    """Write a program in memory to a file, so that it is read as any other. Raises ReadError if torch cannot."""
+    import torch.export
+
+    with _silent():
+        try:
+            torch.export.save(program, path)
+        except Exception as error:  # whatever torch raises for objects that it cannot write
+            raise ReadError(f"PyTorch cannot save it: {_first_line(error)}", path.name) from error
+
+
+def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
+    """Write the ONNX model that torch's own exporter makes of a program. Raises ReadError, under ``name``, if it fails.
+
+    Dynamic dimensions stay dynamic. A model beyond protobuf's limit gets a second file beside it.
+    """
+    import torch.onnx
+
+    with _silent():
+        try:
+            model = torch.onnx.export(program, dynamo=True, verbose=False)
+            assert model is not None
+            model.save(path)
+        except Exception as error:  # whatever the exporter raises for an operation that it does not know
+            raise ReadError(f"PyTorch cannot export it to ONNX: {_first_line(_cause(error))}", name) from error
+
+
+def function(program: ExportedProgram) -> Callable[..., list[Array]]:
+    """Return the program as a function of arrays, its tensors in order, to its outputs; both flattened.
+
+    Arguments that are no tensors keep the values with which the program was exported.
+    """
+    import torch
+    from torch.export.graph_signature import ConstantArgument, InputKind
+    from torch.utils import _pytree as pytree
+
+    module = program.module()
+    specs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
+
+    def outputs(*arrays: Array) -> list[Array]:
+        tensors = iter([torch.from_numpy(np.array(array)) for array in arrays])
+        leaves = [spec.value if isinstance(spec, ConstantArgument) else next(tensors) for spec in specs]
+        args, kwargs = pytree.tree_unflatten(leaves, program.call_spec.in_spec)
+        with torch.inference_mode():
+            return [output.numpy() for output in pytree.tree_leaves(module(*args, **kwargs)) if output is not None]
+
+    return outputs
+
+
+def ends(program: ExportedProgram) -> tuple[list[End], list[End]]:
+    """Return name, element type and shape of the inputs and of the outputs of a program, flattened."""
+    tensors = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    signature = program.graph_signature
+    inputs, outputs = ((str(name) for name in those) for those in (signature.user_inputs, signature.user_outputs))
+    return _ends(tensors, inputs), _ends(tensors, outputs)
+
+
+def _ends(tensors: Mapping[str, Any], names: Iterable[str]) -> list[End]:
+    known = {name: tensors[name] for name in names if hasattr(tensors.get(name), "shape")}
+    return [(name, str(each.dtype).removeprefix("torch."), static(each.shape)) for name, each in known.items()]
+
+
+def static(shape: Iterable[Any]) -> PartialShape:
+    """Return a shape of torch, with None for each dynamic dimension."""
+    return tuple(length if isinstance(length, int) else None for length in shape)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what an exporter's error wraps: its own text tells how to report it."""
+    return _cause(error.__cause__) if error.__cause__ else error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep torch's progress, warnings and tracebacks away from a command's own output."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,146 @@
+"""The resizes of an exported program, each with the line of Python that made it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING, Any
+
+from ir_interp.errors import UnsupportedLayerError
+from ir_interp.libraries.torch import LIBRARY
+from ir_interp.resize_op import ResizeOp, read
+from ir_interp.shapes import PartialShape
+from ir_interp.spec import AtRunTime
+from ir_interp.translation.dialect import Context, Semantics
+from ir_interp.views.describe import shape_text
+
+from .program_files import read as read_program
+from .program_files import static
+
+if TYPE_CHECKING:
+    import torch.fx
+    from torch.export import ExportedProgram
+
+_UPSAMPLE = re.compile(
+    r"aten::_?upsample_(?P<mode>nearest_exact|nearest|linear|bilinear|bicubic|trilinear|lanczos)[123]d(?P<aa>_aa)?"
+)
+_AREA = re.compile(r"aten::adaptive_avg_pool[123]d")
+_SAMPLER = re.compile(r"aten::(cudnn_)?grid_sampler(_[23]d)?")
+_FRAME = re.compile(r'^\s*File "(?P<file>[^<].*)", line (?P<line>\d+)', re.MULTILINE)  # <...> is generated code
+_SCALES = ("scales_d", "scales_h", "scales_w", "scales")
+_OF_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call of an operation in a program: its arguments by name, and the line of Python that made it."""
+
+    node: torch.fx.Node
+    operation: str
+    line: str
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments by the names of the operation's schema; files omit those that have their default."""
+        operation: Any = self.node.target
+        schema = {each.name: each.default_value for each in operation._schema.arguments}
+        return schema | dict(zip(schema, self.node.args, strict=False)) | dict(self.node.kwargs)
+
+
+def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return every resize of a .pt2 file; see ``resizes``."""
+    return resizes(read_program(path), path.name, semantics)
+
+
+def resizes(program: ExportedProgram, name: str, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
+    """Return every resize of a program in order, named as its node; ``name`` is that of the file.
+
+    An adaptive average pool is torch's mode area, unless its output is a single pixel, a mean. Raises
+    UnsupportedLayerError for sizes and scales that no call of interpolate passes together.
+    """
+    return [_read(call, name, semantics) for call in calls(program) if _is_resize(call)]
+
+
+def samplers(program: ExportedProgram) -> list[str]:
+    """Return the lines that sample at positions from a tensor, which no spec of a resize holds."""
+    return [call.line for call in calls(program) if _SAMPLER.fullmatch(call.operation)]
+
+
+def calls(program: ExportedProgram) -> Iterator[Call]:
+    """Yield the calls of operations, those of branches and loops included."""
+    for module in program.graph_module.modules():
+        for node in getattr(getattr(module, "graph", None), "nodes", ()):
+            schema = getattr(node.target, "_schema", None)
+            if node.op == "call_function" and schema is not None:
+                yield Call(node=node, operation=schema.name, line=line(node.meta.get("stack_trace"), node.name))
+
+
+def line(trace: str | None, node: str) -> str:
+    """Return the last line outside torch of a stack trace, as ``file.py:12``; without one, the node."""
+    frames = [(each["file"], each["line"]) for each in _FRAME.finditer(trace or "")]
+    outside = [frame for frame in frames if not _OF_TORCH.search(frame[0])] or frames
+    if not outside:
+        return f"node[{node}]"
+    file, number = outside[-1]
+    return f"{PureWindowsPath(file).name}:{number}"  # which takes both separators
+
+
+def _is_resize(call: Call) -> bool:
+    if _AREA.fullmatch(call.operation):
+        resized = _shape(call.node)[2:]
+        is_image = len(resized) == len(call.arguments["output_size"])  # interpolate requires a batch
+        return is_image and any(length != 1 for length in resized)
+    return _UPSAMPLE.fullmatch(call.operation) is not None
+
+
+def _read(call: Call, name: str, semantics: Semantics) -> ResizeOp:
+    arguments, where = call.arguments, f"{name}:{call.line}"
+    data = arguments["input" if "input" in arguments else "self"]
+    shape, resized = _shape(data), _shape(call.node)[2:]
+    upsample = _UPSAMPLE.fullmatch(call.operation)
+    attributes: dict[str, Any] = {
+        "mode": upsample["mode"].replace("_", "-") if upsample else "area",
+        "align_corners": bool(arguments.get("align_corners", False)),
+        "antialias": bool(upsample and upsample["aa"]),
+        "rank": len(shape),
+    }
+    scales = _scales(arguments, where)
+    if scales is not None:
+        _check_sizes(arguments.get("output_size"), scales, shape, resized, where)
+        attributes["scale_factor"] = scales
+    elif None not in resized:
+        attributes["size"] = resized
+    dtype = str(data.meta["val"].dtype).removeprefix("torch.")
+    context = Context(version=LIBRARY.dialect.versions[0], shape=shape, dtype=dtype, semantics=semantics)
+    op = read(LIBRARY.dialect, attributes, context, name=call.node.name, where=where)
+    spec = op.spec.of_floats() if "float" in dtype else op.spec
+    at_run_time = scales is None and None in resized
+    return replace(op, spec=replace(spec, target=AtRunTime.SIZES) if at_run_time else spec)
+
+
+def _shape(node: Any) -> PartialShape:
+    """Return the shape of a tensor, None for each dynamic dimension."""
+    return static(node.meta["val"].shape)
+
+
+def _scales(arguments: dict[str, Any], where: str) -> tuple[float, ...] | None:
+    """Return the scales of all axes, which torch prefers to sizes; None without them.
+
+    Raises UnsupportedLayerError for scales of some axes only.
+    """
+    listed = arguments.get("scale_factors") or [arguments[name] for name in _SCALES if name in arguments]
+    known = [scale for scale in listed if scale is not None]
+    if known and len(known) < len(listed):
+        raise UnsupportedLayerError("scales of some axes only; expected all of them, or none", where)
+    return tuple(known) or None
+
+
+def _check_sizes(sizes: Any, scales: tuple[float, ...], shape: PartialShape, made: PartialShape, where: str) -> None:
+    """Raise UnsupportedLayerError for sizes that are not known to follow from the scales beside them."""
+    lengths = [None if length is None else int(length * scale) for length, scale in zip(shape[2:], scales, strict=True)]
+    if sizes is not None and (None in lengths or lengths != list(made)):
+        raise UnsupportedLayerError(
+            f"sizes {shape_text(made)} beside scales {list(scales)}; expected one of them", where
+        )

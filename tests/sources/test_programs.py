@@ -1,0 +1,248 @@
+"""Programs that PyTorch exported: their resizes, and what its ONNX exporter makes of them, against PyTorch itself."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+
+import ir_interp
+from ir_interp import IrInterpError, ReadError, SpecError, VerificationError
+from ir_interp.converters.audit.auditing import models
+from ir_interp.errors import UnsupportedLayerError
+from ir_interp.spec import AtRunTime
+from tests.support.commands import command
+
+torch: Any = pytest.importorskip("torch", reason="pip install 'ir-interp[torch]'")
+pytest.importorskip("onnxscript", reason="pip install 'ir-interp[torch]'")
+
+aten, interpolate = torch.ops.aten, torch.nn.functional.interpolate
+X = np.random.default_rng(3).random((1, 2, 20, 21), np.float32)
+
+
+class Net(torch.nn.Module):  # type: ignore[misc]
+    """A function as a module."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+def program(module: Any, x: NDArray[Any] = X, dynamic: Any = None) -> Any:
+    module = module if isinstance(module, torch.nn.Module) else Net(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, about itself
+        return torch.export.export(module.eval(), (torch.from_numpy(x),), dynamic_shapes=dynamic)
+
+
+def saved(name: str, *arguments: Any) -> str:
+    torch.export.save(program(*arguments), name)
+    return name
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Calls(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return [
+            interpolate(x, scale_factor=1.3, mode="bilinear"),
+            interpolate(x, size=(7, 45), mode="bilinear", align_corners=True),
+            interpolate(x, scale_factor=0.6, mode="bilinear", antialias=True),
+            interpolate(x, size=(7, 9), mode="bicubic", antialias=True),
+            interpolate(x, scale_factor=(1.7, 0.3), mode="bicubic"),
+            interpolate(x, scale_factor=1.7, mode="nearest"),
+            interpolate(x, scale_factor=0.7, mode="nearest-exact"),
+            interpolate(x, scale_factor=0.7, mode="nearest", recompute_scale_factor=True),
+            interpolate(x, size=(8, 5), mode="area"),
+            interpolate(x[0], scale_factor=1.5, mode="linear"),
+            interpolate(x[None], scale_factor=(1, 2, 1.5), mode="trilinear"),
+            aten.upsample_bilinear2d.default(x, [26, 27], False, 1.3, 1.3),
+            aten._upsample_nearest_exact2d.default(x, [26, 30]),
+            torch.nn.Upsample(scale_factor=2)(x),
+        ]
+
+
+def line(module: type, place: int) -> str:
+    """Return the place of a line of a module's forward, counted from its def."""
+    return f"program.pt2:test_programs.py:{module.forward.__code__.co_firstlineno + place}"  # type: ignore[attr-defined]
+
+
+def test_each_call_computes_as_pytorch() -> None:
+    both = program(Calls())
+    ops, outputs = ir_interp.load(both), both.module()(torch.from_numpy(X))
+    assert [op.where for op in ops] == [line(Calls, 2 + place) for place in range(len(outputs))]
+    for op, expected in zip(ops, outputs, strict=True):
+        shaped = X.reshape([length or 0 for length in op.shape or ()])
+        np.testing.assert_allclose(op.run(shaped), expected.numpy(), rtol=0, atol=1e-5, err_msg=op.where)
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda x: aten.upsample_bilinear2d.default(x, [26, 30], False, 1.3, 1.3),
+            "sizes 26x30 beside scales [1.3, 1.3]; expected one of them",
+        ),
+        (
+            lambda x: aten.upsample_bilinear2d.default(x, [26, 27], False, 1.3, None),
+            "scales of some axes only; expected all of them, or none",
+        ),
+    ],
+)
+def test_calls_that_interpolate_never_makes(call: Any, problem: str) -> None:
+    with pytest.raises(UnsupportedLayerError, match=r"^program.pt2:test_programs.py:\d+: ") as error:
+        ir_interp.load(program(call))
+    assert error.value.problem == problem
+
+
+class Dynamic(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return {"out": interpolate(x.relu() * 3, size=(x.shape[-2] * 2, x.shape[-1] + 5), mode="bilinear")}
+
+
+def test_a_dynamic_program_equals_its_ir_and_model(capsys: pytest.CaptureFixture[str]) -> None:
+    dims = ({0: torch.export.Dim("batch"), 2: torch.export.Dim("height"), 3: torch.export.Dim("width")},)
+    file = saved("program.pt2", Dynamic(), np.concatenate([X, X]), dims)
+    (op,) = ir_interp.load(file)
+    place = line(Dynamic, 1)
+    assert (op.where, op.shape, op.spec.target) == (place, (None, 2, None, None), AtRunTime.SIZES)
+    code, printed, errors = command(capsys, "convert", file, "net.xml", "--shape", "2,2,9,8")
+    assert (code, errors) == (0, "")
+    assert "\nbefore conversion the model is equal to program.pt2 within " in printed
+    report = ir_interp.convert(file, "net.onnx", verify=False)
+    (x,) = onnx.load("net.onnx").graph.input
+    assert [dim.dim_value for dim in x.type.tensor_type.shape.dim] == [0, 2, 0, 0]
+    assert [row.source.where for row in report.rows] == [place]
+    assert ir_interp.compare(file, "net.onnx", shapes={"x": (2, 2, 9, 8)}).passes
+    code, printed, _ = command(capsys, "inspect", file)
+    assert "input       x: float32 ?x2x?x?\noutput      upsample_bilinear2d: float32 ?x2x?x?\n" in printed
+
+
+class Changed(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return interpolate(x, scale_factor=0.6, mode="bilinear", antialias=True)
+
+
+def test_what_the_exporter_changes_is_named_with_its_line() -> None:
+    where = line(Changed, 1)
+    change = f"{where}: PyTorch's exporter changed this resize: axes ([2, 0.6], [3, 0.6], [2, 12], [3, 12])"
+    with pytest.raises(
+        VerificationError,
+        match=r"^the exporter is wrong, since before conversion output '\w+' differs from program.pt2: .* nothing was "
+        r"written; ",
+    ) as error:
+        ir_interp.convert(program(Changed()), "net.onnx")
+    assert change in str(error.value)
+    report = ir_interp.convert(program(Changed()), "net.onnx", verify=False)
+    assert not report.rows
+    assert report.notes[0].startswith(change)
+    (row,) = ir_interp.audit(program(Changed())).rows
+    assert row.op.where == where
+    assert not ir_interp.compare("net.onnx", program(Changed()), seed=1).passes
+
+
+def test_half_weights_are_compared_with_those_in_full_precision() -> None:
+    report = ir_interp.convert(program(torch.nn.Conv2d(2, 3, 3)), "net.xml", fp16=True)
+    assert report.verification is not None
+    assert "; before conversion the model is equal to program.pt2 within " in f"; {report.verification.note}"
+
+
+class Others(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        mean = torch.nn.functional.adaptive_avg_pool2d(x, 1)
+        sampled = torch.nn.functional.grid_sample(x, torch.full((1, 3, 3, 2), 0.3), align_corners=False)
+        return interpolate(x, size=(5, 7), mode="area"), sampled, mean
+
+
+def test_what_is_no_resize_is_proven_too() -> None:
+    report = ir_interp.convert(program(Others()), "net.onnx")
+    assert report.notes == (
+        f"{line(Others, 3)}: PyTorch's exporter wrote other operations than a Resize",
+        f"{line(Others, 2)}: grid_sample takes positions from a tensor, so it is no resize",
+    )
+    assert report.verification is not None
+    assert report.verification.note.startswith("before conversion the model is equal to program.pt2 within ")
+
+
+class Branches(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any, count: int, *, y: Any) -> Any:
+        both = (lambda x: interpolate(x, size=(5, 9)), lambda x: interpolate(x, size=(5, 9), mode="bicubic"))
+        return {"b": (torch.cond(x.mean() > 0, *both, (x,)) * count, None), "a": y["z"][0] + 1}
+
+
+def test_every_kind_of_argument_and_branch() -> None:
+    x = torch.from_numpy(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exported = torch.export.export(Branches(), (x, 3), {"y": {"z": [x]}})
+    assert [op.where for op in ir_interp.load(exported)] == [line(Branches, 2)] * 2
+    report = ir_interp.convert(exported, "net.onnx")
+    assert [row.name for row in report.rows] == ["upsample_nearest2d", "upsample_bicubic2d"]
+    assert report.verification is not None
+    assert report.verification.note.startswith("before conversion the model is equal to program.pt2 within ")
+
+
+def test_sizes_that_a_program_refuses() -> None:
+    dims = ({2: torch.export.Dim("height", min=18, max=30)},)
+    bounded = program(lambda x: interpolate(x, scale_factor=2), dynamic=dims)
+    with pytest.raises(
+        IrInterpError,
+        match=r"^program.pt2 fails on inputs of shape \[1, 2, 64, 21\]: .*; choose sizes that suit the model, as in s",
+    ):
+        ir_interp.convert(bounded, "net.onnx")
+    assert ir_interp.convert(bounded, "net.onnx", shapes={"x": (1, 2, 19, 21)}).verification is not None
+
+
+def test_files_that_are_no_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("text.pt2").write_text("text", encoding="utf-8")
+    np.savez("arrays.npz", x=X)
+    Path("arrays.npz").rename("arrays.pt2")
+    for name, problem in (
+        ("text.pt2", "not a program as torch.export.save writes it: File is not a zip file"),
+        ("none.pt2", "cannot be read: No such file or directory"),
+    ):
+        assert command(capsys, "inspect", name) == (2, "", f"error: {name}: {problem}\n")
+    with pytest.raises(ReadError, match=r"^arrays.pt2: not a program as torch.export.save writes it: "):
+        ir_interp.load("arrays.pt2")
+
+
+def test_modules_are_to_be_exported() -> None:
+    for source in (Changed(), torch.nn.Sequential()):
+        for function in (ir_interp.load, ir_interp.audit):
+            with pytest.raises(
+                SpecError, match=r" is a torch module; pass torch.export.export\(module, args\), which "
+            ):
+                function(source)
+
+
+def test_a_program_is_only_compared_with_a_model() -> None:
+    for arguments in ({"second": "b.pt2"}, {"reference": [X]}):
+        with pytest.raises(SpecError, match=r"^\w.pt2 is a program, which is a reference itself; compare an "):
+            ir_interp.compare("a.pt2", **arguments)
+
+
+def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("net.pt2").touch()
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(IrInterpError, match=r"^net.pt2 needs PyTorch: pip install 'ir-interp\[torch\]'$"):
+        ir_interp.load("net.pt2")
+
+
+def test_programs_are_opened_only_by_name() -> None:
+    Path("folder").mkdir()
+    for name in ("net.pt2", "net.onnx"):
+        Path("folder", name).touch()
+    assert models([Path("folder")]) == [Path("folder/net.onnx")]
+    assert models([Path("folder/net.pt2")]) == [Path("folder/net.pt2")]
