@@ -36,13 +36,16 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             f"--dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
             ".json to .py, .tflite to .json, .tflite to .py",
         ),
-        (("a.onnx", "b.json", "--fp16"), f"--fp16 has no effect on {TO_JSON}, .xml to .onnx"),
+        (("a.onnx", "b.json", "--fp16"), f"--fp16 has no effect on {TO_JSON}, .xml to .onnx, .pt2 to .xml"),
         (("layer.xml", "b.onnx", "--fp16"), "--fp16 has no effect on layer.xml, a layer without weights"),
         (
             ("a.onnx", "b.json", "--only", "native"),
-            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml",
+            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml",
         ),
-        (("a.onnx", "b.json", "--strict"), f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml"),
+        (
+            ("a.onnx", "b.json", "--strict"),
+            f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml",
+        ),
         (
             ("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"),
             "--shape has no effect without verification or freeze",
@@ -120,7 +123,7 @@ def test_lengths_of_another_rank_than_the_file_resizes(capsys: pytest.CaptureFix
 
 def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
-    known = ".json, .onnx, .tflite, .xml"
+    known = ".json, .onnx, .pt2, .tflite, .xml"
     for name, said in (
         ("models", "models: is a folder; expected the name of a file that ends in {}; `ir-interp audit` takes folders"),
         ("-", "-: standard input is not read; expected the name of a file that ends in {}"),
@@ -129,7 +132,7 @@ def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str
             (("inspect", name), known),
             (("explain", name), known),
             (("compare", name, "a.onnx"), ".onnx, .xml"),
-            (("convert", name, "b.xml"), ".onnx, .xml, .json"),
+            (("convert", name, "b.xml"), ".onnx, .xml, .json, .pt2, .tflite"),
         ):
             code, printed, errors = command(capsys, *given)
             assert (code, printed) == (2, "")
