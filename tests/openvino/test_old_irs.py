@@ -128,8 +128,8 @@ def test_types_that_an_old_ir_does_not_keep_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ir": 9}, "ir 9 is not supported; expected one of 10, 11"),
-        ({"interpolate": 3}, "interpolate 3 is not supported; expected one of 1, 4, 11"),
+        ({"ir": 9}, "ir=9 is not supported; expected one of 10, 11"),
+        ({"interpolate": 3}, "interpolate=3 is not supported; expected one of 1, 4, 11"),
         ({"ir": 10, "interpolate": 11}, "an IR of version 10 has Interpolate-4 at most"),
     ],
 )

@@ -28,6 +28,7 @@ ROWS: tuple[tuple[str, int, dict[str, Any], dict[str, Any], str], ...] = (
     ("opencv-dnn", 13, {}, {"sizes": (1, 3, 6, 7)}, SECOND_ROW),
     ("opencv-dnn", 13, CORNERS, {"sizes": (1, 3, 1, 7)}, SECOND_ROW),
     ("any", 13, {}, TWICE, SECOND_ROW),
+    ("any", 11, {}, TWICE, SECOND_ROW),  # in operator set 13, since IREE takes no Slice before
     ("any", 18, ASYMMETRIC, TWICE, SECOND_ROW),
     ("tvm", 13, {}, TWICE, ", kept"),
     ("tvm", 13, CORNERS, TWICE, ", kept"),
@@ -74,7 +75,6 @@ AS_MEANT = "it is computed as meant except for images of height 1, where its lin
 REFUSED: tuple[tuple[str, int, dict[str, Any], dict[str, Any], str], ...] = (
     ("any", 13, CORNERS, TWICE, AS_MEANT),
     ("any", 13, {}, {"sizes": (1, 3, 6, 7)}, AS_MEANT),
-    ("any", 11, {}, TWICE, AS_MEANT),  # IREE takes no Slice before operator set 13
     ("tvm", 13, CORNERS, {"scales": (1, 1, 1.3, 2)}, "align_corners gives no size of 1, which becomes NaN"),
     ("any", 13, FLOORED, TWICE, "iree: its nearest has half_pixel"),
 )

@@ -122,7 +122,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for more, said in (
         (["--letterbox", "256"], "letterbox is 256; expected the colour"),
         (["--image-size", "30"], "expected height and width"),
-        (["--image-size", "0,30"], "expected height and width"),
+        (["--image-size", "0,30"], "0 is no size; expected integers from 1"),
         (["--config", str(source)], "--config already specifies --like, --size"),
     ):
         assert main([*asked, *more]) == 2
