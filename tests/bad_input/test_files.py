@@ -148,7 +148,8 @@ def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.onx").write_text("")
     reason = fails("inspect", "a.onx")
     assert (
-        reason == "a.onx: unknown file type '.onx'; expected one of .json, .onnx, .tflite, .xml; did you mean '.onnx'?"
+        reason
+        == "a.onx: unknown file type '.onx'; expected one of .json, .onnx, .pt2, .tflite, .xml; did you mean '.onnx'?"
     )
 
 

@@ -62,7 +62,7 @@ def test_models_of_every_element_type_are_audited_and_run(
 @pytest.mark.parametrize("error", [TypeError("no"), MemoryError(), ValueError("no"), RecursionError("no")], ids=repr)
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(auditing, "found"), (auditing, "_audited"), (runtime_results, "_written"), (runtime_results, "_judged")],
+    [(auditing, "of_file"), (auditing, "_audited"), (runtime_results, "_written"), (runtime_results, "_judged")],
 )
 def test_what_nobody_expects_costs_one_file(
     module: Any, name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
