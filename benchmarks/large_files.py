@@ -67,7 +67,7 @@ def _zarr(path: Path, side: int) -> None:
     chunk = _pixels(side)
     for row in range(0, side, _CHUNK):
         for column in range(0, side, _CHUNK):
-            array[row : row + _CHUNK, column : column + _CHUNK] = chunk + np.uint16(row + column)
+            array[row : row + _CHUNK, column : column + _CHUNK] = chunk + np.uint16((row + column) % 2**12)
 
 
 def _tif(path: Path, side: int) -> None:
@@ -81,7 +81,7 @@ def _tif(path: Path, side: int) -> None:
     with rasterio.open(path, "w", crs="EPSG:32633", transform=Affine(10, 0, 0, 0, -10, 0), **profile) as file:
         for row in range(0, side, _CHUNK):
             for column in range(0, side, _CHUNK):
-                file.write(chunk + np.uint16(row + column), 1, window=Window(column, row, _CHUNK, _CHUNK))
+                file.write(chunk + np.uint16((row + column) % 2**12), 1, window=Window(column, row, _CHUNK, _CHUNK))
 
 
 def _read_zarr(source: Path, result: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -285,6 +286,20 @@ def test_a_window_of_a_long_axis_needs_no_more_than_itself(kernel: Kernel, dtype
     x = around[needed.start - 2 * start + 16 : needed.stop - 2 * start + 16]
     y = resize(x, spec, region=(slice(start, stop),), whole=(count,))
     np.testing.assert_array_equal(y, resize(around, spec)[8:-8])
+
+
+def test_a_window_of_blocks_needs_no_memory_for_the_others() -> None:
+    """OpenCV counts the pixels of each block; of blocks that are all complete there is nothing to count."""
+    spec, shape = parse("opencv:area", dtype="uint16"), (40_000, 40_000)
+    window = (slice(100, 108), slice(19_000, 19_008))
+    tracemalloc.start()
+    try:
+        needed = region(spec, shape, window, scales=(0.5, 0.5))
+        x = np.full([each.stop - each.start for each in needed], 7, np.uint16)
+        assert (resize(x, spec, scales=(0.5, 0.5), region=window, whole=shape) == 7).all()
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_axis_whose_taps_fit_no_memory_is_refused_before_they_are_computed() -> None:

@@ -205,12 +205,13 @@ def _counted(bound: Plan) -> Iterator[Pass]:
 def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float32] | None:
     """Return ``Pass.counts`` of the last pass; None if every block is complete."""
     first, rank = min(taps), len(bound.out_shape)
-    block, counts = 1, np.ones((1,) * (rank - first), np.int64)
-    for axis in bound.axes:
-        counts = counts * (_of(taps[axis.axis]) > 0).sum(axis=1).reshape(-1, *(1,) * (rank - axis.axis - 1))
-        block *= round(1 / axis.scale)
-    if (counts == block).all():
+    along = {axis.axis: (_of(taps[axis.axis]) > 0).sum(axis=1) for axis in bound.axes}
+    sides = {axis.axis: round(1 / axis.scale) for axis in bound.axes}
+    if all((along[axis] == sides[axis]).all() for axis in along):  # without an array of the size of the output
         return None
+    block, counts = math.prod(sides.values()), np.ones((1,) * (rank - first), np.int64)
+    for axis, each in along.items():
+        counts = counts * each.reshape(-1, *(1,) * (rank - axis - 1))
     return np.broadcast_to(np.where(counts < block, counts, 0), bound.out_shape[first:]).astype(np.float32)
 
 
