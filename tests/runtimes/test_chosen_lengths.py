@@ -92,6 +92,8 @@ ROWS: tuple[tuple[str, int, tuple[int, ...], tuple[int, ...], dict[str, Any], di
     ),
     ("iree", 13, (1, 1, 5, 10), (), {**LINEAR, **SYMMETRIC}, {"scales": (1, 1, 2, 1.5)}, Kind.SAME, ""),
     ("tract", 13, (1, 4, 30, 38), (0,), {**NEAREST, **SYMMETRIC}, {"scales": (1, 1, 1.3, 1.1)}, Kind.DIFFERS, "ties"),
+    ("tract", 11, (1, 4, 2, 3), IMAGE, {**CUBIC, **TORCH}, {"scales": (1, 1, 0.5, 1)}, Kind.DIFFERS, "at -1/2"),
+    ("tract", 11, (1, 4, 5, 3), IMAGE, {**CUBIC, **TORCH}, {"scales": (1, 1, 0.5, 1)}, Kind.SAME, ""),
     ("tract", 19, (2, 1, 9, 7), IMAGE, {**CUBIC, **TORCH}, {"sizes": (1, 1, 5, 11)}, Kind.DIFFERS, "at -1/2"),
 )
 

@@ -69,8 +69,21 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if _orders_axes(op):
         return _in_order(op)
     found = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
+    if found.spec is not None and _filters_single(op.spec) and geometry(op) is None:
+        return replace(found, provided=_NO_SINGLE)
     is_open = found.spec is not None and bool(may_change) and ties_are_open(op)
     return replace(found, provided=NO_TIE) if is_open else found
+
+
+_NO_SINGLE = "no size becomes 1"
+"""The condition of a dynamic node: see ``_filters_single_output``."""
+
+
+def _filters_single(spec: ResizeSpec) -> bool:
+    """Return whether a single output would be a sum around the coordinate -1/2."""
+    if spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(spec.kernel, Nearest):
+        return False
+    return isinstance(spec.kernel, Cubic) or spec.kernel.is_antialiased
 
 
 def _readings(op: ResizeOp) -> tuple[Reading, ...]:
@@ -103,10 +116,8 @@ def _in_order(op: ResizeOp) -> Outcome:
 
 def _filters_single_output(op: ResizeOp) -> bool:
     """Return whether an axis is known to have one output, whose coordinate -1/2 reaches more than the first pixel."""
-    kernel, at, target = op.spec.kernel, geometry(op), op.spec.target
-    if op.spec.coordinates is not Coordinates.PYTORCH_HALF_PIXEL or isinstance(kernel, Nearest):
-        return False
-    if not isinstance(kernel, Cubic) and not kernel.is_antialiased:
+    at, target = geometry(op), op.spec.target
+    if not _filters_single(op.spec):
         return False
     if at is None and op.shape and isinstance(target, Sizes) and op.spec.aspect is Aspect.STRETCH:
         pairs = zip(resolve_axes(op.spec.axes, len(op.shape)), target.values, strict=True)
