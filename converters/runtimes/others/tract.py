@@ -25,6 +25,7 @@ from ir_interp.spec import (
     Nearest,
     ResizeSpec,
     Rounding,
+    Scales,
     Sizes,
 )
 
@@ -69,7 +70,8 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if _orders_axes(op):
         return _in_order(op)
     found = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
-    if found.spec is not None and _filters_single(op.spec) and geometry(op) is None:
+    shrinks = isinstance(op.spec.target, Scales) and min(op.spec.target.values, default=1) < 1
+    if found.spec is not None and shrinks and _filters_single(op.spec) and geometry(op) is None:
         return replace(found, provided=_NO_SINGLE)
     is_open = found.spec is not None and bool(may_change) and ties_are_open(op)
     return replace(found, provided=NO_TIE) if is_open else found
