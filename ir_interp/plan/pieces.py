@@ -66,12 +66,11 @@ class Piece:
         """Return a pass restricted to the outputs, from the segment of inputs."""
         (start, stop), (begin, end) = self.outputs[each.axis], self.inputs[each.axis]
         indices = np.clip(each.indices[start:stop] - begin, 0, max(end - begin - 1, 0))  # others have a weight of 0
-        behind = tuple(slice(*edges) for edges in self.outputs[each.axis :])
         return replace(
             each,
             indices=indices,
             weights=each.weights[start:stop],
-            counts=None if each.counts is None else each.counts[behind],
+            counts=each.counts and each.counts.of(self.outputs[each.axis :]),
         )
 
 

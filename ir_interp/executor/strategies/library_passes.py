@@ -55,7 +55,7 @@ def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
     shape = (*x.shape[: step.axis], count, *x.shape[step.axis + 1 :])
     source, plain = x.reshape(outer, along, inner), replace(step, axis=1)
     vectors, sums = plain.vectors() if blocks else plain, _sums(plain, inner)
-    counts = None if step.counts is None else step.counts.reshape(count, inner)
+    counts = None if step.counts is None else step.counts.divisors().reshape(count, inner)
 
     def part(place: tuple[slice, slice]) -> Array:
         cells = source[place[0], :, place[1]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,23 @@ from ir_interp.spec import (
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Pixels of a block along each axis from some axis on, and of a complete block."""
+
+    along: tuple[NDArray[np.int64], ...]
+    complete: int
+
+    def of(self, outputs: Sequence[tuple[int, int]]) -> Counts:
+        """Return the counts of a segment of the outputs of each axis."""
+        return replace(self, along=tuple(each[slice(*part)] for each, part in zip(self.along, outputs, strict=True)))
+
+    def divisors(self) -> NDArray[np.float32]:
+        """Return the number of pixels, and divisor, of each output with an incomplete block; 0 for the others."""
+        counts = reduce(np.multiply.outer, self.along)
+        return np.where(counts < self.complete, counts, 0).astype(np.float32)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pass:
     """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
@@ -46,8 +63,7 @@ class Pass:
     ``vectors``, with which full blocks of ``lanes`` values of a row of the output are summed, or that of
     ``opencv_ipp_order``.
 
-    ``counts`` has the sizes of the output from ``axis`` on: the number of pixels, and divisor, of an output with an
-    incomplete block; 0 for outputs of full blocks.
+    ``counts`` are those of blocks, from ``axis`` on, if some are incomplete.
     """
 
     axis: int
@@ -60,7 +76,7 @@ class Pass:
     rounding: IntegerRounding | None = None
     lanes: int = 0
     of_ipp: bool = False
-    counts: NDArray[np.float32] | None = None
+    counts: Counts | None = None
 
     @property
     def is_turned(self) -> bool:
@@ -202,17 +218,15 @@ def _counted(bound: Plan) -> Iterator[Pass]:
             yield replace(made, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
 
 
-def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> NDArray[np.float32] | None:
+def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> Counts | None:
     """Return ``Pass.counts`` of the last pass; None if every block is complete."""
-    first, rank = min(taps), len(bound.out_shape)
-    along = {axis.axis: (_of(taps[axis.axis]) > 0).sum(axis=1) for axis in bound.axes}
     sides = {axis.axis: round(1 / axis.scale) for axis in bound.axes}
-    if all((along[axis] == sides[axis]).all() for axis in along):  # without an array of the size of the output
+    along = {axis: (_of(each) > 0).sum(axis=1) for axis, each in taps.items()}
+    if all((along[axis] == sides[axis]).all() for axis in sides):
         return None
-    block, counts = math.prod(sides.values()), np.ones((1,) * (rank - first), np.int64)
-    for axis, each in along.items():
-        counts = counts * each.reshape(-1, *(1,) * (rank - axis - 1))
-    return np.broadcast_to(np.where(counts < block, counts, 0), bound.out_shape[first:]).astype(np.float32)
+    axes = range(min(taps), len(bound.out_shape))
+    counts = (along.get(axis, np.ones(bound.out_shape[axis], np.int64)) for axis in axes)
+    return Counts(tuple(counts), math.prod(sides.values()))
 
 
 def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int, Taps]]:
