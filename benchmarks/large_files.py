@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -38,15 +39,14 @@ def main() -> None:
         (_zarr if given.kind == "zarr" else _tif)(source, side)
     command = [sys.executable, "-m", "ir_interp", "run", str(source), "--like", "opencv:area", "--scales", "0.5"]
     command += ["--levels", _LEVELS, "--memory", given.memory, "--output", str(result), "--quiet"]
-    start = time.perf_counter()
-    subprocess.run(command, check=True)
-    wall = time.perf_counter() - start
+    wall = _timed(lambda: subprocess.run(command, check=True))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     floor = _timed(lambda: (_read_zarr if given.kind == "zarr" else _read_tif)(source, result))
     print(f"{given.kind} {side}x{side}: {wall:.1f} s, floor {floor:.1f} s, ratio {wall / floor:.2f}, {peak:.2f} GiB")
 
 
-def _timed(run: Callable[[], None]) -> float:
+def _timed(run: Callable[[], Any]) -> float:
+    os.sync()  # since pages that an earlier step wrote would be stored meanwhile
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

@@ -1,9 +1,10 @@
 """Measure pipelines in front of a model: ``python benchmarks/preprocess.py``, each case in a process of its own.
 
 A photo of 480x640 or 12 megapixels becomes 224x224, on one thread: by the library itself, and by the nodes that
-``preprocess`` writes, for images of any size and with ``--image-size``, in onnxruntime and OpenVINO. Times are the best
-of several runs. Peak memory is what a run adds to a process that has done a run on a small image, or the same image
-where the size is static, beside the image. Prints the tables of docs/performance.md.
+``preprocess`` writes, for images of any size and with ``--image-size``, in onnxruntime and OpenVINO. Times are the
+least processor time of several runs, so that other work on the machine matters little. Peak memory is what a run adds
+to a process that has done a run on a small image, or the same image where the size is static, beside the image. Prints
+the table of benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ def measured(call: str, peer: str, shape: tuple[int, int], *, is_static: bool) -
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         times, since = [], time.perf_counter()
         while len(times) < _RUNS or time.perf_counter() - since < _SECONDS / 4:
-            start = time.perf_counter()
+            start = time.process_time()
             run(x)
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
             if time.perf_counter() - since > _SECONDS:
                 break
         added = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

@@ -17,13 +17,11 @@ PATH = Path(__file__).with_name("cli.md")
 INTRODUCTION = """\
 # Command line
 
-`ir-interp --help` lists the commands, `ir-interp COMMAND --help` the options of one, with examples. This page is
-generated from the same declarations.
+`ir-interp --help` lists the commands, `ir-interp COMMAND --help` the options of one, with examples.
 
-- Options that take several values accept commas as well as repetition: `--ignore IRI022,IRI011`. `\\,` is a comma
-  inside a name.
-- Exit codes: 0 done, 1 findings or inexact results, 2 bad input or usage. With `--fail-on` you choose which findings
-  count; a note counts only if its code is named in full.
+- Options that take several values accept commas or repetition: `--ignore IRI022,IRI011`. `\\,` is a comma inside a
+  name.
+- Exit codes: 0 done, 1 findings or inexact results, 2 bad input or usage. [ci.md](ci.md) has those of `audit`.
 - Errors are single lines on standard error. `IR_INTERP_TRACEBACK=1` adds the traceback of an unexpected one.
 - `--json` output has a `schema_version`; `ir-interp explain audit --schema` prints the JSON Schema of a command.
 
@@ -44,17 +42,15 @@ severity = { tensorrt = "note" }
 "tiny.onnx" = ["IRI"]           # without one: a file name
 ```
 
-The command line wins: `--select` replaces `select` and `ignore`, `--ignore` adds to `ignore`, `--severity` replaces
-the level of a runtime, `--fail-on` and `--runtime` replace their keys. `--isolated` ignores the file. Unknown keys are
-errors, and so are the other options of `audit`.
+The command line wins: its options replace their keys, `--severity` the level of one runtime. But `--ignore` adds to
+`ignore`, and `--select` replaces both `select` and `ignore`. `--isolated` ignores the file. Unknown keys are errors,
+and so are the other options of `audit`.
 
-## Shared options
-
-Several commands have these options, with the same meaning.
+## Options of several commands
 """
 
 
-_SHARED = 3  # commands that have an option in the same words, which is then described once
+_SHARED = 2  # commands that have an option in the same words, which is then described once
 
 
 def text() -> str:
@@ -64,7 +60,7 @@ def text() -> str:
     shared = _shared(commands)
     groups = groupby(commands, lambda command: command.rich_help_panel)
     sections = (line for group, members in groups for line in _group(group, members, shared))
-    return "\n".join([INTRODUCTION, *_table("Option", shared.values()), *sections])
+    return "\n".join([INTRODUCTION, *_list(shared.values()), *sections])
 
 
 def _shared(commands: Iterable[Any]) -> dict[tuple[str, str], Any]:
@@ -74,16 +70,17 @@ def _shared(commands: Iterable[Any]) -> dict[tuple[str, str], Any]:
         for members in command_help.headed(command.params).values():
             for each in members:
                 by_words.setdefault(_words(each), []).append(each)
-    return {words: those[0] for words, those in by_words.items() if len(those) >= _SHARED and words[0].startswith("-")}
+    shared = {words: those for words, those in by_words.items() if len(those) >= _SHARED and words[0].startswith("-")}
+    usual = {words[0]: words for words in sorted(shared, key=lambda words: len(shared[words]))}  # one text for a flag
+    return {words: those[0] for words, those in shared.items() if usual[words[0]] == words}
 
 
 def _words(parameter: Any) -> tuple[str, str]:
     return command_help.spelled(parameter), command_help.described(parameter)
 
 
-def _table(heading: str, members: Iterable[Any]) -> Iterator[str]:
-    yield f"| {heading} | Meaning |\n|---|---|"
-    yield from (f"| `{spelled}` | {described} |" for spelled, described in map(_words, members))
+def _list(members: Iterable[Any]) -> Iterator[str]:
+    yield from (f"- `{spelled}`: {described}" for spelled, described in map(_words, members))
     yield ""
 
 
@@ -101,7 +98,9 @@ def _section(command: Any, shared: Collection[tuple[str, str]]) -> Iterator[str]
     for heading, members in command_help.headed(command.params).items():
         also += [each for each in members if _words(each) in shared]
         own = [each for each in members if _words(each) not in shared]
-        yield from _table(heading, own) if own else ()
+        if own:
+            yield f"{heading}:\n"
+            yield from _list(own)
     if also:
         flags = (command_help.spelled(each).split(",")[0].split()[0] for each in also)
         yield f"Shared: {', '.join(f'`{flag}`' for flag in flags)}.\n"

@@ -4,7 +4,8 @@
 ``compare``, ``explain`` and ``plot`` show how runtimes and files compute it. All of them share ``ResizeSpec``.
 
 A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers), .pt2 (a program that PyTorch
-exported) or .json (layers, docs/layer-json.md), in upper or lower case. A ``source`` may also be a model in memory: an
+exported), .tflite, .keras, .h5, .pb (a frozen graph, or that of a SavedModel, which its folder may stand for) or .json
+(layers, docs/layer-json.md), in upper or lower case. A ``source`` may also be a model in memory: an
 ``openvino.Model``, a ``torch.export.ExportedProgram``, or an ``onnx.ModelProto``, which must contain its weights if it
 is to be run; places in it start with its name. Every mistake in a call of these functions is a SpecError or a ReadError
 that names the closest valid choice.
@@ -86,7 +87,8 @@ if TYPE_CHECKING:
     from ir_interp.converters.fix.fixed_files import Fixed
     from ir_interp.converters.fix.fixed_model import RepairedResize
     from ir_interp.converters.fix.remedies import Remedy
-    from ir_interp.converters.report import Compared, ConversionReport, Levels, Row, State, Verification
+    from ir_interp.converters.reports.conversion_report import ConversionReport, Row, State
+    from ir_interp.converters.reports.verification import Compared, Levels, Verification
     from ir_interp.converters.reproduce.conformance_kit import Kit
     from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.runtimes.outcome import Kind
@@ -211,7 +213,8 @@ _RESULTS = {
     "converters.fix.fixed_files": ("Fixed",),
     "converters.fix.fixed_model": ("RepairedResize",),
     "converters.fix.remedies": ("Remedy",),
-    "converters.report": ("Compared", "ConversionReport", "Levels", "Row", "State", "Verification"),
+    "converters.reports.conversion_report": ("ConversionReport", "Row", "State"),
+    "converters.reports.verification": ("Compared", "Levels", "Verification"),
     "converters.reproduce.folder": ("Reproduced",),
     "converters.reproduce.conformance_kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),

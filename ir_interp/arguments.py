@@ -16,8 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ir_interp.errors import SpecError, closest
-from ir_interp.text.keyword_names import named_as_keywords
+from ir_interp.errors import IrInterpError, SpecError, closest
+from ir_interp.text.keyword_names import name_keywords
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,8 +35,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            with named_as_keywords(signature.parameters):
-                return function(*args, **kwargs)
+            return function(*args, **kwargs)
+        except (IrInterpError, ExceptionGroup) as error:
+            name_keywords(error, signature.parameters)
+            raise
         except TypeError:  # from the call or from inside; only the former is the caller's mistake
             problem = _misfit(function.__qualname__, signature, args, kwargs)
             if not problem:
@@ -48,7 +50,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """Return why arguments do not fit a signature; an empty text if they do."""
-    known = [each for each in signature.parameters if each != "self"]
+    known = [parameter for parameter in signature.parameters if parameter != "self"]
     for keyword in kwargs:
         if keyword not in known:
             return f"{name}() has no argument {keyword!r}; {closest(keyword, known)}"

@@ -15,5 +15,5 @@ def find(code: str) -> Rule:
     """Return the rule of a code in upper or lower case. Raises ReadError for an unknown code."""
     rule = RULES.get(code.upper())
     if rule is None:
-        raise ReadError(f"unknown code {code!r}; {closest(code, RULES, 'docs/looking.md')}")
+        raise ReadError(f"unknown code {code!r}; {closest(code, RULES)}")
     return rule

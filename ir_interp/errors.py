@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -45,14 +46,17 @@ class ShapeError(SpecError):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A part in which the requested spec and the offered one compute different things."""
+    """A part in which the requested spec and the offered one compute different things; axes of None are all axes."""
 
     part: str
     wanted: object
     offered: object
 
     def __str__(self) -> str:
-        return f"{self.part} ({spelled(self.wanted)}, {spelled(self.offered)})"
+        offered, wanted = (
+            "all" if value is None and self.part == "axes" else spelled(value) for value in (self.offered, self.wanted)
+        )
+        return f"{self.part} {offered} (needed: {wanted})"
 
 
 def spelled(value: object) -> str:
@@ -90,7 +94,7 @@ class InexactError(IrInterpError):
         self.name = name
         self.target = target
         self.differences = differences
-        self.reason = reason or f"closest differs in {self.differences_text}"
+        self.reason = reason or f"the closest form has {self.differences_text}"
         self.cause = cause or (Cause.DIFFERENT if differences else Cause.REFUSED)
         super().__init__(name, target, differences, self.reason, self.cause)
 
@@ -111,39 +115,77 @@ class VerificationError(IrInterpError):
     """A translation did not reproduce its source; nothing was written."""
 
 
-_IN_FULL = 12  # words that a message lists; of more it names the nearest
+_IN_FULL = 20  # words or ranges that a message lists; of more it names the nearest
 _NEAREST = 5
+_FAMILY = 4  # releases, or codes, from which they are listed as a range
 _BEGINNING = 3  # letters of a word that may be the beginning of the one that is meant
 _ALIKE = 0.4  # the share of letters in common from which words are near
 _CLOSE = 0.65  # the share of letters in common from which a known word may be meant: pil and pillow, not foo and format
+_NUMBERED = re.compile(r"(.+:(?=\d+\.)|IRI)(\d+(?:\.\d+)*)")  # tensorrt:8.6, IRI011; but not a tensor's name, up:0
 
 
 def closest(word: str, known: Iterable[str], see: str = "") -> str:
     """Return the end of an error message about an unknown word: the known words, and the one that may be meant.
 
-    Of many, only the nearest are named; ``see`` is the place that lists all.
+    For an unknown release of a known runtime, these are its releases; otherwise, releases and codes are listed as
+    ranges. A long list is cut to the nearest words; ``see`` is the page of the repository that has all.
     """
     words = sorted(set(known))
-    if len(words) <= _IN_FULL:
-        return f"expected one of {', '.join(words)}{hint(word, words)}"
+    releases = _releases(word, words)
+    if releases:
+        return f"expected one of {', '.join(releases.values())} (oldest to newest){hint(word, words)}"
+    ranges = _ranges(words)
+    if len(ranges) <= _IN_FULL:
+        return f"expected one of {', '.join(ranges)}{hint(word, words)}"
     near = _matches(word, words, _NEAREST, _ALIKE) or words[:_NEAREST]
-    count = f"{len(words)} ({see})" if see else f"{len(words)}"
+    count = f"{len(words)} ({see} of the repository)" if see else f"{len(words)}"
     return f"expected one of {count}, such as {', '.join(near)}{hint(word, words)}"
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the known word that is closest to an unknown one, if any is close."""
+    """Return a hint at the known word that is closest to an unknown one, if any is close; a release by its number."""
     words = list(known)
+    releases, number = _releases(word, words), _parts(word)[1]
+    if releases:
+        newer = next((name for release, name in releases.items() if release > number), None)
+        return f"; did you mean {newer!r}?" if newer and min(releases) < number else ""  # a name covers those before it
     beginning = [each for each in words if len(word) >= _BEGINNING and each.lower().startswith(word.lower())]
     match = _matches(word, words, 1, _CLOSE) or beginning
     return f"; did you mean {match[0]!r}?" if match else ""
 
 
+def _releases(word: str, known: Iterable[str]) -> dict[tuple[int, ...], str]:
+    """Return the releases of the runtime that a word names, oldest first."""
+    stem = word[: word.find(":") + 1]
+    return dict(sorted((_parts(each)[1], each) for each in known if stem and _parts(each)[0] == stem))
+
+
+def _ranges(words: Iterable[str]) -> list[str]:
+    """Return words in their order, with the numbers of one name as a range: ``tensorrt:8.2 to tensorrt:10.15``."""
+    families: dict[str, list[str]] = {}
+    for word in words:
+        stem, number = _parts(word)
+        families.setdefault(stem if number else f"{word} alone", []).append(word)
+    listed: list[str] = []
+    for family in families.values():
+        family.sort(key=lambda word: _parts(word)[1])
+        listed += family if len(family) < _FAMILY else [f"{family[0]} to {family[-1]}"]
+    return listed
+
+
+def _parts(word: str) -> tuple[str, tuple[int, ...]]:
+    """Return a word without its number, and the number, which may be empty."""
+    match = _NUMBERED.fullmatch(word)
+    return (match[1], tuple(map(int, match[2].split(".")))) if match else (word, ())
+
+
 def _matches(word: str, known: Iterable[str], count: int, cutoff: float) -> list[str]:
     import difflib  # late: only an unknown word needs it
 
-    folded = {each.lower(): each for each in known}
-    return [folded[each] for each in difflib.get_close_matches(word.lower(), folded, n=count, cutoff=cutoff)]
+    folded = {each.lower().lstrip("-"): each for each in known}  # the dashes of options are no likeness
+    return [
+        folded[each] for each in difflib.get_close_matches(word.lower().lstrip("-"), folded, n=count, cutoff=cutoff)
+    ]
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

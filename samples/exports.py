@@ -5,6 +5,7 @@ Only what matters to a resize is there: its attributes and inputs, and what expo
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -168,6 +169,24 @@ def vit_config(path: Path) -> None:
     path.write_text('{"image_processor_type": "ViTImageProcessor", "size": {"height": 64, "width": 96}}\n')
 
 
+def face_training(path: Path) -> None:
+    """Write the preprocessing of YuNet: OpenCV resizes; blue first, from 0 to 255."""
+    resize = {"kind": "Resize", "like": "opencv:linear", "size": {"kind": "Exactly", "height": 640, "width": 640}}
+    steps = [resize, {"kind": "ReverseChannels"}]
+    path.write_text(json.dumps({"version": 1, "name": "YuNet's training", "steps": steps}, indent=2) + "\n")
+
+
+def face_production(path: Path) -> None:
+    """Write a common mistake as torchvision prints it: the numbers of ImageNet, and red first."""
+    path.write_text(
+        "Compose(\n"
+        "    Resize(size=(640, 640), interpolation=bilinear, max_size=None, antialias=True)\n"
+        "    ToTensor()\n"
+        "    Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])\n"
+        ")\n"
+    )
+
+
 MODELS: dict[str, Callable[[Path], None]] = {
     "torch-antialias": torch_antialias,
     "torch-antialias-fixed": torch_antialias_fixed,
@@ -179,6 +198,8 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "photo": photo,
     "scene": scene,
     "vit-config": vit_config,
+    "face-training": face_training,
+    "face-production": face_production,
 }
 
 if __name__ == "__main__":

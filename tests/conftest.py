@@ -1,26 +1,54 @@
 """Hypothesis draws anew at every run, but always the same in continuous integration: there a failure must be new.
 
 Resizes run in NumPy alone except where a test turns the loops on: the bits are the same, and each of the hundreds of
-processes that tests start would take a second to load numba.
+processes that tests start would take a second to load numba. For the same reason Python keeps compiled modules even if
+the environment forbids it: compiling them doubles the time of a start.
 """
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from ir_interp.converters.audit import probe
 from ir_interp.converters.workers.forks import forks
 from ir_interp.executor.compiled.loop_runner import VARIABLE
 
 os.environ.setdefault(VARIABLE, "0")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("anew", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "anew")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return one worker more than processors, since tests often wait for other processes; None if a variable says."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt modules and tests, a million objects, from the searches for garbage, a seventh of the time otherwise."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def runtimes() -> Iterator[None]:
     """Load the runtimes once for all tests of a process."""
     with forks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def one_worker() -> Iterator[None]:
+    """Run single resizes of all tests of a module in one process, which takes a second to load the runtimes."""
+    with probe.one_worker():
         yield

@@ -110,8 +110,8 @@ def test_all_refusals_come_together_and_nothing_is_written(tmp_path: Path) -> No
         ir_interp.convert(source, tmp_path / "m.xml", only="native")
     assert str(refusals.value) == "2 of 3 resizes have no exact form (2 sub-exceptions)"
     assert [str(each) for each in refusals.value.exceptions] == [
-        "edge: no exact form in openvino 11; closest differs in antialias (shrinking, off)",
-        "cut: no exact form in openvino 11; closest differs in exclude_outside (true, false)",
+        "edge: no exact form in openvino 11; the closest form has antialias off (needed: shrinking)",
+        "cut: no exact form in openvino 11; the closest form has exclude_outside false (needed: true)",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 

@@ -129,7 +129,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
-        "resize() has no argument 'size'; expected one of 14, such as sizes, spec, like, scales; did you mean 'sizes'?",
+        "resize() has no argument 'size'; expected one of antialias, arithmetic, axes, chunks, like, nodata, out, "
+        "region, scales, sizes, spec, valid, whole, x; did you mean 'sizes'?",
     ),
     (
         lambda: ir_interp.load("a.onnx")[0].run(X, scale=(2, 2)),  # type: ignore[call-arg]
@@ -163,12 +164,15 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
-        "arithmetic: unknown 'exat'; expected one of 15, such as exact, opencv_exact; did you mean 'exact'?",
+        "arithmetic: unknown 'exat'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
+        "opencv_exact, openvino, pillow, scipy, tensorflow, torch, torch_double, torch_fused; did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        "unknown runtime 'openvno'; expected one of 40 (docs/runtimes.md), such as openvino, opencv-dnn, "
-        "openvino:2026.4, openvino:2026.2, openvino:2025.4; did you mean 'openvino'?",
+        "unknown runtime 'openvno'; expected one of installed, iree, litert, mnn, ncnn, onnxruntime, onnxruntime-cuda, "
+        "onnxruntime-directml, onnxruntime-qnn, onnxruntime-webgpu, onnxruntime:1.16 to onnxruntime:1.31, opencv-dnn, "
+        "openvino, openvino-converted, openvino:2021.2 to openvino:2026.4, reference, tensorrt, tensorrt:8.2 to "
+        "tensorrt:10.15, tract, tvm; did you mean 'openvino'?",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),
@@ -176,8 +180,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt': expected one of 21, such as document, onnxruntime, runtime; did you mean 'document'?, "
-        "or a file",
+        "against 'documnt' is neither a file nor a known name; expected one of 21, such as document, onnxruntime, "
+        "runtime; did you mean 'document'?",
     ),
     (
         lambda: ir_interp.explain("a.onnx", "upp"),
@@ -186,10 +190,10 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # the name of a file
     (
         lambda: ir_interp.load("model.onxn"),
-        "model.onxn: unknown file type '.onxn'; expected one of .json, .onnx, .pt2, .tflite, .xml; "
+        "model.onxn: unknown file type '.onxn'; expected one of .h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml; "
         "did you mean '.onnx'?",
     ),
-    (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is no name of a picture; expected .png or .svg"),
+    (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is not the name of a picture; expected .png or .svg"),
     (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),
     # a type
     (

@@ -17,7 +17,7 @@ FLOORS = (  # of converters/, the highest first: a module imports from its own f
     {"ir_to_onnx", "openvino", "tensorrt", "verify"},
     {"sources"},
     {"onnx"},
-    {"decompose", "report", "workers"},
+    {"decompose", "reports", "workers"},
     {"dialects"},
     {"runtimes"},
 )

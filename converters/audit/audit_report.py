@@ -63,7 +63,7 @@ class Audit:
             )
             for group in by_runtimes(self.rows)
         ]
-        findings = ((each.code, each.where, each.message) for each in self.findings)
+        findings = ((finding.code, finding.where, finding.message) for finding in self.findings)
         return "".join([*tables, notebook.columns("Findings", ("code", "where", "what"), findings)])
 
     def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
@@ -87,7 +87,7 @@ class Audit:
 
         ``ignores`` are beginnings of codes by pattern: of the name of a file, or, with a slash, of its absolute path.
         """
-        return replace(self, findings=tuple(each for each in self.findings if not _is_ignored(each, ignores)))
+        return replace(self, findings=tuple(finding for finding in self.findings if not _is_ignored(finding, ignores)))
 
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that is not a note, of any kind or of the kinds ``on``.
@@ -96,7 +96,7 @@ class Audit:
         if its code is among them in full. Raises SpecError for others.
         """
         codes_of(on)
-        return any(fails(each.code, each.severity, on) for each in self.findings)
+        return any(fails(finding.code, finding.severity, on) for finding in self.findings)
 
 
 def _is_ignored(finding: Finding, ignores: Mapping[str, Sequence[str]]) -> bool:
@@ -129,7 +129,7 @@ def check_severities(options: AuditOptions) -> None:
 def check_runtime(name: str) -> None:
     """Raise SpecError for an unknown runtime."""
     if name not in NAMES:
-        raise SpecError(f"unknown runtime {name!r}; {closest(name, NAMES, 'docs/runtimes.md')}")
+        raise SpecError(f"unknown runtime {name!r}; {closest(name, NAMES)}")
 
 
 def _preprocessing(options: AuditOptions) -> Preprocessing | None:
@@ -165,12 +165,12 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
             called = labels(names.get(str(path), str(path)) for path in files)
             readable = {path: called[names.get(str(path), str(path))] for path in files if path.name not in unread}
             costs, more = measured(readable, preprocessing, options.shapes)
-            costs = [replace(each, file=names.get(each.file, each.file)) for each in costs]
+            costs = [replace(cost, file=names.get(cost.file, cost.file)) for cost in costs]
             errors += more
     rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
     findings = tuple(each for row in asked for each in row if _is_wanted(each.code, options))
-    before = tuple(each.finding for each in by_input(costs) if each.finding)
+    before = tuple(cost.finding for cost in by_input(costs) if cost.finding)
     return Audit(
         rows=tuple(rows),
         findings=(*before, *findings),

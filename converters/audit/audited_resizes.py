@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ir_interp.files.kinds import IN_FOLDERS, FileKind, expect
+from ir_interp.files.kinds import IN_FOLDERS, OF_TENSORFLOW, FileKind, expect
 from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
@@ -14,13 +14,17 @@ from ir_interp.resize_op import ResizeOp
 from ..onnx.resize_nodes import FoundNode
 from ..predictions import tensorrt_importer
 from ..predictions.ranks import completed
-from ..sources.tflite import tflite_files as of_tflite
+from ..sources.readers import load
 from . import chosen_shapes, mistakes
+from .verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A resize, and its node in an ONNX model or its layer in an IR."""
+    """A resize, and its node in an ONNX model or its layer in an IR.
+
+    One of a program has what its ``exporters`` make of it.
+    """
 
     file: Path
     op: ResizeOp
@@ -28,6 +32,7 @@ class Found:
     remarks: tuple[tuple[str, str], ...]
     node: FoundNode | None = None
     layer: Layer | None = None
+    exporters: Mapping[str, Verdict] = field(default_factory=dict)
 
 
 def of_file(path: Path, lengths: chosen_shapes.Shapes) -> list[Found]:
@@ -37,25 +42,32 @@ def of_file(path: Path, lengths: chosen_shapes.Shapes) -> list[Found]:
     """
     if FileKind.of(path) is not FileKind.PROGRAM:
         return list(found(path, chosen_shapes.chosen(path, lengths)))
+    return _of_program(path, lengths)
+
+
+def _of_program(path: Path, lengths: chosen_shapes.Shapes) -> list[Found]:
+    """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
     from ..sources.programs.exported_models import exported
+    from .exporters import of_program
 
     with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
-        return [_of_program(each, path) for each in of_file(program.model, lengths)]
-
-
-def _of_program(resize: Found, path: Path) -> Found:
-    """Return a resize of an exported model at its line of Python."""
-    from ..sources.programs.exported_models import of_python
-
-    line = of_python(resize.node)[0] if resize.node else ""
-    return replace(resize, file=path, op=replace(resize.op, where=f"{path.name}:{line}"))
+        nodes = {each.op.name: each for each in of_file(program.model, lengths)}
+        made = of_program(program)
+        found = []
+        for resize in program.resizes:
+            source = resize.source
+            node = nodes.pop(resize.written.name, None) if resize.written else None
+            own = node or Found(file=path, op=source, mistakes=(), remarks=())
+            op = replace(own.op, where=source.where)
+            found.append(replace(own, file=path, op=op, exporters=made[source.name]))
+    return found
 
 
 def found(path: Path, lengths: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
-    kind = expect(path, *IN_FOLDERS)
-    if kind is FileKind.TFLITE:
-        for op in of_tflite.load(path):
+    kind = expect(path, *IN_FOLDERS, *OF_TENSORFLOW)
+    if kind is FileKind.TFLITE or kind in OF_TENSORFLOW:
+        for op in load(path):
             yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())
     elif kind is FileKind.ONNX:
         for node in completed(path, chosen_shapes.nodes(path, lengths)):

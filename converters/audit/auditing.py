@@ -15,14 +15,16 @@ from ir_interp.files.sources import opened
 from ir_interp.ir.xml import is_foreign
 
 from ..predictions.runtimes_asked import Runtime, runtimes_of
-from ..report import Progress, silent
+from ..reports.conversion_report import Progress, silent
 from ..runtimes.outcome import Outcome
+from ..sources.readers import saved_model
 from . import chosen_shapes
 from .audited_resizes import Found, of_file
+from .exporters import EXPORTERS
 from .findings import Audited
 from .mishaps import noted
 from .runtime_results import seen
-from .verdicts import judge
+from .verdicts import Verdict, judge
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
@@ -68,10 +70,10 @@ class Expanded:
             is_folder = stat.S_ISDIR(path.stat().st_mode)
         except (OSError, ValueError) as error:
             raise ReadError(f"cannot be read: {getattr(error, 'strerror', None) or error}", str(path)) from None
-        if is_folder:
+        if is_folder and saved_model(path) == path:
             self._add_folder(path)
         else:
-            self.files.append(path)
+            self.files.append(saved_model(path))
 
     def _add_folder(self, folder: Path) -> None:
         for path in _inside(folder, self.closed):
@@ -138,11 +140,15 @@ def audit(
 
 
 def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
-    verdicts, titles = {}, {}
+    verdicts: dict[str, Verdict] = {}
+    titles: dict[str, str] = {}
     for name, runtime in runtimes_of(resize.op).items():
         if runtime.is_asked if chosen is None else name in chosen:
             verdicts[name] = judge(resize.op, _prediction(runtime, resize))
             titles[name] = runtime.title
+    if resize.exporters and chosen is None:
+        verdicts |= resize.exporters
+        titles |= {name: EXPORTERS[name].title for name in resize.exporters}
     return Audited(
         file=str(resize.file),
         op=resize.op,

@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import FOREIGN, FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
@@ -29,7 +29,7 @@ def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
     """Return the chosen shapes of a model's inputs. Raises ReadError for a shape that an input cannot have."""
     inputs = read(path).inputs if shapes else ()
     by_name = named(inputs, shapes)
-    return {each.name: _fitting(each, by_name[each.name], path) for each in inputs if each.name in by_name}
+    return {tensor.name: _fitting(tensor, by_name[tensor.name], path) for tensor in inputs if tensor.name in by_name}
 
 
 def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
@@ -45,8 +45,8 @@ def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
         return nodes_in(stated, path)
     model = onnx.ModelProto()
     model.CopyFrom(stated)
-    for each in model.graph.input:
-        for dim, length in zip(each.type.tensor_type.shape.dim, shapes.get(each.name, ()), strict=False):
+    for value in model.graph.input:
+        for dim, length in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
             dim.dim_value = length
     del model.graph.value_info[:]  # shapes that an exporter recorded for the dynamic model
     for output in model.graph.output:
@@ -87,9 +87,9 @@ def ran(op: ResizeOp, *, was_run: bool) -> str:
 
 
 def _names(path: Path) -> list[str]:
-    """Return the names of the inputs of a model, or of a program, which keeps them when it is exported."""
-    program = brief(path) if FileKind.of(path) is FileKind.PROGRAM else None
-    return [each.name for each in (program or read(path)).inputs]
+    """Return the names of the inputs of a model; conversions of foreign ones keep them."""
+    foreign = brief(path) if FileKind.of(path) in FOREIGN else None
+    return [each.name for each in (foreign or read(path)).inputs]
 
 
 def check(paths: list[Path], shapes: Shapes) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ir_interp.errors import ReadError
 
-from ..report import Progress, silent
+from ..reports.conversion_report import Progress, silent
 from ..workers import pool
 from .auditing import audit
 from .chosen_shapes import Shapes

@@ -17,7 +17,10 @@ _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's."""
+    """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's.
+
+    ``trained`` is the preprocessing that the model was trained with, where that is what differs.
+    """
 
     code: str
     message: str
@@ -25,6 +28,7 @@ class Finding:
     where: str
     runtime: str | None = None
     severity: Severity
+    trained: str = ""
 
     @property
     def rule(self) -> Rule:
@@ -68,7 +72,7 @@ class Audited:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings that are reported without being asked for."""
-        diagnostics = ((each.code, each.message) for each in self.op.diagnostics)
+        diagnostics = ((diagnostic.code, diagnostic.message) for diagnostic in self.op.diagnostics)
         found = (self._finding(*each) for each in (*diagnostics, *self.mistakes))
         return (*found, *self._bad_verdicts(), *self._wrong_predictions())
 
@@ -86,7 +90,7 @@ class Audited:
     @property
     def on_request(self) -> tuple[Finding, ...]:
         """Findings that matter to few users: reasons why it cannot run on TensorRT's DLA."""
-        return tuple(self._finding(*each) for each in self.remarks)
+        return tuple(self._finding(*remark) for remark in self.remarks)
 
     def _finding(self, code: str, message: str, runtime: str | None = None) -> Finding:
         severity, where = RULES[code].severity, self.op.where

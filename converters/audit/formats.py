@@ -84,9 +84,9 @@ def record(audit: Audit) -> AuditRecord:
     """Return every resize with its verdicts, the findings, and the files that could not be read."""
     return {
         "resizes": [_resize(row) for row in audit.rows],
-        "findings": [_finding(each) for each in audit.findings],
+        "findings": [_finding(finding) for finding in audit.findings],
         "preprocessing": [cast(Cost, each.record()) for each in audit.preprocessing],
-        "errors": [{"where": each.where, "message": each.problem} for each in audit.errors],
+        "errors": [{"where": error.where, "message": error.problem} for error in audit.errors],
         "skipped": list(audit.skipped),
         "empty": list(audit.empty),
     }
@@ -127,16 +127,18 @@ def to_github(audit: Audit) -> str:
     """Return a workflow command for each finding and each unreadable file: GitHub shows these beside the file."""
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     commands = [
-        f"::{levels[each.severity]} file={workflow_property(each.file)},title={each.code}::"
-        + workflow_message(f"{each.where}: {each.message}")
-        for each in audit.findings
+        f"::{levels[finding.severity]} file={workflow_property(finding.file)},title={finding.code}::"
+        + workflow_message(f"{finding.where}: {finding.message}")
+        for finding in audit.findings
     ]
-    return "\n".join([*commands, *(f"::error title=not read::{workflow_message(str(each))}" for each in audit.errors)])
+    return "\n".join(
+        [*commands, *(f"::error title=not read::{workflow_message(str(error))}" for error in audit.errors)]
+    )
 
 
 def to_sarif(audit: Audit) -> str:
     """Return the findings as SARIF 2.1.0, with a notification for each unreadable file."""
-    codes = sorted({each.code for each in audit.findings})
+    codes = sorted({finding.code for finding in audit.findings})
     driver = {
         "name": "ir-interp",
         "version": VERSION,
@@ -153,20 +155,20 @@ def to_sarif(audit: Audit) -> str:
     }
     results = [
         {
-            "ruleId": each.code,
-            "ruleIndex": codes.index(each.code),
-            "level": each.severity.value,
-            "message": {"text": each.message},
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": finding.severity.value,
+            "message": {"text": finding.message},
             "locations": [
                 {
-                    "physicalLocation": {"artifactLocation": {"uri": uri(each.file)}},
-                    "logicalLocations": [{"fullyQualifiedName": each.where}],
+                    "physicalLocation": {"artifactLocation": {"uri": uri(finding.file)}},
+                    "logicalLocations": [{"fullyQualifiedName": finding.where}],
                 }
             ],
         }
-        for each in audit.findings
+        for finding in audit.findings
     ]
-    notes = [{"level": "error", "message": {"text": str(each)}} for each in audit.errors]
+    notes = [{"level": "error", "message": {"text": str(error)}} for error in audit.errors]
     invocation = {"executionSuccessful": not audit.errors, "toolExecutionNotifications": notes}
     run = {"tool": {"driver": driver}, "results": results, "invocations": [invocation]}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)

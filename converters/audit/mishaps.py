@@ -15,7 +15,7 @@ def noted(errors: list[ReadError], where: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        errors += [_mishap(each, where) for each in leaves(error)]
+        errors += [_mishap(leaf, where) for leaf in leaves(error)]
 
 
 def _mishap(error: BaseException, where: str) -> ReadError:

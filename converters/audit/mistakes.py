@@ -39,10 +39,10 @@ def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
             "IRI016",
             f"axis {single}: pytorch_half_pixel takes the first pixel for a single output, PyTorch the middle",
         )
-    for each in missed_lengths(op):
+    for length in missed_lengths(op):
         assert isinstance(op.spec.target, Scales)
-        product = f"{each.length} * {op.spec.target.values[each.place]:.7g}"
-        yield "IRI013", f"axis {each.axis}: {product} gives {each.made}, just short of {each.wanted}"
+        product = f"{length.length} * {op.spec.target.values[length.place]:.7g}"
+        yield "IRI013", f"axis {length.axis}: {product} gives {length.made}, just short of {length.wanted}"
 
 
 def single_outputs(op: ResizeOp) -> list[int]:
@@ -76,11 +76,11 @@ def missed_lengths(op: ResizeOp) -> Iterator[Missed]:
     for place, (axis, scale) in enumerate(zip(axes, op.spec.target.values, strict=True)):
         length = op.shape[axis]
         product = Fraction(scale) * (length or 0)
-        wanted = round(product)
-        if length and abs(wanted - product) < _NEAR:
+        rounded = round(product)
+        if length and abs(rounded - product) < _NEAR:
             made = _length(op, axis)
-            if made != wanted and not falls_short_in_double(scale, length, made):
-                yield Missed(axis=axis, place=place, length=length, made=made, wanted=wanted)
+            if made != rounded and not falls_short_in_double(scale, length, made):
+                yield Missed(axis=axis, place=place, length=length, made=made, wanted=rounded)
 
 
 def _length(op: ResizeOp, axis: int) -> int:
@@ -101,8 +101,8 @@ def _is_cast_from_half(node: FoundNode) -> bool:
     if not isinstance(node.op.spec.target, Scales):
         return False
     made = node.values.producer(node.tensor("scales")) if node.op.version > _ATTRIBUTE else None
-    held = node.values.value(made.input[0]) if made is not None and made.op_type == "Cast" else None
-    return held is not None and held.dtype == np.float16
+    value = node.values.value(made.input[0]) if made is not None and made.op_type == "Cast" else None
+    return value is not None and value.dtype == np.float16
 
 
 def _was_converted(node: FoundNode) -> bool:
@@ -150,9 +150,9 @@ def scaled_lengths(op: ResizeOp) -> PartialShape:
 def _is_compressed(net: Net, layer: Layer) -> bool:
     """Return whether the scales come from a half-precision constant."""
     for index in range(1, len(layer.inputs)):
-        found = net.source(layer, index)
-        while found is not None and found[0].type.lower() == "convert":
-            found = net.source(found[0], 0)
-        if found is not None and found[0].attributes.get("element_type", "").lower() == "f16":
+        source = net.source(layer, index)
+        while source is not None and source[0].type.lower() == "convert":
+            source = net.source(source[0], 0)
+        if source is not None and source[0].attributes.get("element_type", "").lower() == "f16":
             return True
     return False

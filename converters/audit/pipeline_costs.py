@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.library_registry import is_call
+from ir_interp.pipelines.alpha import CHANNELS
 from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import ImageStep, Normalise, Rescale
@@ -21,14 +21,13 @@ from ir_interp.views.likeness import Likeness
 
 from ..sources.pipeline_files import of_text
 
-Array = NDArray[Any]
 _SLACK = 1.001  # of one level of a pixel: below that, float32 rounding
 _CACHED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCost:
-    """A step of the training that the deployment does otherwise: how much it alone changes the training's result.
+    """A step of the training that the deployment does differently: how much it alone changes the training's result.
 
     ``problem`` is the reason why that cannot be measured, else empty.
     """
@@ -57,7 +56,8 @@ class PipelinePair:
     @property
     def is_same(self) -> bool:
         """Whether both have the same steps."""
-        return self.deployed.steps == self.trained.steps and self.deployed.layout == self.trained.layout
+        first, second = (replace(pipeline, name="") for pipeline in (self.deployed, self.trained))
+        return first == second
 
     def check(self, size: tuple[int | None, ...], where: str) -> None:
         """Raise ReadError for a pipeline whose images do not fit an input's size, where None fits any."""
@@ -123,7 +123,12 @@ def compared(pair: PipelinePair, x: Array) -> tuple[Likeness, int, tuple[StepCos
 
 
 def _steps(pair: PipelinePair, x: Array, trained: Array) -> Iterator[StepCost]:
-    """Yield the cost of each differing run of steps, substituted into the training by itself."""
+    """Yield the cost of each differing run of steps, and of another rule for alpha, each put into the training."""
+    rules = pair.trained.alpha, pair.deployed.alpha
+    if x.shape[-1] == CHANNELS and rules[0] is not rules[1]:
+        apart = np.abs(replace(pair.trained, alpha=rules[1])(x).astype(np.float64) - trained)
+        own, other = (f"alpha {rule.value}" for rule in rules)
+        yield StepCost(trained=own, deployed=other, largest=float(apart.max()), mean=float(apart.mean()))
     steps, others = pair.trained.steps, pair.deployed.steps
     for first, last, start, stop in _differing(steps, others):
         mixed = replace(pair.trained, steps=(*steps[:first], *others[start:stop], *steps[last:]))

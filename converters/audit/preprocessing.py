@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.memory import check_bytes
@@ -29,7 +29,6 @@ from .findings import Finding
 from .mishaps import noted
 from .pipeline_costs import PipelinePair, StepCost, pair_of
 
-Array = NDArray[Any]
 Size = tuple[int, int, int]
 """Height, width and channels of the images that an input takes."""
 CODE = "IRI041"
@@ -139,7 +138,15 @@ class InputCosts:
         if not any(cost.likeness.unequal for cost in self.costs):
             return None
         severity = Severity.WARNING if any(cost.beyond for cost in self.costs) else Severity.NOTE
-        return Finding(code=CODE, message=self.text, file=self.costs[0].file, where=self.where, severity=severity)
+        worst = self.costs[0]
+        return Finding(
+            code=CODE,
+            message=self.text,
+            file=worst.file,
+            where=self.where,
+            severity=severity,
+            trained=worst.likeness.second,
+        )
 
 
 def by_input(costs: Iterable[Cost]) -> list[InputCosts]:
@@ -153,17 +160,17 @@ def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tu
     A dynamic height or width is tried at usual values. Raises ReadError for a model without such an input.
     """
     lengths, is_any = chosen(path, shapes), False
-    for each in read(path).inputs:
-        dimensions = lengths.get(each.name, each.lengths)
-        sizes = _sizes(each, dimensions)
+    for tensor in read(path).inputs:
+        dimensions = lengths.get(tensor.name, tensor.lengths)
+        sizes = _sizes(tensor, dimensions)
         if sizes and wanted.pipelines is not None:
             sizes = sizes[:1]  # a pipeline decides the size by itself
-            _check_taken(wanted.pipelines, dimensions, f"{label}: input {each.name!r}")
+            _check_taken(wanted.pipelines, dimensions, f"{label}: input {tensor.name!r}")
         for size in sizes:
             is_any = True
             dynamic = f" of {shape_text(dimensions)}" if None in dimensions[-3:] else ""
             taken = "" if wanted.pipelines and dynamic else f", {size[0]}x{size[1]}"
-            where = f"{label}: input {each.name!r}{taken}{dynamic}"
+            where = f"{label}: input {tensor.name!r}{taken}{dynamic}"
             for name, likeness, beyond, steps in _compared(wanted, size):
                 yield Cost(
                     file=str(path),
@@ -186,7 +193,7 @@ Difference = tuple[str, Likeness, int, tuple[StepCost, ...]]
 def _compared(wanted: Preprocessing, size: Size) -> Sequence[Difference]:
     """Return the difference of the calls or pipelines on each image."""
     height, width, channels = size
-    images = _images(wanted.image, (height, width), channels)
+    images = _images(wanted.image, (height, width), channels, keeps_alpha=wanted.pipelines is not None)
     if wanted.pipelines is not None:
         return [(name, *pipeline_costs.compared(wanted.pipelines, x)) for name, x in images]
     rows: list[Difference] = []
@@ -242,13 +249,16 @@ def _at_most(length: int | None, most: int | None, usual: int) -> int:
     return min(usual, most or usual) if length is None else length
 
 
-def _images(path: Path | None, size: tuple[int, int], channels: int) -> Iterator[tuple[str, Array]]:
+def _images(
+    path: Path | None, size: tuple[int, int], channels: int, *, keeps_alpha: bool
+) -> Iterator[tuple[str, Array]]:
     """Yield the chosen image, or random ones: larger and smaller than the model takes, and of usual shapes."""
     mode = _MODES[channels]
     if path is not None:
         _check_upright(orientation(path), path)
         with opened(path) as found:
-            x = np.asarray(found.convert(mode))
+            has_alpha = "A" in found.getbands() or "transparency" in found.info
+            x = np.asarray(found.convert("RGBA" if has_alpha and keeps_alpha else mode))
         check_bytes(x.size * _BYTES_A_VALUE, f"the resize of {path.name}")
         yield f"{path.name}, {x.shape[0]}x{x.shape[1]}", x
         return

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..report import Progress, silent
+from ..reports.conversion_report import Progress, silent
 from ..runtimes.messages import reason
 from ..runtimes.running import ALL, Run
 from ..runtimes.telemetry import openvino_silent
@@ -43,11 +45,29 @@ def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
     """Return the outcome of each job. A job that dies or hangs affects only itself."""
     question = Question(function=f"{__name__}:answer", limit=_SECONDS, attempts=1)
     results: list[Ran] = []
-    with closing(Worker()) as worker:
+    with one_worker() as worker:
         for job in jobs:
             results.append(_ran(worker.answer(question, job)))
             progress("running", len(results), len(jobs))
     return results
+
+
+@contextmanager
+def one_worker() -> Iterator[Worker]:
+    """Yield a worker; nested contexts share it, in one thread. Paths of jobs are then absolute."""
+    pid, outer = _CURRENT.get() or (0, None)
+    if outer and pid == os.getpid():
+        yield outer
+        return
+    with closing(Worker()) as inner:
+        token = _CURRENT.set((os.getpid(), inner))
+        try:
+            yield inner
+        finally:
+            _CURRENT.reset(token)
+
+
+_CURRENT: ContextVar[tuple[int, Worker] | None] = ContextVar("worker", default=None)
 
 
 def _ran(answer: Path | str | Died | Late) -> Ran:

@@ -27,7 +27,7 @@ from ..onnx.resize_nodes import FoundNode
 from ..openvino import single_layer as openvino_model
 from ..openvino.given_layer import write_layer
 from ..predictions.runtimes_asked import RUNTIMES
-from ..report import Progress
+from ..reports.conversion_report import Progress
 from ..runtimes.outcome import Kind
 from ..sources.tflite import single_operator as operator
 from ..verify.compare import tolerances
@@ -74,11 +74,11 @@ def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe
         return
     x = _values(found.op)
     try:
-        wanted = resize(x, found.op.spec)
+        resized = resize(x, found.op.spec)
     except SpecError:  # strings and complex numbers are copied, but not averaged
         return
     np.save(folder / "x.npy", x)
-    np.save(folder / _WANTED, wanted)
+    np.save(folder / _WANTED, resized)
     for name in row.predictions:
         path = _model(found, name, folder)
         if path is not None:

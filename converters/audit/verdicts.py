@@ -61,9 +61,9 @@ def judge(op: ResizeOp, prediction: Outcome) -> Verdict:
         return Verdict(kind=prediction.kind, reason=str(prediction))
     if prediction.spec == op.spec:
         return Verdict(kind=Kind.SAME, reason=str(prediction))
-    found = _of_floats(op, prediction)
-    is_same = found.kind is Kind.SAME and not found.reason
-    return replace(found, reason=_INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else found
+    outcome = _of_floats(op, prediction)
+    is_same = outcome.kind is Kind.SAME and not outcome.reason
+    return replace(outcome, reason=_INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else outcome
 
 
 _INTEGERS = "but for integers, which may be off by 1 per axis"

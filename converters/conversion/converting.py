@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +18,18 @@ from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions, StateForm
 from ir_interp.resize_op import ResizeOp
 
-from ..report import ConversionReport, Row, State, Verification, Written
+from ..reports.conversion_report import ConversionReport, Row, State, Written
+from ..reports.verification import Verification
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.run.inputs import Inputs
 from .effects import check_options
+from .intermediate import Intermediate, intermediate
 from .next_steps import of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
-    from ..sources.programs.exported_models import ExportedModel
+    from ..runtimes.openvino_sizes import LargestGather
     from ..verify.large_sizes import WriteAlone
 
 
@@ -55,19 +58,24 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
-        program = stack.enter_context(_exported(source, destination))
-        model = program.model if program else source
+        between = stack.enter_context(intermediate(source, destination, policy(options)))
+        model = between.model if between else source
         stack.enter_context(_weights(model, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
         plain = stack.enter_context(_plain(read, kinds, options))
         written = _written(kinds, plain, temporary[-1], options)
         at_first = _at_first(options, states)
-        if program:
-            written, at_first = _of_program(program, written), _with_reference(at_first, source)
+        proof = None
+        if between:
+            written = Written(rows=between.rows(written.rows), notes=(*written.notes, *between.notes))
+            proof = between.proof if options.reference is None else None
+            at_first = at_first if proof else _with_reference(at_first, source)
         ran = stack.enter_context(_as_run(read, kinds, options))
-        with _named_changes(program):
+        with _named_changes(between):
             verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
+            if verification is not None and proof is not None:
+                verification = _noted(verification, proof(ran, Inputs.of(at_first), options.progress))
         report = ConversionReport(
             source=source,
             destination=destination,
@@ -98,34 +106,18 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
 
 
-def _exported(source: Path, destination: Path) -> AbstractContextManager[ExportedModel | None]:
-    """Yield what PyTorch exports of a program, under the result's name, which its external weights keep."""
-    if FileKind.of(source) is not FileKind.PROGRAM:
-        return nullcontext()
-    from ..sources.programs.exported_models import exported
-
-    return exported(source, f"{destination.stem}{FileKind.ONNX.value}")
-
-
-def _of_program(program: ExportedModel, written: Written) -> Written:
-    from . import programs
-
-    rows = programs.at_lines(written.rows, program) if written.rows else programs.rows(program)
-    return Written(rows=rows, notes=(*written.notes, *programs.notes(program)))
-
-
-def _with_reference(options: ConvertOptions, program: Path) -> ConvertOptions:
-    """Return options in which the program is the reference, unless the user named another."""
-    return options if options.reference is not None else replace(options, reference=program)
+def _with_reference(options: ConvertOptions, source: Path) -> ConvertOptions:
+    """Return options in which the source is the reference, unless the user named another."""
+    return options if options.reference is not None else replace(options, reference=source)
 
 
 @contextmanager
-def _named_changes(program: ExportedModel | None) -> Iterator[None]:
+def _named_changes(between: Intermediate | None) -> Iterator[None]:
     """Add what the exporter of a program changed to an error of verification: it may be the reason."""
     try:
         yield
     except VerificationError as error:
-        raise VerificationError("; ".join((str(error), *(program.changes if program else ())))) from None
+        raise VerificationError("; ".join((str(error), *(between.changes if between else ())))) from None
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
@@ -145,7 +137,11 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertO
     if verification is None or options.reference is None:
         return verification
     proof = against_reference.proof(source, result, options.reference, Inputs.of(options), options.progress)
-    return replace(verification, note="; ".join(filter(None, (verification.note, proof))))
+    return _noted(verification, proof)
+
+
+def _noted(verification: Verification, note: str) -> Verification:
+    return replace(verification, note="; ".join(filter(None, (verification.note, note))))
 
 
 def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | None:
@@ -154,15 +150,19 @@ def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | 
 
     kinds = FileKind.of(source), FileKind.of(result)
     if kinds == (FileKind.ONNX, FileKind.IR):
-        from ..openvino.single_layer import write_resize
-
-        return WriteAlone(write=lambda op, path: write_resize(op, path, policy(options)), suffix=".xml")
+        return WriteAlone(write=partial(_ir_alone, options), suffix=".xml")
     if kinds == PORTABLE and options.target == "openvino":
-        return WriteAlone(write=lambda op, path: _portable_alone(op, path, options), suffix=".onnx")
+        return WriteAlone(write=partial(_portable_alone, options), suffix=".onnx")
     return None
 
 
-def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None:
+def _ir_alone(options: ConvertOptions, op: ResizeOp, output: Path, largest_gather: LargestGather) -> None:
+    from ..openvino.single_layer import write_resize
+
+    write_resize(op, output, replace(policy(options), largest_gather=largest_gather))
+
+
+def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path, largest_gather: LargestGather) -> None:
     from ..onnx.native import native_model
     from ..onnx.onnx_save import Unsaved, save
     from ..portable import portable_model as portable
@@ -170,7 +170,8 @@ def _portable_alone(op: ResizeOp, output: Path, options: ConvertOptions) -> None
     plain = output.with_suffix(".plain.onnx")
     # The node as in the source: onnxruntime may need primitives instead, but OpenVINO would then run exactly these.
     save(Unsaved(model=native_model(op).model, constants={}), plain)
-    portable.write_model(plain, output, "openvino", policy(options))
+    chosen = replace(policy(options), largest_gather=largest_gather)
+    portable.write_model(plain, output, "openvino", chosen)
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
@@ -231,7 +232,7 @@ def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptio
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:
     """Return options in which unspecified states have the sizes that they have before the first inference."""
-    shapes = {each.input: tuple(1 if length is None else length for length in each.initial_shape) for each in states}
+    shapes = {state.input: tuple(1 if length is None else length for length in state.initial_shape) for state in states}
     return replace(options, shapes=shapes | dict(options.shapes))
 
 

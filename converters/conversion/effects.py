@@ -14,7 +14,7 @@ from .routes import DIALECT, INTERPOLATE, IR, OLD_IR, PATHS, PORTABLE
 _NO_TARGET = (
     "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
 )
-_TARGET_ELSEWHERE = "--target is for .onnx to .onnx only; leave it out, or name the result .onnx"
+_OPERATOR_SET = "onnx:"  # the beginning of a target that is an operator set
 
 
 def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, name: str) -> None:
@@ -27,7 +27,19 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     _check_versions(options)
     check_needs(options)
     if (kinds == PORTABLE) != (options.target is not None):
-        raise ReadError(_TARGET_ELSEWHERE if options.target is not None else _NO_TARGET, name)
+        raise ReadError(_NO_TARGET if options.target is None else _target_elsewhere(kinds, options.target), name)
+
+
+def _target_elsewhere(kinds: tuple[FileKind, FileKind], target: str) -> str:
+    """Return why a target has no effect on other files than ONNX models, and what to do."""
+    start, end = kinds
+    if end is not FileKind.ONNX:
+        remedy = "leave it out, or name the result .onnx" if start is FileKind.ONNX else "leave it out"
+    elif target.startswith(_OPERATOR_SET) and start is not FileKind.PROGRAM:
+        remedy = f"use --opset {target.removeprefix(_OPERATOR_SET)}"
+    else:
+        remedy = f"convert to .onnx without it, then that .onnx with --target {target}"
+    return f"--target is for .onnx to .onnx only; {remedy}"
 
 
 def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.files.kinds import IN_FOLDERS, FileKind
+from ir_interp.library_registry import is_call
+from ir_interp.pipelines.pipeline_source import with_backend
 from ir_interp.text.quoting import shell
 
 from ..audit.audited_resizes import found
 from ..audit.findings import Finding
 from ..portable.targets import names
-from ..report import Mistake
+from ..reports.conversion_report import Mistake
 from ..sources.readers import Source, is_in_memory
 
 _FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
@@ -71,8 +73,19 @@ def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
     if finding.code == _UNKNOWN:
         return shell("ir-interp", "audit", finding.file, "--run")
     if finding.code == _PREPROCESSING:
-        return "ir-interp preprocess --help"
+        return _preprocessed(finding)
     return shell("ir-interp", "explain", finding.code)
+
+
+def _preprocessed(finding: Finding) -> str:
+    """Return the command that puts the training's configuration into the model; its help for a call or a class."""
+    name, backend = with_backend(finding.trained)
+    if is_call(name) or not Path(name).suffix:
+        return shell("ir-interp", "preprocess", "--help")
+    path = Path(finding.file)
+    ready = str(path.with_suffix(f".ready{path.suffix}"))
+    words = ("--backend", backend.value) if backend else ()
+    return shell("ir-interp", "preprocess", finding.file, ready, "--config", name, *words)
 
 
 def _rewritten(file: str, runtime: str) -> str:

@@ -9,16 +9,34 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Context
 
 from ..dialects.onnx import DIALECT
-from ..report import Row, expressed
+from ..portable.portable_model import restore
+from ..reports.conversion_report import Row, expressed
 from ..sources.programs.exported_models import ExportedModel
+
+
+def repaired(program: ExportedModel) -> ExportedModel:
+    """Return a program whose model has the resizes that the exporter changed as they were, if they have a form."""
+    changed = {
+        resize.written.name: resize.source.spec for resize in program.resizes if resize.written and not resize.grade
+    }
+    if not changed:
+        return program
+    forms = {name: row.form for name, row in restore(program.model, changed).items()}
+    return replace(
+        program,
+        resizes=tuple(
+            replace(resize, repair=forms.get(resize.written.name, "") if resize.written else "")
+            for resize in program.resizes
+        ),
+    )
 
 
 def rows(program: ExportedModel) -> tuple[Row, ...]:
     """Return a row for each resize that the exporter kept; ``notes`` name the others."""
     return tuple(
-        Row(name=each.source.name, source=each.source, form=expressed(_concise(each.written)), grade=each.grade)
-        for each in program.resizes
-        if each.written is not None and each.grade is not None
+        Row(name=resize.source.name, source=resize.source, form=expressed(_concise(resize.written)), grade=resize.grade)
+        for resize in program.resizes
+        if resize.written is not None and resize.grade is not None
     )
 
 
@@ -30,7 +48,7 @@ def _concise(op: ResizeOp) -> ResizeOp:
 
 def at_lines(converted: Iterable[Row], program: ExportedModel) -> tuple[Row, ...]:
     """Return the rows of a conversion of the exporter's model, each at its line of Python."""
-    lines = {each.written.name: each.source.where for each in program.resizes if each.written is not None}
+    lines = {resize.written.name: resize.source.where for resize in program.resizes if resize.written is not None}
     return tuple(
         replace(row, source=replace(row.source, where=lines.get(row.source.name, row.source.where)))
         for row in converted

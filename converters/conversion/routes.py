@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Dialect
 from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write
 
-from ..report import FormPolicy, Row, Written, expressed
+from ..reports.conversion_report import FormPolicy, Row, Written, expressed
 from ..sources import registry
 from ..sources.readers import load
 
@@ -23,6 +23,8 @@ IR, INTERPOLATE = (OLD_IR, 11), (1, 4, 11)
 """Versions of IRs, and of Interpolate in them, that can be written."""
 DIALECT = "tensorrt"
 """The dialect of a .json if none is named."""
+NATIVE = "openvino"
+"""The dialect of Interpolate, by which a row's form begins."""
 
 
 def policy(options: ConvertOptions) -> FormPolicy:
@@ -42,7 +44,7 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
     else:
         ir_save.save(built.model, output)
     _of_version(output, options)
-    return Written(rows=built.rows)
+    return Written(rows=built.rows, notes=_interpolates(built.rows, options))
 
 
 def _exported_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -67,6 +69,20 @@ def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
 
 
+def _read_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
+    """Write the IR that OpenVINO's frontend read, as it is; ``converting`` names its resizes."""
+    if FileKind.of(source) is not FileKind.IR:
+        return _layer_to_ir(source, output, options)
+    for suffix in (".xml", ".bin"):
+        shutil.copyfile(source.with_suffix(suffix), output.with_suffix(suffix))
+    _of_version(output, options)
+    return Written(rows=())
+
+
+def _read_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
+    return (_ir_to_onnx if FileKind.of(source) is FileKind.IR else _layer_to_onnx)(source, output, options)
+
+
 def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..onnx.single_node import write_resize
 
@@ -78,7 +94,18 @@ def _layer_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written
 
     row = write_resize(_single(source, options), output, policy(options))
     _of_version(output, options)
-    return Written(rows=(row,))
+    return Written(rows=(row,), notes=_interpolates([row], options))
+
+
+def _interpolates(rows: Sequence[Row], options: ConvertOptions) -> tuple[str, ...]:
+    """Return a note on how many resizes became the version of Interpolate that was requested, if one was."""
+    if options.interpolate is None:
+        return ()
+    native = sum(row.form.startswith(f"{NATIVE} {options.interpolate}:") for row in rows)
+    note = f"{native} of {len(rows)} resizes became Interpolate-{options.interpolate}"
+    return (
+        note if native == len(rows) else f"{note}; the others have no exact form there and became other operations",
+    )
 
 
 def _of_version(output: Path, options: ConvertOptions) -> None:
@@ -111,28 +138,28 @@ def _to_python(source: Path, output: Path, options: ConvertOptions) -> Written:
 
     if options.dialect not in (None, DIALECT):
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
-    found = _resizes(source, options)
-    text, forms = layer.python_script(found)
+    resizes = _resizes(source, options)
+    text, forms = layer.python_script(resizes)
     output.write_text(text, encoding="utf-8")
     rows = (
         Row(name=op.name or op.where, source=op, form=form, grade=grade)
-        for op, (form, grade) in zip(found, forms, strict=True)
+        for op, (form, grade) in zip(resizes, forms, strict=True)
     )
     return Written(rows=tuple(rows))
 
 
 def _resizes(source: Path, options: ConvertOptions) -> list[ResizeOp]:
-    found = load(source, options.semantics)
-    if not found:
+    resizes = load(source, options.semantics)
+    if not resizes:
         raise UnsupportedLayerError("no resize in it", source.name)
-    return found
+    return resizes
 
 
 def _single(source: Path, options: ConvertOptions) -> ResizeOp:
-    found = load(source, options.semantics)
-    if len(found) != 1:
-        raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-    return found[0]
+    resizes = load(source, options.semantics)
+    if len(resizes) != 1:
+        raise UnsupportedLayerError(f"{len(resizes)} layers; expected a single one", source.name)
+    return resizes[0]
 
 
 def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
@@ -175,12 +202,14 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
-    (FileKind.TFLITE, FileKind.ONNX): _layer_to_onnx,
-    (FileKind.TFLITE, FileKind.IR): _layer_to_ir,
+    (FileKind.TFLITE, FileKind.ONNX): _read_to_onnx,
+    (FileKind.TFLITE, FileKind.IR): _read_to_ir,
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
     (FileKind.PROGRAM, FileKind.ONNX): _exported_to_onnx,
     (FileKind.PROGRAM, FileKind.IR): _onnx_to_ir,
+    **dict.fromkeys(((kind, FileKind.ONNX) for kind in OF_TENSORFLOW), _ir_to_onnx),
+    **dict.fromkeys(((kind, FileKind.IR) for kind in OF_TENSORFLOW), _read_to_ir),
 }
 
 

@@ -19,6 +19,7 @@ from ir_interp.executor.strategies.runtime_integer_sums import sampled
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.runtimes import litert_weights
 from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
@@ -95,7 +96,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     bare = steps and not isinstance(spec.coordinates, Crop)
     axes = [
         *_constant_axes(known, shape),
-        *(_bare(each) if bare else run_time_taps(ops, spec, each) for each in open_axes),
+        *(_bare(axis) if bare else run_time_taps(ops, spec, axis) for axis in open_axes),
     ]
     if steps:
         y = Steps(ops, functools.partial(resized_along, ops), dtype).run(y, steps, shape)
@@ -121,7 +122,8 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
     if "int" not in dtype or isinstance(spec.kernel, Nearest) or spec.before:
         return None
     known, rest = _parts(spec, shape)
-    if known is None or rest or (spec.rounds is not Integers.LITERT and None in shape):
+    of_opencv = spec.arithmetic in opencv_sums.OWN  # whose sums depend on the number of channels, too
+    if known is None or rest or (of_opencv and None in shape):
         return None
     bound = plan(known, with_ones(shape))
     found = passes(bound, dtype) if are_named(bound) else ()
@@ -139,7 +141,7 @@ def _in_passes(
 ) -> Decomposed:
     """Return integers summed in passes, exact to the last bit."""
     y = IntegerPasses(ops, functools.partial(resized_along, ops), dtype).run(x, passes, shape)
-    listing = ", ".join(str(axis) for axis in sorted(each.axis for each in passes))
+    listing = ", ".join(str(axis) for axis in sorted(stage.axis for stage in passes))
     form = f"integral sums along axes {listing}" + (_AT_RUN_TIME if at_run_time else "")
     grade = Grade.DECOMPOSED if at_run_time else Grade.EXACT_FOR_SHAPE
     return Decomposed(output=y, form=form, grade=grade, at_run_time=at_run_time)
@@ -173,7 +175,8 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
     found = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
     if found is None:
-        raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}")
+        needs = ", which needs static sizes" if needed else ""
+        raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}{needs}")
     return replace(once, pads=spec.pads), found
 
 

@@ -35,10 +35,10 @@ Interval = tuple[int, int]
 def are_integral(passes: Sequence[Pass], dtype: str) -> bool:
     """Return whether int32 nodes hold every sum of some passes over integers of a type."""
     values = _all_of(dtype)
-    for each in passes:
-        if not _is_plain(each) or _split(each, values) is None:
+    for stage in passes:
+        if not _is_plain(stage) or _split(stage, values) is None:
             return False
-        values = _all_of(dtype) if each.rounding else _sums(each, values)
+        values = _all_of(dtype) if stage.rounding else _sums(stage, values)
     return True
 
 

@@ -37,7 +37,7 @@ def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: st
 
 def _pass(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> RunTimePass:
     bits = litert_weights.fractional_bits(dtype)
-    low, far = (each.cast("int32") for each in _pixels(ops, spec, axis, dtype))
+    low, far = (pixel.cast("int32") for pixel in _pixels(ops, spec, axis, dtype))
     high = (low + 1).minimum(axis.in_size.cast("int32") - 1)
     return RunTimePass(axis=axis.axis, indices=(low, high), weights=(2**bits - far, far), bits=bits)
 

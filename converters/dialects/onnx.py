@@ -117,12 +117,12 @@ def observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> Resi
         "dtype": context.dtype,
         "attributes": attributes,
     }
-    found = onnxruntime.outcome(ResizeOp(name="", where="", spec=spec, dialect=DIALECT.name, **known))
-    if found.spec is None:
-        raise SpecError(f"semantics observed: no resize describes what onnxruntime computes: {found.reason}")
-    if found.provided:
-        raise SpecError(f"semantics observed: onnxruntime computes what is meant only provided that {found.provided}")
-    return found.spec
+    outcome = onnxruntime.outcome(ResizeOp(name="", where="", spec=spec, dialect=DIALECT.name, **known))
+    if outcome.spec is None:
+        raise SpecError(f"semantics observed: no resize describes what onnxruntime computes: {outcome.reason}")
+    if outcome.provided:
+        raise SpecError(f"semantics observed: onnxruntime computes what is meant only provided that {outcome.provided}")
+    return outcome.spec
 
 
 def with_roi(attributes: Attributes, shape: PartialShape | None) -> Attributes:

@@ -76,21 +76,28 @@ class Fixed:
         }
 
 
+def _check_onnx(path: Path) -> None:
+    """Raise ReadError for a file that is not ONNX; for an IR, with the way on."""
+    if FileKind.of(path) is FileKind.IR:
+        raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", path.name)
+    expect(path, FileKind.ONNX)
+
+
 def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
     check_codes((*options.select, *options.ignore))
     check_needs(options)
     for path in (source, destination):
-        expect(path, FileKind.ONNX)
+        _check_onnx(path)
     check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
         wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
         repaired = write_fixed(source, temporary, wanted, options.layers)
-        found = Fixed(source=source, destination=destination, repaired=tuple(repaired))
+        fixed_files = Fixed(source=source, destination=destination, repaired=tuple(repaired))
         if repaired and options.verify:
             comparison, note = _compared(source, temporary, options)
-            found = replace(found, comparison=comparison, note=note)
-    return found
+            fixed_files = replace(fixed_files, comparison=comparison, note=note)
+    return fixed_files
 
 
 def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelComparison | None, str]:

@@ -100,9 +100,9 @@ def _edit(found: FoundNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
 def _set(node: onnx.NodeProto, name: str, value: object) -> None:
     """Set an attribute in its place, or append it."""
     made = helper.make_attribute(name, value)
-    for each in node.attribute:
-        if each.name == name:
-            each.CopyFrom(made)
+    for attribute in node.attribute:
+        if attribute.name == name:
+            attribute.CopyFrom(made)
             return
     node.attribute.append(made)
 
@@ -145,6 +145,6 @@ def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onn
 
 def _replace(held: Any, messages: Sequence[Any]) -> None:
     """Replace the messages of a repeated field."""
-    copies = [type(each).FromString(each.SerializeToString()) for each in messages]
+    copies = [type(message).FromString(message.SerializeToString()) for message in messages]
     del held[:]
     held.extend(copies)

@@ -54,7 +54,7 @@ def _converted(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
     meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
     given: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
-    tried = [{"nearest_mode": each} for each in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
+    tried = [{"nearest_mode": name} for name in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
     for each in tried:
         changed = given | each
         now = DIALECT.parse(dict(op.attributes) | changed, Context(version=op.version, shape=op.shape, dtype=op.dtype))
@@ -90,8 +90,8 @@ def _unrounded(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
 def _long_enough(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     """Return scales that give the size that they just missed: that size / the input's, in float32."""
     repaired = list(scales)
-    for each in missed_lengths(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
-        repaired[each.place] = _enough(each.length, each.wanted)
+    for length in missed_lengths(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
+        repaired[length.place] = _enough(length.length, length.wanted)
     return _rescaled("IRI013", scales, tuple(repaired))
 
 

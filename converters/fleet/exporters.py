@@ -26,8 +26,8 @@ def exporter(path: Path) -> str:
     except OSError:
         return UNKNOWN
     if FileKind.of(path) is FileKind.IR:
-        found = re.search(rb"<net[^>]*\sversion=\"(\d+)\"", head)
-        return f"OpenVINO IR v{found[1].decode()}" if found else UNKNOWN
+        match = re.search(rb"<net[^>]*\sversion=\"(\d+)\"", head)
+        return f"OpenVINO IR v{match[1].decode()}" if match else UNKNOWN
     texts = _texts(head)
     return " ".join(filter(None, (texts.get(_PRODUCER), texts.get(_VERSION)))) or UNKNOWN
 

@@ -67,7 +67,7 @@ def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _of_resize(resize: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     findings = [each for each in record.get("findings", ()) if each["where"] == resize["where"]]
     for runtime, verdict in resize["verdicts"].items():
-        codes = sorted({each["code"] for each in findings if each["runtime"] in (runtime, None)})
+        codes = sorted({finding["code"] for finding in findings if finding["runtime"] in (runtime, None)})
         yield {
             **{name: resize[name] for name in _OF_RESIZE},
             "runtime": runtime,

@@ -56,7 +56,7 @@ class Summary:
 
     def fails(self, *on: str) -> bool:
         """Return whether there is a finding that matters; ``on`` is that of ``Audit.fails``."""
-        return any(fails(code, each, on) for code, severities in self.severities.items() for each in severities)
+        return any(fails(code, severity, on) for code, severities in self.severities.items() for severity in severities)
 
     def record(self) -> SummaryRecord:
         """Return all of it as plain values, for JSON."""

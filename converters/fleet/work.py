@@ -20,7 +20,7 @@ from ..audit.formats import record as audit_record
 from ..conversion.converting import convert
 from ..conversion.effects import check_options
 from ..conversion.routes import conversion_kinds
-from ..report import Progress, silent
+from ..reports.conversion_report import Progress, silent
 from ..workers import pool
 from . import cluster
 from .exporters import UNKNOWN, exporter
@@ -108,7 +108,7 @@ class Conversion:
         destination.parent.mkdir(parents=True, exist_ok=True)
         report = convert(path, destination, replace(self.options, progress=silent))
         rows = [{"name": row.name, "form": row.form, "grade": row.grade.value} for row in report.rows]
-        findings = [each.record() for each in report.mistakes]
+        findings = [mistake.record() for mistake in report.mistakes]
         return {"destination": str(destination), "resizes": rows, "findings": findings, "errors": []}
 
 
@@ -162,7 +162,7 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
         with flags_stay():  # a fleet is a command, and this process need not be the one that runs it
             return own | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
-        errors = [{"where": str(path), "message": str(each)} for each in leaves(error)]
+        errors = [{"where": str(path), "message": str(leaf)} for leaf in leaves(error)]
         return own | {"resizes": [], "errors": errors}
     except Exception as error:  # of one model among thousands
         return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}

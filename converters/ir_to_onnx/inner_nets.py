@@ -73,10 +73,10 @@ class JoinedBody:
     def source(self, result: int) -> Port:
         """Return the port that feeds a Result."""
         layer = self.net.layers.get(result)
-        found = self.net.source(layer, 0) if layer else None
-        if found is None:
+        source = self.net.source(layer, 0) if layer else None
+        if source is None:
             raise ReadError(f"a port map names layer {result} of a body, which is not a Result", self.net.name)
-        return found[1]
+        return source[1]
 
     def parameter(self, number: int) -> Port:
         """Return the port of a Parameter."""
@@ -92,14 +92,14 @@ class JoinedBody:
 
 def read(op: Op, tag: str) -> JoinedBody:
     """Return the body of a layer that ``tag`` names."""
-    held = op.net.bodies.get((op.layer.id, tag))
-    if held is None:
+    body = op.net.bodies.get((op.layer.id, tag))
+    if body is None:
         raise ReadError(f"it has no {tag}", op.layer.where)
     return JoinedBody(
-        net=held.net,
-        inputs=tuple(_end(op, each) for each in held.inputs),
-        outputs=tuple(_end(op, each) for each in held.outputs),
-        carried={_number(op, each, "to-layer"): _number(op, each, "from-layer") for each in held.back_edges},
+        net=body.net,
+        inputs=tuple(_end(op, tensor) for tensor in body.inputs),
+        outputs=tuple(_end(op, output) for output in body.outputs),
+        carried={_number(op, edge, "to-layer"): _number(op, edge, "from-layer") for edge in body.back_edges},
     )
 
 

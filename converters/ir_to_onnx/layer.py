@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.ir import xml
 from ir_interp.ir.fold import fold, is_decided
@@ -16,9 +15,8 @@ from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx.graph import Graph
-from ..report import Row
-
-Array = NDArray[Any]
+from ..reports.conversion_report import Row
+from . import operation_sets
 
 _COMPUTED_AS = dict.fromkeys(("float16", "bfloat16", "float64", "nf4"), "float32")  # as OpenVINO does on CPU
 
@@ -67,23 +65,23 @@ class Op:
         """Return whether another layer reads the source of an input, and not only static sizes of it."""
         source = self.net.source(self.layer, index)
         readers = self.net.readers(*source) if source else []
-        return sum(not self._measures(each) for each in readers) > 1
+        return sum(not self._measures(reader) for reader in readers) > 1
 
     def _measures(self, reader: Layer) -> bool:
         """Return whether a layer only reads sizes, and constants replace everything computed from them."""
         if reader.type.lower() != "shapeof":
             return False
         users = self.net.readers(reader, reader.outputs[0])
-        return is_decided(self.net, reader) or all(is_decided(self.net, each) for each in users)
+        return is_decided(self.net, reader) or all(is_decided(self.net, user) for user in users)
 
     def is_shared(self, index: int) -> bool:
         """Return whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
         found = self.net.source(self.layer, index)
         place = [found[0].attributes.get(name) for name in ("offset", "size")] if found else []
         same = {
-            each.id
-            for each in self.net.layers.values()
-            if each.type.lower() == "const" and [each.attributes.get(name) for name in ("offset", "size")] == place
+            layer.id
+            for layer in self.net.layers.values()
+            if layer.type.lower() == "const" and [layer.attributes.get(name) for name in ("offset", "size")] == place
         }
         return sum(source in same for source, _ in self.net.edges.values()) > 1
 
@@ -121,8 +119,10 @@ class Op:
         return text
 
     def _parsed(self, name: str, parse: Any, default: Any) -> Any:
-        self.read.add(name)
-        text = self.layer.attributes.get(name)
+        is_known = operation_sets.has_attribute(self.layer, name)
+        if is_known:
+            self.read.add(name)
+        text = self.layer.attributes.get(name) if is_known else None
         if text is None:
             if default is None:
                 raise ReadError("missing", f"{self.layer.where}@{name}")
@@ -138,10 +138,10 @@ class Op:
 
     def port(self, index: int) -> Port:
         """Return the port that feeds an input, with the properties declared there or here."""
-        found = self.net.source(self.layer, index)
-        if found is None:
+        source = self.net.source(self.layer, index)
+        if source is None:
             raise ReadError(f"input {index} is not connected", self.layer.where)
-        return found[1]
+        return source[1]
 
     def dtype(self, index: int = 0) -> str:
         """Return the type in which an input is computed."""

@@ -1,9 +1,9 @@
-"""The order in which layers can be written, and the nodes that an output depends on."""
+"""The layers of a net in an order in which they can be written, and without those that nothing reads."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from ir_interp.errors import ReadError
 from ir_interp.ir.net import Layer, Net
@@ -42,3 +42,15 @@ def _on_a_cycle(waiting: dict[int, set[int]]) -> int:
         seen.add(number)
         number = min(waiting[number])
     return number
+
+
+Edges = dict[tuple[int, int], tuple[int, int]]
+
+
+def rewired(net: Net, layers: Mapping[int, Layer], edges: Edges, idle: Collection[int]) -> Net:
+    """Return a net with the new layers and edges, without those of ``idle`` that lose all their readers."""
+    left = dict(layers)
+    while unread := left.keys() & set(idle) - {producer for producer, _ in edges.values()}:
+        left = {number: layer for number, layer in left.items() if number not in unread}
+        edges = {end: start for end, start in edges.items() if end[0] in left}
+    return net.with_only(left, edges)

@@ -8,18 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import helper
+
+from ir_interp.array_types import Array
 
 from ..onnx.graph import Graph
 from .layer import Op
 from .quantised import small_weights
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,9 @@ def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
         if constant is not None and before is not None and before.node.op_type in merges:
             merged = merges[before.node.op_type](graph, before, constant)
             if merged is not None:
-                attributes = {each.name: helper.get_attribute_value(each) for each in before.node.attribute}
+                attributes = {
+                    attribute.name: helper.get_attribute_value(attribute) for attribute in before.node.attribute
+                }
                 return graph.node(merged[0], *merged[1], **attributes)
     return None
 

@@ -20,7 +20,8 @@ from ..onnx.graph import Graph
 from ..onnx.half_weights import halved
 from ..onnx.onnx_save import Unsaved
 from ..onnx.operators import as_dtype
-from ..report import Progress, Written, silent
+from ..reports.conversion_report import Progress, Written, silent
+from . import operation_sets
 from .attributes import check_unread
 from .emitter_table import EMITTERS
 from .layer import Conversion, Op, computed
@@ -64,13 +65,13 @@ def build(
     conversion = Conversion(semantics=semantics, write_body=write_body)
     writer = writer_of(net, Graph(opset=opset))
     writer.write(progress)
-    made = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
+    model = writer.graph.model(net.name or "net", writer.inputs, writer.outputs)
     info = _info(net)
-    made.model.doc_string = info.pop("doc_string", "")
+    model.model.doc_string = info.pop("doc_string", "")
     ends = {"layouts": writer.layouts, "tensor_names": writer.names}
-    helper.set_model_props(made.model, info | {key: json.dumps(held) for key, held in ends.items() if held})
+    helper.set_model_props(model.model, info | {key: json.dumps(held) for key, held in ends.items() if held})
     written = Written(rows=tuple(conversion.rows), notes=tuple(dict.fromkeys(conversion.notes)))
-    return halved(made, writer.graph.exact) if half else made, written
+    return halved(model, writer.graph.exact) if half else model, written
 
 
 def _info(net: Net) -> dict[str, str]:
@@ -156,10 +157,10 @@ class _Writer:
         return layer.output_names[0] if layer.output_names else tensor_name(producer, port)
 
     def _source(self, layer: Layer) -> tuple[Layer, Port]:
-        found = self.net.source(layer, 0)
-        if found is None:
+        source = self.net.source(layer, 0)
+        if source is None:
             raise ReadError("its input is not connected", layer.where)
-        return found
+        return source
 
     def _output(self, layer: Layer, name: str) -> None:
         producer, port = self._source(layer)
@@ -190,12 +191,12 @@ class _Writer:
         self.graph.layer = layer.name or layer.type
         since = len(self.graph.nodes)
         try:
-            made = self._emitted(layer)
+            outputs = self._emitted(layer)
         except (UnsupportedLayerError, InexactError) as error:
             self.refusals.append((layer.where, error))
-            made = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
+            outputs = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
         produced = {name for node in self.graph.nodes[since:] for name in node.output}
-        for port, tensor in zip(layer.outputs, made, strict=False):
+        for port, tensor in zip(layer.outputs, outputs, strict=False):
             self.tensors[layer.id, port.id] = tensor
             if tensor in produced:
                 self.tensors[layer.id, port.id] = self.graph.fresh(tensor_name(layer, port))
@@ -203,19 +204,16 @@ class _Writer:
         self.graph.name_nodes(since)
 
     def _emitted(self, layer: Layer) -> tuple[str, ...]:
-        if layer.version is None:
-            raise ReadError("missing; expected opset1 and up", f"{layer.where}@version")
-        if layer.version == 0:
-            raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
+        operation_sets.check(layer)
         emit = dynamic.emit if layer.type == dynamic.TYPE else EMITTERS.get(layer.type.lower())
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is known for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
         op = Op(net=self.net, layer=layer, inputs=inputs, conversion=self.conversion)
-        made = emit(self.graph, op)
+        outputs = emit(self.graph, op)
         self.conversion.notes.extend(check_unread(op))
-        tensors = made if isinstance(made, tuple) else (made,)
-        return tuple(each if isinstance(each, str) else each.value for each in tensors)
+        tensors = outputs if isinstance(outputs, tuple) else (outputs,)
+        return tuple(tensor if isinstance(tensor, str) else tensor.value for tensor in tensors)
 
     def _tensor(self, layer: Layer, index: int) -> str:
         """Return the tensor that feeds an input: a constant if constants and sizes determine its value."""

@@ -22,7 +22,7 @@ from ir_interp.ir.net import Layer, Net
 from ir_interp.ir.reading import nets
 from ir_interp.shapes import PartialShape
 
-from ..report import State
+from ..reports.conversion_report import State
 from . import first_values
 
 _CACHED = re.compile(r"(past_key_values\..+?)(present\..+)")
@@ -95,7 +95,7 @@ def _declared(reader: Layer) -> PartialShape:
     if text is None or (text == "..." and reader.outputs[0].shape):
         return reader.outputs[0].shape or ()
     try:
-        return tuple(None if each.strip() in ("?", "-1") else xml.integer(each) for each in text.split(",") if each)
+        return tuple(None if word.strip() in ("?", "-1") else xml.integer(word) for word in text.split(",") if word)
     except ReadError:
         problem = f"{text!r} is not a shape of static rank"
         raise UnsupportedLayerError(problem, f"{reader.where}@variable_shape") from None
@@ -106,14 +106,14 @@ def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | N
 
     The elements are None if they are computed from inputs.
     """
-    found = net.source(reader, 0)
-    if found is None:
+    source = net.source(reader, 0)
+    if source is None:
         return _declared(reader), (0,)
-    shape, value = found[1].shape or (), fold(net, reader, 0)
+    shape, value = source[1].shape or (), fold(net, reader, 0)
     if value is None and 0 in shape:
         return shape, ()
-    if value is None and found[0].type.lower() == "broadcast":
-        value = fold(net, found[0], 0)
+    if value is None and source[0].type.lower() == "broadcast":
+        value = fold(net, source[0], 0)
         value = value if value is not None and value.size == 1 else None
     elif value is not None:
         shape = value.shape
@@ -160,8 +160,8 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
             _result(elements[writer.id], state)
             layers.append(elements[writer.id])
     info = root.find("rt_info")
-    held = json.dumps([state.record() for state in states])
-    etree.SubElement(etree.SubElement(root, "rt_info") if info is None else info, "info", name=INFO, value=held)
+    text = json.dumps([state.record() for state in states])
+    etree.SubElement(etree.SubElement(root, "rt_info") if info is None else info, "info", name=INFO, value=text)
     written = folder / source.name
     etree.ElementTree(root).write(str(written), xml_declaration=True, encoding="utf-8")
     _beside(source.with_suffix(".bin"), written.with_suffix(".bin"))

@@ -12,7 +12,7 @@ from ir_interp.translation.dialect import Semantics
 from ..onnx import onnx_save
 from ..onnx.native import invalid
 from ..onnx.single_node import write_resize
-from ..report import Progress, Written, silent
+from ..reports.conversion_report import Progress, Written, silent
 from . import onnx_model
 
 
@@ -33,12 +33,12 @@ def write_model(
     """
     net = next(nets(source))
     if net.is_snippet:
-        found = load(source, semantics)  # which also refuses layers of other types
+        resizes = load(source, semantics)  # which also refuses layers of other types
         if half:
             raise SpecError(f"--fp16 has no effect on {source.name}, a layer without weights")
-        if len(found) != 1:
-            raise UnsupportedLayerError(f"{len(found)} layers; expected a single one", source.name)
-        return Written(rows=(write_resize(found[0], output, opset),))
+        if len(resizes) != 1:
+            raise UnsupportedLayerError(f"{len(resizes)} layers; expected a single one", source.name)
+        return Written(rows=(write_resize(resizes[0], output, opset),))
     made, written = onnx_model.build(net, semantics, opset, progress, half=half)
     onnx_save.save(made, output)
     del made  # its mapped files and memory are released before the file is checked

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from onnx import helper
 
+from ir_interp.array_types import Array
 from ir_interp.files.memory import blocks
 
 from .node_walk import merged, needed, with_inner
 from .onnx_save import Unsaved
-
-Array = NDArray[Any]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,14 +73,14 @@ class Graph:
 
     def maker(self, tensor: str) -> onnx.NodeProto | None:
         """Return the node that produces a tensor; None for inputs, constants, and outputs of nodes around a body."""
-        return next((each for each in reversed(self.nodes) if tensor in each.output), None)
+        return next((node for node in reversed(self.nodes) if tensor in node.output), None)
 
     def rename(self, old: str, new: str, since: int = 0) -> None:
         """Rename a tensor in the nodes from index ``since`` on."""
         for node in with_inner(self.nodes[since:]):
             for ends in (node.input, node.output):
                 if old in ends:
-                    ends[:] = [new if each == old else each for each in ends]
+                    ends[:] = [new if end == old else end for end in ends]
 
     def name_nodes(self, since: int) -> None:
         """Name the nodes from index ``since`` on: the last of them like the layer."""
@@ -98,7 +97,7 @@ class Graph:
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> onnx.GraphProto:
         """Return the content, each thing once, without nodes that no output depends on; constants apart."""
-        kept = [each.name for each in outputs]
+        kept = [output.name for output in outputs]
         return helper.make_graph(needed(merged(self.nodes, kept), kept), name, inputs, outputs)
 
     def model(

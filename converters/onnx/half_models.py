@@ -15,7 +15,7 @@ from ir_interp.files.kinds import FileKind
 
 from .node_walk import graphs, rename_read
 from .onnx_files import inlined, read_model
-from .tensor_values import values_of
+from .values import values_of
 
 HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 _TYPES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")  # attributes that name an element type
@@ -26,7 +26,7 @@ def is_half(path: Path) -> bool:
     if FileKind.of(path) is not FileKind.ONNX:
         return False
     model = read_model(path)
-    given = (each for graph in graphs(model.graph) for each in graph.input)
+    given = (name for graph in graphs(model.graph) for name in graph.input)
     return any(each.type.tensor_type.elem_type in HALVES for each in given) or any(
         tensor.data_type in HALVES for tensor, _ in tensors(model.graph)
     )
@@ -46,10 +46,10 @@ def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
                 raise error.under(path.name) from None
     for graph in graphs(model.graph):
         del graph.value_info[:]
-        for each in (*graph.input, *graph.output):
+        for value in (*graph.input, *graph.output):
             is_end = keeps_ends and graph is model.graph
-            if each.type.tensor_type.elem_type in HALVES and not is_end:
-                each.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+            if value.type.tensor_type.elem_type in HALVES and not is_end:
+                value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
         for node in graph.node:
             for attribute in node.attribute:
                 if attribute.name in _TYPES and attribute.i in HALVES:

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from .node_walk import graphs, with_inner
 from .onnx_save import Unsaved
-from .tensor_values import values_of
+from .values import values_of
 
 MIN_ELEMENTS = 16
 """A constant of fewer elements is not a weight: epsilons, bounds and the like stay, since they save nothing."""
@@ -35,7 +35,9 @@ def halved(made: Unsaved, exact: Collection[str]) -> Unsaved:
 def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
     """Store a model's initialisers in half precision, except those named in ``exact`` and those that are inputs."""
     kept = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
-    chosen = {each.name: each for each in model.graph.initializer if each.name not in kept and _is_float(each)}
+    chosen = {
+        weight.name: weight for weight in model.graph.initializer if weight.name not in kept and _is_float(weight)
+    }
     weights = {name for name, tensor in chosen.items() if _is_weight(values_of(tensor))}
     names = _stored_names(model, weights)
     for name in weights:

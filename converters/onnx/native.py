@@ -22,7 +22,7 @@ from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.translate import write
 
 from ..dialects.onnx import DIALECT
-from ..report import expressed
+from ..reports.conversion_report import expressed
 from ..runtimes import onnxruntime
 from .resize_nodes import given_names
 
@@ -47,14 +47,14 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
         translation = _translated(op, opset)
     except InexactError as refusal:
         return None, refusal.reason
-    made = model_of(op, translation, opset or translation.version)
-    problem = invalid(made.model)
+    model = model_of(op, translation, opset or translation.version)
+    problem = invalid(model.model)
     if problem:
         return None, f"a Resize would not be valid: {problem}"
-    if made.grade is Grade.EXACT_BUT_TIES:
+    if model.grade is Grade.EXACT_BUT_TIES:
         return None, "Resize may decide float32 ties differently"
     problem = _onnxruntime_problem(op, translation)
-    return (None, f"onnxruntime: {problem}") if problem else (made, "")
+    return (None, f"onnxruntime: {problem}") if problem else (model, "")
 
 
 def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
@@ -71,6 +71,8 @@ def _onnxruntime_problem(op: ResizeOp, translation: Translation) -> str:
         return f"it rounds {op.dtype} after each axis under antialias"
     if not is_known and onnxruntime.cuts_off(written):
         return f"it truncates {op.dtype} in linear"
+    if onnxruntime.may_lack_a_kernel(written, resized):
+        return f"it may refuse {onnxruntime.MAY_SHRINK}"
     return onnxruntime.refusal(written, resized) or (other.reason if other else "")
 
 
@@ -184,13 +186,13 @@ def _inputs(translation: Translation) -> tuple[list[str], list[onnx.TensorProto]
 
 
 def _node(translation: Translation, inputs: Sequence[str], output: str, name: str) -> onnx.NodeProto:
-    given = given_names(translation.version)
+    names = given_names(translation.version)
     if translation.spec.axes == ():
         return helper.make_node("Identity", inputs[:1], [output], name=name or "identity")
     attributes: dict[str, Any] = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in translation.attributes.items()
-        if key not in given
+        if key not in names
     }
     op = "Upsample" if translation.version < 10 else "Resize"
     return helper.make_node(op, list(inputs), [output], name=name or op.lower(), **attributes)

@@ -21,7 +21,7 @@ def in_onnxruntime(found: FoundNode) -> Outcome | None:
     transpose = _transpose_before(found)
     if transpose is None or not are_transposes_around(found):
         return None
-    orders = [tuple(each.ints) for each in transpose.attribute if each.name == "perm"]
+    orders = [tuple(attribute.ints) for attribute in transpose.attribute if attribute.name == "perm"]
     return onnxruntime.between_transposes(found.op, orders[0] if orders else None, may_change(found))
 
 

@@ -65,7 +65,7 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
     """Raise ReadError if a model lacks a required part, or a node holds something that no reader understands."""
     if not model.opset_import or not model.HasField("graph"):
         raise ReadError("not an ONNX model: it has no graph or specifies no operator set", where)
-    _check_texts((each.domain for each in model.opset_import), f"{where}:opset_import")
+    _check_texts((opset.domain for opset in model.opset_import), f"{where}:opset_import")
     _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
     _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
     external = (entry for tensor in _tensors(model) for entry in tensor.external_data)
@@ -99,7 +99,7 @@ def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
     _check_texts((graph.name,), f"{prefix}graph")
     _check_node_texts(graph.node, prefix)
     for value in (*graph.input, *graph.output, *graph.value_info):
-        lengths = (each.dim_param for each in value.type.tensor_type.shape.dim)
+        lengths = (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
         _check_texts((value.name, *lengths), f"{prefix}value")
     for tensor in graph.initializer:
         _check_texts((tensor.name,), f"{prefix}initializer")
@@ -135,14 +135,14 @@ def external_files(path: Path) -> set[Path]:
     Raises ReadError for an impossible name, and for a path that exists but is not a file. Whether they lie inside the
     model's folder is not checked.
     """
-    found = external_files_of(read_file(path), path.parent)
-    for each in found:
+    files = external_files_of(read_file(path), path.parent)
+    for each in files:
         if not is_possible(each):
             raise ReadError(f"its external data have an invalid file name: {reprlib.repr(each.name)}", path.name)
         if exists(each) and not is_file(each):
             raise ReadError(f"its external data are not a regular file: {each}", path.name)
-    allow_files(path, *found)
-    return found
+    allow_files(path, *files)
+    return files
 
 
 def external_files_of(model: onnx.ModelProto, folder: Path) -> set[Path]:
@@ -173,16 +173,16 @@ def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
 
 
 def _of_attributes(attributes: Iterable[onnx.AttributeProto]) -> Iterator[onnx.TensorProto]:
-    for each in attributes:
-        yield from (each.t, *each.tensors)
-        yield from _of_sparse((each.sparse_tensor, *each.sparse_tensors))
-        for graph in (each.g, *each.graphs):
+    for attribute in attributes:
+        yield from (attribute.t, *attribute.tensors)
+        yield from _of_sparse((attribute.sparse_tensor, *attribute.sparse_tensors))
+        for graph in (attribute.g, *attribute.graphs):
             yield from _of_graph(graph)
 
 
 def _of_sparse(tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[onnx.TensorProto]:
-    for each in tensors:
-        yield from (each.values, each.indices)
+    for tensor in tensors:
+        yield from (tensor.values, tensor.indices)
 
 
 def default_opset(model: onnx.ModelProto, where: str) -> int:

@@ -144,5 +144,5 @@ def tensor(graph: Graph, name: str, dtype: str) -> NodeTensor:
 
 def node(kind: str, x: NodeTensor, *others: NodeTensor, dtype: str = "", **attributes: Any) -> NodeTensor:
     """Add a node, and return its output: of the element type of ``x`` unless ``dtype`` names one."""
-    names = (each.value for each in others)
+    names = (other.value for other in others)
     return x.like(x.ops.graph.node(kind, x.value, *names, **attributes), dtype)

@@ -68,7 +68,7 @@ def without_defaults(node: onnx.NodeProto, old: int, new: int) -> onnx.NodeProto
     made = onnx.NodeProto()
     made.CopyFrom(node)
     if mine is not None and other is not None:
-        lacking = [each for each in node.attribute if each.name not in other.attributes]
+        lacking = [attribute for attribute in node.attribute if attribute.name not in other.attributes]
         stated = [each for each in lacking if _is_default(each, mine)]
         for each in stated:
             made.attribute.remove(each)
@@ -85,7 +85,7 @@ def _schema(op: str, version: int) -> _Schema | None:
 
 def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
     """Return whether a softmax is taken along the last axis, which "along all axes from it on" equals."""
-    given = [each.i for each in node.attribute if each.name == "axis"]
+    given = [attribute.i for attribute in node.attribute if attribute.name == "axis"]
     return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
 
 
@@ -96,10 +96,10 @@ def _is_default(attribute: onnx.AttributeProto, schema: _Schema) -> bool:
 
 
 def _later_value(node: onnx.NodeProto, version: int) -> str:
-    for each in node.attribute:
-        since = _LATER_VALUES.get((node.op_type, each.name, each.s.decode(errors="replace")), 0)
+    for attribute in node.attribute:
+        since = _LATER_VALUES.get((node.op_type, attribute.name, attribute.s.decode(errors="replace")), 0)
         if since > version:
-            return f"{node.op_type}-{version} has no {each.name} {each.s.decode()}"
+            return f"{node.op_type}-{version} has no {attribute.name} {attribute.s.decode()}"
     return ""
 
 

@@ -20,7 +20,7 @@ from ir_interp.files.kinds import FileKind
 from .half_models import saved
 from .node_walk import defined, graphs
 from .onnx_files import default_opset, inlined, load_weights, read_model
-from .tensor_values import values_of
+from .values import values_of
 
 _ALONG_AXES = 13  # since this operator set a tensor may have a scale for each entry of an axis
 
@@ -96,7 +96,7 @@ class _Writer:
         self.opset, self.where = opset, where
         self.held: list[onnx.TensorProto] = []
         self._taken = {name for each in graphs(graph) for name in defined(each)}
-        self._known = {each.name: each for each in graph.initializer}
+        self._known = {weight.name: weight for weight in graph.initializer}
         for node in graph.node:
             if node.op_type == "Constant" and node.attribute[0].name == "value":
                 self._known[node.output[0]] = node.attribute[0].t
@@ -110,7 +110,7 @@ class _Writer:
                 node.domain = ""  # those of com.microsoft are the same
             yield node
             return
-        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         for name, allowed in plain.dropped.items():
             value = attributes.pop(name, allowed)
             if allowed not in (value, -1):

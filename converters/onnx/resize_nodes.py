@@ -49,8 +49,8 @@ def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semant
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return the result of ``load``, each resize with the name of its output."""
-    found = _resizes(read_model(path), path)
-    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in found]
+    resizes = _resizes(read_model(path), path)
+    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in resizes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +106,13 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
     Inputs are the data, and sizes, scales or roi if they are known only at run time.
     """
     found = []
-    for each in nodes(path):
-        if each.values.outer is None:
-            spec = each.op.spec
+    for node in nodes(path):
+        if node.values.outer is None:
+            spec = node.op.spec
             kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
             if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
                 kinds.append("roi")
-            found.append((each.op, {kind: each.tensor(kind) for kind in kinds}, each.node.output[0]))
+            found.append((node.op, {kind: node.tensor(kind) for kind in kinds}, node.node.output[0]))
     return found
 
 
@@ -241,7 +241,7 @@ def _implied_shape(
 
 def _crops(node: onnx.NodeProto) -> bool:
     """Return whether a node reads its roi: only then is an empty one a value rather than an omitted input."""
-    return any(each.s == b"tf_crop_and_resize" for each in node.attribute)
+    return any(attribute.s == b"tf_crop_and_resize" for attribute in node.attribute)
 
 
 def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 
 from ..decompose.decomposed_resize import decompose
-from ..report import Row
+from ..reports.conversion_report import Row
 from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
 from .graph import Graph
 from .half_weights import read_by
@@ -59,7 +59,7 @@ def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: Parti
     for tensor in made.model.graph.initializer:
         tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))
     for node in made.model.graph.node:
-        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         names = [tensors[name] if name else "" for name in node.input]
         if shape is not None and "axes" in attributes and "keep_aspect_ratio_policy" not in attributes:
             names = _of_every_axis(graph, names, resolve_axes(tuple(attributes.pop("axes")), len(shape)), shape)

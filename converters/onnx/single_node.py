@@ -8,7 +8,7 @@ from ir_interp.errors import InexactError
 from ir_interp.resize_op import ResizeOp
 
 from ..onnx.graph import Graph
-from ..report import Row
+from ..reports.conversion_report import Row
 from .native import ends, native
 from .onnx_save import Unsaved, save
 from .resize_subgraph import resized

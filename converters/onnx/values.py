@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.checker
 from numpy.typing import NDArray
+from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
 from ir_interp.shapes import PartialShape, static_shape
 
-from .tensor_values import values_of
-
-Array = NDArray[Any]
 _MAX_ELEMENTS = 4096  # sizes, scales and axes are shorter; larger constants are weights
 _MAX_DEPTH = 64
 _FOLDED = {
@@ -202,3 +202,13 @@ def _is_short(ends: list[Array]) -> bool:
         return True  # which the evaluator refuses
     start, limit, step = (end.item() for end in ends)
     return bool(abs(limit - start) <= abs(step) * _MAX_ELEMENTS)
+
+
+def values_of(tensor: onnx.TensorProto, folder: str = "") -> NDArray[Any]:
+    """Return the values of a tensor; ``folder`` holds its external data. Raises ReadError if they are missing."""
+    try:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:  # loading writes the data into the tensor itself
+            tensor = onnx.TensorProto.FromString(tensor.SerializeToString())
+        return numpy_helper.to_array(tensor, base_dir=folder)
+    except (ValueError, LookupError, OSError, TypeError, onnx.checker.ValidationError) as error:
+        raise ReadError(f"the values of tensor {tensor.name!r} cannot be read: {error}") from error

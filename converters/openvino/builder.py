@@ -3,41 +3,77 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
-from openvino.frontend import NodeContext
+from openvino.frontend import ConversionExtension, FrontEndManager, NodeContext
+from openvino.frontend.onnx import ConversionExtension as OnnxExtension
 
-from ir_interp.errors import InexactError, IrInterpError
+from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
 from ..onnx.resize_nodes import dialect_version, given_names
-from ..report import FormPolicy, Row
+from ..reports.conversion_report import FormPolicy, Row
+from ..runtimes.messages import reason
 from .interpolate_subgraph import Resized, RunTime, partial_shape, resize
 from .run_time_lengths import constant_of, narrowed
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 
 
-@dataclass(slots=True)
-class Builder:
-    """Converts nodes as the frontend meets them, and records the result of each."""
+_INCOMPLETE = "Conversion is failed for"  # a message about operations; the frontend goes on with others
+_TITLES = {"onnx": "ONNX", "tf": "TensorFlow", "tflite": "TFLite"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A model, the rows of its resizes, and the names of the nodes that resizes became.
+
+    ``halves`` marks a model in half precision: it is built in float32, with the same weights.
+    """
+
+    model: ov.Model
+    rows: tuple[Row, ...]
+    exact: frozenset[str]
+    halves: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ResizeBuilder:
+    """Converts resizes of any format as its frontend meets them, and records the result of each."""
 
     file: str
-    opset: int
-    semantics: Semantics
-    policy: FormPolicy
-    lone: frozenset[str]
-    names: dict[str, str]
+    policy: FormPolicy = field(default_factory=FormPolicy)
     found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
     errors: list[IrInterpError] = field(default_factory=list)
+
+    def read(self, framework: str, operations: Iterable[str], path: Path) -> ov.Model:
+        """Return the model that a frontend makes of a file, with its resizes, which are these ``operations``.
+
+        Raises an ExceptionGroup of InexactError for resizes without an exact form if these stop the frontend,
+        UnsupportedLayerError if it refuses the rest.
+        """
+        frontend = FrontEndManager().load_by_framework(framework)
+        extension = OnnxExtension if framework == "onnx" else ConversionExtension
+        for op in operations:
+            frontend.add_extension(extension(op, self.converter(op)))
+        try:
+            return frontend.convert(frontend.load(str(path)))
+        except Exception as error:  # the frontend raises several types without a common base class
+            if self.errors:
+                raise self.errors[0] from None
+            if _INCOMPLETE not in str(error):  # otherwise the omitted part is the cause of refusals
+                self.rows()  # the placeholders of refused resizes make no complete model
+            problem = f"OpenVINO's {_TITLES[framework]} frontend refuses it: {reason(error)}"
+            raise UnsupportedLayerError(problem, self.file) from error
 
     def converter(self, op: str) -> Callable[[NodeContext], list[ov.Output]]:
         """Return the function that the frontend calls for every node of type ``op``."""
@@ -55,23 +91,67 @@ class Builder:
         x = node.get_input(0)
         op, given = self._read(op_type, node, x)
         try:
-            made = resize(x, op, given, self.policy, alone=not self.lone.isdisjoint(x.get_names()))
+            resized = self._resized(x, op, given)
         except InexactError as error:
             output = _stand_in(x, op)
             self.found.append((op, output, error))
             return output
-        self.found.append((op, made.output, made))
-        return made.output
+        self.found.append((op, resized.output, resized))
+        return resized.output
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         """Return a node as a resize, and its inputs of run time."""
+        raise NotImplementedError
+
+    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+        return resize(x, op, given, self.policy)
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return a row for each resize, or raise all refusals together."""
+        refusals = []
+        rows = []
+        for op, output, result in self.found:
+            source = self._named(op, output)
+            if isinstance(result, InexactError):
+                refusals.append(result.of(source.name))
+            else:
+                rows.append(
+                    Row(name=source.name, source=source, form=result.form, grade=result.grade, note=result.note)
+                )
+        if refusals:
+            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
+        return tuple(rows)
+
+    def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
+        """Return a resize with its name and place, which may be known only when the model is complete."""
+        return op
+
+    def nodes(self) -> frozenset[str]:
+        """Return the names of the nodes of all resizes."""
+        made = (result for _, _, result in self.found if isinstance(result, Resized))
+        return frozenset(node.get_friendly_name() for result in made for node in result.nodes)
+
+
+@dataclass(slots=True, kw_only=True)
+class Builder(ResizeBuilder):
+    """Converts the nodes of an ONNX model; ``names`` are those of nodes by their outputs."""
+
+    opset: int
+    semantics: Semantics
+    lone: frozenset[str]
+    names: dict[str, str]
+
+    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+        return resize(x, op, given, self.policy, alone=not self.lone.isdisjoint(x.get_names()))
+
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         where = f"{self.file}:{op_type}"
         version = dialect_version(op_type, self.opset, where)
         inputs = _inputs(node, given_names(version))
         constants = {name: constant_of(value) for name, value in inputs.items()}
         given = {name: value for name, value in constants.items() if value is None or not _is_empty(value)}
         attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
-        dtype = _numpy_name(x.get_element_type())
+        dtype = numpy_name(x.get_element_type())
         context = Context(version=version, shape=partial_shape(x), dtype=dtype, semantics=self.semantics)
         op = read(DIALECT, with_roi(attributes, context.shape), context, name="", where=where)
         if not isinstance(op.spec.target, AtRunTime):
@@ -79,30 +159,11 @@ class Builder:
         op, target = narrowed(op, x, inputs[op.spec.target.value])
         return op, RunTime(target=target, roi=inputs.get("roi"))
 
-    def rows(self) -> tuple[Row, ...]:
-        """Return a row for each resize, or raise all refusals together."""
-        refusals = []
-        rows = []
-        for op, output, result in self.found:
-            name = self._name(output)
-            if isinstance(result, InexactError):
-                refusals.append(result.of(name))
-            else:
-                source = replace(op, name=name, where=f'{op.where}["{name}"]')
-                rows.append(Row(name=name, source=source, form=result.form, grade=result.grade, note=result.note))
-        if refusals:
-            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
-        return tuple(rows)
-
-    def _name(self, output: ov.Output) -> str:
-        """Return the name of a resize: its node's in ONNX, else the one that the frontend made."""
+    def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
+        """Return a resize with its node's name in ONNX, else the one that the frontend made."""
         known = (self.names[name] for name in output.get_names() if name in self.names)
-        return next(known, output.get_node().get_friendly_name())
-
-    def nodes(self) -> frozenset[str]:
-        """Return the names of the nodes of all resizes."""
-        made = (result for _, _, result in self.found if isinstance(result, Resized))
-        return frozenset(node.get_friendly_name() for result in made for node in result.nodes)
+        name = next(known, output.get_node().get_friendly_name())
+        return replace(op, name=name, where=f'{op.where}["{name}"]')
 
 
 def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:
@@ -136,7 +197,7 @@ def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
     return ops.parameter(ov.PartialShape.dynamic(len(op.shape)), x.get_element_type()).output(0)
 
 
-def _numpy_name(element: ov.Type) -> str:
+def numpy_name(element: ov.Type) -> str:
     """Return the NumPy name of an element type; OpenVINO's own if NumPy has none."""
     name = element.get_type_name()
     return _ELEMENT.get(name) or re.sub(r"^([iu])(?=\d)", lambda kind: {"i": "int", "u": "uint"}[kind[0]], name)

@@ -64,7 +64,7 @@ class _Names:
 
 def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> Iterator[onnx.NodeProto]:
     """Change a Loop; yield the nodes that copy its values that need no computation."""
-    body = next(each.g for each in loop.attribute if each.name == "body")
+    body = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
     used = {value.name for value in around.output} | {name for node in with_inner(around.node) for name in node.input}
     kept, carried = [], len(loop.input) - 2
     for place in range(carried):
@@ -117,7 +117,7 @@ def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
 
 def _replace(entries: Any, others: Iterable[Any]) -> None:
     """Replace the entries of a repeated field."""
-    copies = [copy.deepcopy(each) for each in others]  # deleting an entry invalidates it
+    copies = [copy.deepcopy(other) for other in others]  # deleting an entry invalidates it
     del entries[:]
     entries.extend(copies)
 
@@ -143,7 +143,7 @@ def fill_empties(model: onnx.ModelProto) -> None:
         others = [node for node in with_inner(graph.node) if node.op_type not in OPS]
         read = {name for node in others for name in node.input} | {value.name for value in graph.output}
         read -= {value.name for value in graph.input}  # which are no constants
-        held = [each for each in graph.initializer if each.name in read and _is_empty(each)]
+        held = [weight for weight in graph.initializer if weight.name in read and _is_empty(weight)]
         nodes = [made for each in held for made in _filled(each.name, each, fresh)]
         for node in graph.node:
             empty = _constant_is_empty(node) and node.output[0] in read
@@ -151,11 +151,11 @@ def fill_empties(model: onnx.ModelProto) -> None:
         if len(nodes) > len(graph.node):
             names = {each.name for each in held}
             _replace(graph.node, nodes)
-            _replace(graph.initializer, [each for each in graph.initializer if each.name not in names])
+            _replace(graph.initializer, [weight for weight in graph.initializer if weight.name not in names])
 
 
 def _constant_is_empty(node: onnx.NodeProto) -> bool:
-    return node.op_type == "Constant" and any(_is_empty(each.t) for each in node.attribute)
+    return node.op_type == "Constant" and any(_is_empty(attribute.t) for attribute in node.attribute)
 
 
 def _is_empty(tensor: onnx.TensorProto) -> bool:

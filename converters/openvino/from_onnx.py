@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+import re
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 import openvino as ov
-from openvino.frontend import FrontEndManager
-from openvino.frontend.onnx import ConversionExtension
 
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.scratch import scratch
@@ -17,26 +18,12 @@ from ir_interp.translation.dialect import Semantics
 from ..onnx import half_models, neighbours, qoperator
 from ..onnx.onnx_files import default_opset, inlined, load_weights, read_file, read_model
 from ..onnx.resize_nodes import OPS, nodes, placed
-from ..report import FormPolicy, Row
-from ..runtimes.messages import reason
-from . import metadata, trial
-from .builder import Builder
+from ..reports.conversion_report import FormPolicy
+from . import trial
+from .builder import Builder, Built
 from .cures import Cure, cure_for, fill_empties, has_empties
 from .node_names import number_anew
 from .ties import settle
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
-    """A model, the rows of its resizes, and the names of the nodes that resizes became.
-
-    ``halves`` marks a model in half precision: it is built in float32, with the same weights.
-    """
-
-    model: ov.Model
-    rows: tuple[Row, ...]
-    exact: frozenset[str]
-    halves: bool = False
 
 
 def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPolicy | None = None) -> Built:
@@ -56,7 +43,9 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
     lone = _fed_to_lone_resizes(read)
 
     def builder() -> Builder:
-        return Builder(source.name, opset, semantics, policy or FormPolicy(), lone, names)
+        return Builder(
+            file=source.name, opset=opset, semantics=semantics, policy=policy or FormPolicy(), lone=lone, names=names
+        )
 
     with scratch() as folder:
         path = _without_functions(source, folder)
@@ -71,7 +60,7 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
             if cure is None:
                 raise
             built = _converted(_cured(path, cure, folder), builder())
-        metadata.keep(built.model, read)
+        keep_metadata(built.model, read)
         return replace(built, halves=halves)
 
 
@@ -106,29 +95,60 @@ def _saved(model: onnx.ModelProto, path: Path) -> Path:
 
 def _converted(source: Path, builder: Builder) -> Built:
     """Return the frontend's result for a file, with our converters for its resizes."""
-    frontend = FrontEndManager().load_by_framework("onnx")
-    for op in OPS:
-        frontend.add_extension(ConversionExtension(op, builder.converter(op)))
     try:
-        model = frontend.convert(frontend.load(str(source)))
-    except Exception as error:  # the frontend raises several types without a common base class
-        if builder.errors:
-            raise builder.errors[0] from None
-        if _INCOMPLETE not in str(error):  # otherwise the omitted part is the cause of refusals
-            builder.rows()  # the placeholders of refused resizes make no complete model
-        said = f"OpenVINO's ONNX frontend refuses it: {reason(error)}"
-        raise UnsupportedLayerError(said + (_ADVICE if _OPTIMIZED in said else ""), builder.file) from error
+        model = builder.read("onnx", OPS, source)
+    except UnsupportedLayerError as refusal:
+        if _OPTIMIZED not in refusal.problem:
+            raise
+        raise UnsupportedLayerError(refusal.problem + _ADVICE, refusal.where) from refusal.__cause__
     number_anew(model)  # before nodes are identified by their names
     return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
 
 
 def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:
     """Return the inputs of a model that a resize takes whose result is an output."""
-    ends = {each.name for each in model.graph.output}
+    ends = {value.name for value in model.graph.output}
     taken = {node.input[0] for node in model.graph.node if node.op_type in OPS and node.output[0] in ends}
-    return frozenset(taken & {each.name for each in model.graph.input})
+    return frozenset(taken & {value.name for value in model.graph.input})
 
 
 _OPTIMIZED = "com.microsoft.nchwc."  # the domain of operators that onnxruntime writes for the current processor
 _ADVICE = "; onnxruntime optimized it for one kind of processor; convert the model that it was optimized from"
-_INCOMPLETE = "Conversion is failed for"  # a message about operations; the frontend goes on with others
+
+
+_FRAMEWORK = "framework"
+_SECTIONS = ("model_info", "runtime_options")
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot hold."""
+
+
+def keep_metadata(model: ov.Model, source: onnx.ModelProto) -> None:
+    """Copy the source's metadata into a model: its name, docs, metadata, and layouts and further names of its ends.
+
+    The last are in the metadata of models that were IRs; the frontend copies metadata unchanged, and no name.
+    """
+    told = {entry.key: _UNFIT.sub("\ufffd", entry.value) for entry in source.metadata_props}
+    if source.graph.name:
+        model.set_friendly_name(source.graph.name)
+    ends = {name: end for end in (*model.inputs, *model.outputs) for name in end.names}
+    for name, layout in _by_name(told.pop("layouts", "")).items():
+        if name in ends and isinstance(layout, str):
+            with suppress(RuntimeError):  # none, or of another rank
+                ends[name].node.set_layout(ov.Layout(layout))
+    for name, others in _by_name(told.pop("tensor_names", "")).items():
+        if name in ends and isinstance(others, list):
+            ends[name].add_names({str(other) for other in others})
+    docs = _UNFIT.sub("\ufffd", source.doc_string)
+    with suppress(KeyError):
+        del model.get_rt_info()[_FRAMEWORK]
+    for key, text in (told | ({"doc_string": docs} if docs else {})).items():
+        section, _, rest = key.partition(".")
+        model.set_rt_info(text, key.split(".") if section in _SECTIONS and rest else [_FRAMEWORK, key])
+
+
+def _by_name(text: str) -> dict[str, object]:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

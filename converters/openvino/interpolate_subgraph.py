@@ -21,10 +21,10 @@ from ir_interp.translation.translate import write
 
 from ..decompose.decomposed_resize import decompose
 from ..dialects.openvino import DIALECT
-from ..report import Form, FormPolicy, expressed
+from ..reports.conversion_report import Form, FormPolicy, expressed
 from ..runtimes import openvino
 from ..runtimes.onnxruntime import cuts_off
-from .openvino_primitives import OPS
+from .openvino_primitives import gathering
 
 _SINCE_4 = (
     "mode",
@@ -102,13 +102,13 @@ def _last_sentence(error: RuntimeError) -> str:
 
 def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
     """Return the nodes that compute ``output``, back to ``stops``."""
-    seen, found, open_ends = {each.get_node() for each in stops}, [], [output.get_node()]
+    seen, found, open_ends = {stop.get_node() for stop in stops}, [], [output.get_node()]
     while open_ends:
         node = open_ends.pop()
         if node not in seen:
             seen.add(node)
             found.append(node)
-            open_ends += [each.get_source_output().get_node() for each in node.inputs()]
+            open_ends += [port.get_source_output().get_node() for port in node.inputs()]
     return found
 
 
@@ -116,27 +116,27 @@ def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alon
     """Return the native form if it is exact, else the decomposed one with the reason."""
     form = policy.form
     if form is Form.DECOMPOSED:
-        return _decomposed(x, op, given, "as asked")
+        return _decomposed(x, op, given, policy, "as asked")
     try:
         native = _native(x, op, given, policy.interpolate)
     except InexactError as refusal:
         if form is Form.NATIVE:
             raise
-        return _decomposed(x, op, given, refusal.reason)
+        return _decomposed(x, op, given, policy, refusal.reason)
     if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
-        return _decomposed(x, op, given, "Interpolate may decide float32 ties differently")
+        return _decomposed(x, op, given, policy, "Interpolate may decide float32 ties differently")
     if form is Form.ANY and native.grade is Grade.INTEGERS_WITHIN_1:
-        steps = _decomposed(x, op, given, "Interpolate may round integers differently")
+        steps = _decomposed(x, op, given, policy, "Interpolate may round integers differently")
         return native if steps.grade is Grade.INTEGERS_WITHIN_1 else steps
     if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
-        return _decomposed(x, op, given, "faster than an Interpolate of this shape")
+        return _decomposed(x, op, given, policy, "faster than an Interpolate of this shape")
     return native
 
 
-def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, why: str) -> Resized:
+def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, why: str) -> Resized:
     if op.dtype == "str":
         raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
-    made = decompose(OPS, x, op, target=given.target, roi=given.roi)
+    made = decompose(gathering(policy.largest_gather), x, op, target=given.target, roi=given.roi)
     output = _own(made.output, x)
     return Resized(output=output, form=made.form, grade=made.grade, note=why, within=made.within)
 
@@ -190,9 +190,9 @@ def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
     rank, dtype = len(op.shape or ()), op.dtype or "float32"
     for group in map(frozenset, groups):
         node = openvino.Interpolate(mode=mode, rank=rank, dtype=dtype, resized=group, listed=group)
-        found = openvino.plugin(node)
-        if found is not None:
-            return f"OpenVINO: {found.reason}"
+        outcome = openvino.plugin(node)
+        if outcome is not None:
+            return f"OpenVINO: {outcome.reason}"
     rounds = dtype == "bfloat16" or "int" in dtype
     if rounds and (mode.endswith("pillow") or (mode != "nearest" and len(groups) > 1)):
         return f"{dtype} would be rounded more than once"

@@ -14,8 +14,7 @@ from openvino._offline_transformations import apply_moc_transformations
 from ir_interp.files.scratch import scratch
 
 from ..runtimes.openvino_saving import save_model
-from .loop_bodies import nodes_of
-from .node_names import node_names, number_anew
+from .node_names import node_names, nodes_of, number_anew
 
 _EXACT = "exact constant"
 
@@ -44,9 +43,9 @@ def save_halves(model: ov.Model, output: Path) -> None:
 
 def _simplify(model: ov.Model) -> None:
     number_anew(model)
-    given = node_names(model)
+    names = node_names(model)
     apply_moc_transformations(model, cf=False)
-    number_anew(model, given)
+    number_anew(model, names)
 
 
 def _is_half(constant: ov.Node) -> bool:
@@ -79,9 +78,9 @@ def _write_half(model: ov.Model, output: Path, exact: Iterable[ov.Node]) -> None
 
 
 def _write(model: ov.Model, output: Path, *, half: bool) -> None:
-    made = output.with_suffix(".xml")  # OpenVINO accepts no other case
-    save_model(model, made, half=half)
-    made.replace(output)
+    path = output.with_suffix(".xml")  # OpenVINO accepts no other case
+    save_model(model, path, half=half)
+    path.replace(output)
     output.with_suffix(".bin").touch()  # a model without constants leaves none
 
 
@@ -92,4 +91,4 @@ def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
 
 
 def _readers(node: ov.Node) -> list[str]:
-    return [each.get_node().get_friendly_name() for output in node.outputs() for each in output.get_target_inputs()]
+    return [port.get_node().get_friendly_name() for output in node.outputs() for port in output.get_target_inputs()]

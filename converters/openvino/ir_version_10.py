@@ -120,8 +120,8 @@ _WINDOWS = ("strides", "pads_begin", "pads_end", "kernel", "rounding_type", "aut
 def _gather(node: Any) -> Any:
     """Gather by non-negative indices: counting from behind came with operation set 8."""
     x, places, axis = node.input_values()
-    held = _constant(node, 1)
-    if held is None or (held < 0).any():
+    constant = _constant(node, 1)
+    if constant is None or (constant < 0).any():
         element = places.get_element_type().get_type_name()
         whole = ops.shape_of(x, element).output(0)
         length = _factory(7).create("Gather", [whole, axis, _zero()], {"batch_dims": 0}).output(0)
@@ -174,7 +174,7 @@ def _spread(values: ov.Output, chosen: dict[int, int], other: int) -> ov.Output:
 
 def _pad(node: Any) -> Any:
     pads = [_constant(node, index) for index in (1, 2)]
-    if any(each is None or (each < 0).any() for each in pads):
+    if any(pad is None or (pad < 0).any() for pad in pads):
         return None
     return _made(node, "Pad", 1, node.get_attributes())
 

@@ -1,14 +1,13 @@
-"""Names of nodes that are the same in every process."""
+"""The nodes of a model, those of loops and branches included, and names that are the same in every process."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from itertools import count
 
 import openvino as ov
-
-from .loop_bodies import nodes_of
 
 _NUMBERED = re.compile(r"[A-Z][A-Za-z0-9]*_\d+")  # as in Transpose_1693, of a node that was folded to a constant
 
@@ -37,3 +36,13 @@ def number_anew(model: ov.Model, given: AbstractSet[str] | None = None) -> None:
 def _is_numbered(node: ov.Node, given: AbstractSet[str] | None) -> bool:
     name = node.get_friendly_name()
     return name == node.get_name() or (given is not None and name not in given and bool(_NUMBERED.fullmatch(name)))
+
+
+def nodes_of(model: ov.Model) -> Iterator[ov.Node]:
+    """Yield the nodes of a model, and those of all bodies."""
+    for node in model.get_ops():
+        yield node
+        kind = node.get_type_name()
+        bodies = [node.get_function(place) for place in (0, 1)] if kind == "If" else []
+        for body in [node.get_function()] if kind in ("Loop", "TensorIterator") else bodies:
+            yield from nodes_of(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def _is_constant(x: ov.Output) -> bool:
         if node.get_name() in seen or node.get_type_name() == "ShapeOf":
             continue
         seen.add(node.get_name())  # a formula uses its values many times: the number of paths is in the millions
-        sources = [each.get_source_output().get_node() for each in node.inputs()]
+        sources = [port.get_source_output().get_node() for port in node.inputs()]
         if not sources and node.get_type_name() != "Constant":
             return False
         waiting += sources
@@ -73,8 +74,11 @@ def _nothing(x: ov.Output) -> ov.Output:
     return ops.minimum(ops.convert(positive, "i64"), np.int64(0)).output(0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ops:
-    """Builds outputs of nodes; the methods are described in ``tensor.Ops``."""
+    """Builds outputs of OpenVINO nodes; the methods are described in ``tensor.Ops``."""
+
+    largest_gather: LargestGather = LARGEST_GATHER
 
     def constant(self, array: Any) -> ov.Output:
         array = np.asarray(array)
@@ -145,9 +149,11 @@ class _Ops:
     def gather_elements(self, x: ov.Output, indices: ov.Output, axis: int) -> ov.Output:
         return ops.gather_elements(x, indices, axis).output(0)
 
-    @property
-    def largest_gather(self) -> LargestGather:
-        return LARGEST_GATHER
-
 
 OPS = _Ops()
+"""The primitive operations of a decomposed resize as OpenVINO nodes."""
+
+
+def gathering(largest_gather: LargestGather) -> _Ops:
+    """Return the same operations, which take a Gather up to another number of elements."""
+    return _Ops(largest_gather=largest_gather)

@@ -55,7 +55,7 @@ def _keeps(target: ov.Output, place: int, x: ov.Output, axis: int) -> bool:
 def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
     """Return the vector, and the place in it, that an entry was copied from."""
     node = vector.get_node()
-    sources = [each.get_source_output() for each in node.inputs()]
+    sources = [port.get_source_output() for port in node.inputs()]
     match node.get_type_name():
         case "Convert" | "Squeeze" | "Unsqueeze" | "Reshape":
             return _origin(sources[0], place)

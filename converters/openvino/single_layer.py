@@ -13,7 +13,7 @@ from ir_interp.errors import InexactError, ShapeError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Crop, Scales, Sizes
 
-from ..report import FormPolicy, Row
+from ..reports.conversion_report import FormPolicy, Row
 from .interpolate_subgraph import Resized, RunTime, resize
 from .ir_save import save
 from .openvino_primitives import element_name

@@ -9,7 +9,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from .loop_bodies import nodes_of
+from .node_names import nodes_of
 
 _OVERLAP = 3  # the input of NonMaxSuppression that is its threshold
 _TO_NEXT = np.float32(2**-24 * (1 + 2**-23))  # of 1, half a last place and a bit: the sum rounds up, never to even

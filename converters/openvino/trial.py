@@ -1,4 +1,4 @@
-"""Show an invalid ONNX model to OpenVINO's frontend in a separate process first: it may crash."""
+"""Show a model to OpenVINO's frontend in a separate process first: it may crash."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ _SECONDS = 30.0
 def check(source: Path, model: onnx.ModelProto) -> None:
     """Raise ReadError if a model is not valid, and the frontend crashes on it, or does not finish."""
     problem = invalid(without_weights(model), full=False).rstrip(".")
-    if problem and (end := _end(source)):
+    if problem and (end := _end("onnx", source, *external_files(source))):
         raise ReadError(f"it is not valid ONNX: {problem}; OpenVINO's frontend {end}", source.name)
 
 
-def _end(source: Path) -> str:
-    """Return how the frontend fails on a file; empty if it accepts or refuses it."""
-    files = [source, *external_files(source)]
-    question = Question(function=f"{__name__}:take", setting=files, limit=_SECONDS, attempts=1)
+def check_frontend(source: Path, framework: str) -> None:
+    """Raise ReadError if a frontend crashes on a file, or does not finish."""
+    if end := _end(framework, source):
+        raise ReadError(f"OpenVINO's frontend {end}", source.name)
+
+
+def _end(framework: str, source: Path, *others: Path) -> str:
+    """Return how a frontend fails on a file; empty if it accepts or refuses it."""
+    files = [source, *others]
+    question = Question(function=f"{__name__}:take", setting=(framework, files), limit=_SECONDS, attempts=1)
     with closing(Worker()) as worker:
         answer = worker.answer(question, str(source.absolute()))
     if isinstance(answer, Late):
@@ -39,9 +45,10 @@ def _end(source: Path) -> str:
     return "crashes on it" if isinstance(answer, Died) else ""
 
 
-def take(source: str, files: Sequence[Path]) -> None:
-    """Let the frontend take a file, in this process, or refuse it."""
+def take(source: str, setting: tuple[str, Sequence[Path]]) -> None:
+    """Let a frontend take a file, in this process, or refuse it."""
+    framework, files = setting
     allow_files(*files)
-    frontend = FrontEndManager().load_by_framework("onnx")
+    frontend = FrontEndManager().load_by_framework(framework)
     with suppress(Exception):
         frontend.convert(frontend.load(source))

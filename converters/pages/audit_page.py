@@ -195,7 +195,7 @@ def _difference(group: Sequence[Audited], image: Path | None) -> Element:
     bad = {name: verdict for name, verdict in row.verdicts.items() if verdict.kind is not Kind.SAME}
     lines = (E.li(row.titles.get(name, name), ": ", str(verdict)) for name, verdict in bad.items())
     title = row.name + (f", and {len(group) - 1} like it" if len(group) > 1 else "")
-    other = next((each for each in deviations(row.op) if each[0] in _deviating(row)), None)
+    other = next((deviation for deviation in deviations(row.op) if deviation[0] in _deviating(row)), None)
     shown = pictures_of(Path(row.file), row.op, other, image)
     return details([title], E.p(describe.summary(row.op.spec)), E.ul(*lines), *shown, is_open=True,
                    verdicts=_verdicts(row))  # fmt: skip

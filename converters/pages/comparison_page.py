@@ -13,7 +13,7 @@ from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_VERDICT
 
 from ..audit.verdicts import differs
-from ..report import fed_lines
+from ..reports.verification import fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
@@ -27,7 +27,7 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
     called = labels((comparison.first, comparison.second))
     first, second = called[str(comparison.first)], called[str(comparison.second)]
     verdicts = {output.compared.verdict for output in comparison.outputs}
-    worst = next((each for each in ("DIFFERS", "INCONCLUSIVE") if each in verdicts), "equal")
+    worst = next((name for name in ("DIFFERS", "INCONCLUSIVE") if name in verdicts), "equal")
     return page(
         f"{first} against {second}",
         [
@@ -50,7 +50,7 @@ def _remedies(comparison: ModelComparison) -> Iterator[Element]:
     tolerances = [output.least_tolerance for output in comparison.outputs if not output.compared.passes]
     if tolerances:
         steps += _where_to_look(comparison)
-        known = [each for each in tolerances if each is not None]
+        known = [tolerance for tolerance in tolerances if tolerance is not None]
         if len(known) == len(tolerances):
             steps.append(f"If this difference is acceptable, allow it: `--tolerance {max(known):.3g}`.")
     if any(not output.compared.is_conclusive for output in comparison.outputs):

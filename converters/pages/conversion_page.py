@@ -16,7 +16,8 @@ from ir_interp.views import canvas, describe
 from ir_interp.views.marks import OF_GRADE, OF_VERDICT
 
 from ..audit.verdicts import deviations
-from ..report import Compared, ConversionReport, Row, Verification, fed_lines
+from ..reports.conversion_report import ConversionReport, Row
+from ..reports.verification import Compared, Verification, fed_lines
 from ..sources.readers import load
 from .frame import E, Element, code, folded, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, configuration, damage
@@ -65,7 +66,9 @@ def _elsewhere(resizes: Sequence[ResizeOp], destination: Path, image: Path | Non
 def _mistakes(report: ConversionReport) -> Iterator[Element]:
     """Yield the likely mistakes of the source, each with the command that repairs it."""
     if report.mistakes:
-        rows = [(each.where, f"{each.code} {each.message}", code(each.command)) for each in report.mistakes]
+        rows = [
+            (mistake.where, f"{mistake.code} {mistake.message}", code(mistake.command)) for mistake in report.mistakes
+        ]
         yield section("Likely mistakes that the result keeps", table(("resize", "mistake", "command"), rows))
 
 

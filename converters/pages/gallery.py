@@ -81,7 +81,7 @@ def _of_axis(file: Path, op: ResizeOp, other: Other | None) -> Iterator[Element]
     shape, target = _lengths(op)
     examples = "" if shape == op.shape and not target else "; dynamic dimensions have example sizes"
     read = readings(op, file) if op.diagnostics else {Semantics.RUNTIME: op.spec}
-    axis = next((each for each in tables(read, shape, **target) if each.differing), None)
+    axis = next((table for table in tables(read, shape, **target) if table.differing), None)
     if axis is not None:
         title = f"axis {axis.axis}{examples}"
         yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}", "drawing")
@@ -98,7 +98,7 @@ def _side_by_side(op: ResizeOp, other: Other, examples: str) -> Iterator[Element
     ways = []
     for name, spec in (("as the model means it", op.spec), (f"in {other[0]}", other[1])):
         shape, target = _lengths(replace(op, spec=spec))
-        ways.append((name, {each.axis: each for each in tables({Semantics.RUNTIME: spec}, shape, **target)}))
+        ways.append((name, {table.axis: table for table in tables({Semantics.RUNTIME: spec}, shape, **target)}))
     (_, mine), (_, theirs) = ways
     axes = [axis for axis in sorted(mine.keys() & theirs.keys()) if _cells(mine[axis]) != _cells(theirs[axis])]
     for name, drawn in ways if axes else ():

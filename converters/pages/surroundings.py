@@ -37,7 +37,7 @@ def surroundings(path: Path, op: ResizeOp) -> Surroundings | None:
     """Return what stands around a resize of a file; None where the file holds no graph, or cannot be read again."""
     with suppress(IrInterpError, OSError):
         if FileKind.of(path) is FileKind.ONNX:
-            return next((_of_node(each) for each in nodes(path) if _is_at(path, each.op, op)), None)
+            return next((_of_node(node) for node in nodes(path) if _is_at(path, node.op, op)), None)
         if FileKind.of(path) is FileKind.IR:
             return next((_of_layer(net, layer) for net, layer, each in layers(path) if _is_at(path, each, op)), None)
     return None
@@ -72,11 +72,11 @@ def _maker(each: FoundNode, role: str, name: str) -> Neighbour:
 
 def _of_layer(net: Net, layer: Layer) -> Surroundings:
     inputs = (_source(net, layer, place, role) for place, role in enumerate(_roles(layer)))
-    readers = (each for port in layer.outputs for each in net.readers(layer, port))
+    readers = (reader for port in layer.outputs for reader in net.readers(layer, port))
     return Surroundings(
-        inputs=tuple(each for each in inputs if each),
+        inputs=tuple(tensor for tensor in inputs if tensor),
         resize=Neighbour(title=f"{layer.type}-{layer.version}", name=layer.name),
-        readers=tuple(Neighbour(title=each.type, name=each.name) for each in readers),
+        readers=tuple(Neighbour(title=reader.type, name=reader.name) for reader in readers),
     )
 
 

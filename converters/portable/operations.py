@@ -42,7 +42,7 @@ def soft(old: Old) -> Sequence[str]:
 def quantise(old: Old) -> Sequence[str]:
     """Return a node without its axis, which makes no difference for a single scale."""
     scale = old.values.shape(old.input(1))
-    beyond = {each.name for each in old.node.attribute} - {"axis", "saturate", "block_size"}
+    beyond = {attribute.name for attribute in old.node.attribute} - {"axis", "saturate", "block_size"}
     if scale is None or len(scale) > 0 or beyond:
         return _dequantise(old)
     return [old.graph.node(old.node.op_type, *old.node.input)]
@@ -76,10 +76,10 @@ def normalise(old: Old) -> Sequence[str]:
     variance = operators.reduction(graph, "ReduceMean", graph.node("Mul", apart, apart), axes)
     epsilon = graph.constant(np.float32(old.attribute("epsilon", 1e-5)))
     deviation = graph.node("Sqrt", graph.node("Add", variance, epsilon))
-    made = graph.node("Div", apart, deviation)
-    made = graph.node("Mul", operators.cast(graph, made, dtype) if dtype in _HALF_TYPES else made, old.input(1))
-    made = graph.node("Add", made, old.input(2)) if old.input(2) else made
-    return [made, mean, graph.node("Reciprocal", deviation)][: len(old.node.output)]
+    output = graph.node("Div", apart, deviation)
+    output = graph.node("Mul", operators.cast(graph, output, dtype) if dtype in _HALF_TYPES else output, old.input(1))
+    output = graph.node("Add", output, old.input(2)) if old.input(2) else output
+    return [output, mean, graph.node("Reciprocal", deviation)][: len(old.node.output)]
 
 
 def extremes(old: Old, kind: str, result: str, *values: str) -> str:

@@ -32,7 +32,10 @@ class Old:
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute's value, text as such."""
-        found = next((helper.get_attribute_value(each) for each in self.node.attribute if each.name == name), default)
+        found = next(
+            (helper.get_attribute_value(attribute) for attribute in self.node.attribute if attribute.name == name),
+            default,
+        )
         return found.decode() if isinstance(found, bytes) else found
 
     def array(self, name: str, place: int) -> np.ndarray[Any, Any] | None:
@@ -41,10 +44,10 @@ class Old:
         if given is not None:
             return np.asarray(given)
         tensor = self.input(place)
-        found = self.values.value(tensor) if tensor else None
-        if tensor and found is None:
+        value = self.values.value(tensor) if tensor else None
+        if tensor and value is None:
             raise UnsaidError(f"its {name} are known only at run time")
-        return found
+        return value
 
     def ints(self, name: str, place: int) -> list[int] | None:
         """Return the integers of an attribute, or of an input; None if neither is present."""
@@ -60,10 +63,10 @@ class Old:
 
     def dtype(self) -> str:
         """Return the element type of the first input."""
-        found = self.values.dtype(self.input(0))
-        if found is None:
+        dtype = self.values.dtype(self.input(0))
+        if dtype is None:
             raise UnsaidError("the element type of its input is unknown")
-        return found
+        return dtype
 
     def axes(self, name: str, place: int, more: int = 0) -> list[int] | None:
         """Return axes, counted from the first if the set requires it; ``more`` axes are added to the input's."""

@@ -135,7 +135,7 @@ def _by_converter(node: onnx.NodeProto, values: Values, graph: Graph, own: int) 
         if operator_sets.problem(each, graph.opset, graph.opset):
             raise UnsaidError("")
     _rename(model.graph, node, graph)
-    constants = {each.name: each for each in model.graph.initializer if each.name not in node.input}
+    constants = {weight.name: weight for weight in model.graph.initializer if weight.name not in node.input}
     held = [helper.make_node("Constant", [], [name], value=each) for name, each in constants.items()]
     return [*held, *model.graph.node]
 
@@ -154,14 +154,14 @@ def _alone(node: onnx.NodeProto, values: Values, opset: int) -> onnx.ModelProto:
         kind = onnx.TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(operators.as_dtype(dtype))
         inputs.append(helper.make_tensor_value_info(name, kind, values.shape(name)))
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    made = helper.make_graph([node], "alone", inputs, outputs, constants)
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)])
+    graph = helper.make_graph([node], "alone", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
 def _rename(made: onnx.GraphProto, node: onnx.NodeProto, graph: Graph) -> None:
     """Rename the tensors between a node's inputs and outputs to unused names."""
     outer = {*node.input, *node.output}
-    held: Iterable[str] = (each.name for each in made.initializer)
+    held: Iterable[str] = (weight.name for weight in made.initializer)
     inner = {name for each in made.node for name in each.output}.union(held) - outer
     names = {name: graph.fresh(f"{node.name or node.output[0]}/{name}") for name in sorted(inner)}
     for each in made.node:
@@ -169,5 +169,5 @@ def _rename(made: onnx.GraphProto, node: onnx.NodeProto, graph: Graph) -> None:
             raise UnsaidError("")
         each.input[:] = [names.get(name, name) for name in each.input]
         each.output[:] = [names.get(name, name) for name in each.output]
-    for each in made.initializer:
-        each.name = names.get(each.name, each.name)
+    for weight in made.initializer:
+        weight.name = names.get(weight.name, weight.name)

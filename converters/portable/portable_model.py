@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -11,6 +13,7 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
+from ir_interp.spec import Nearest, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx.graph import Graph
@@ -18,9 +21,9 @@ from ..onnx.half_weights import halve, read_by
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs, with_inner
 from ..onnx.onnx_files import default_opset, external_files, read_file
-from ..onnx.resize_nodes import OPS, nodes_in
+from ..onnx.resize_nodes import OPS, FoundNode, nodes_in
 from ..predictions.ranks import completed
-from ..report import FormPolicy, Row
+from ..reports.conversion_report import FormPolicy, Row
 from .other_nodes import changes, restate
 from .portable_resize import Edit, Writer
 from .targets import target
@@ -74,6 +77,37 @@ def write_model(
     return tuple(rows)
 
 
+def restore(path: Path, meanings: Mapping[str, ResizeSpec]) -> dict[str, Row]:
+    """Give resizes of a model their ``meanings``, by name, in place. Return the rows of those that have a form."""
+    model = read_file(path)
+    opset = default_opset(model, path.name)
+    writer = Writer(target=target(f"onnx:{opset}"), policy=FormPolicy(), graph=taken_names(model, opset))
+    rows: dict[str, Row] = {}
+    for found in completed(path, nodes_in(model, path)):
+        if found.op.name in meanings:
+            row = _restored(writer, found, meanings[found.op.name])
+            rows |= {found.op.name: row} if row else {}
+    edit(model, writer.graph, writer.edits)
+    path.write_bytes(model.SerializeToString(deterministic=True))
+    return rows
+
+
+def _restored(writer: Writer, found: FoundNode, meaning: ResizeSpec) -> Row | None:
+    """Return the row of a resize in a form that computes its meaning; None if there is none.
+
+    Sums change by the last bits only if positions are those of the node's runtime; copies could be of other pixels.
+    """
+    specs = [meaning]
+    if not isinstance(meaning.kernel, Nearest):
+        specs.append(replace(meaning, arithmetic=found.op.spec.arithmetic))
+    for spec in specs:
+        count = len(writer.edits)
+        with suppress(InexactError):
+            return writer.rewritten(replace(found, op=replace(found.op, spec=spec)), "")
+        del writer.edits[count:]
+    return None
+
+
 def _opset(model: onnx.ModelProto, source: Path, own: int, least: int) -> int:
     """Return the operator set for a runtime: the model's, or the least that it takes if all other nodes have a form."""
     if own >= least:
@@ -103,18 +137,20 @@ def with_resizes_in_sight(model: onnx.ModelProto, where: str, opset: int | None 
     holding: set[tuple[str, str]] = set()
     for _ in model.functions:  # as deep as calls can be nested
         holding |= {
-            (each.domain, each.name)
-            for each in model.functions
+            (function.domain, function.name)
+            for function in model.functions
             if any(
-                node.op_type in OPS or (node.domain, node.op_type) in holding or (opset and changes(node, each, opset))
-                for node in each.node
+                node.op_type in OPS
+                or (node.domain, node.op_type) in holding
+                or (opset and changes(node, function, opset))
+                for node in function.node
             )
         }
     if holding:
         model = onnx.inliner.inline_selected_functions(model, sorted(holding))
-    for each in model.functions:
-        if (each.domain, each.name) in holding:
-            raise ReadError(f"its local function {each.name!r} holds a resize and cannot be inlined", where)
+    for function in model.functions:
+        if (function.domain, function.name) in holding:
+            raise ReadError(f"its local function {function.name!r} holds a resize and cannot be inlined", where)
     return model
 
 
@@ -142,7 +178,9 @@ def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
     if model.ir_version > _CONSTANTS_ARE_INPUTS:
         model.graph.initializer.extend(reversed(tensors))
     else:
-        constants = [helper.make_node("Constant", [], [each.name], name=each.name, value=each) for each in tensors]
+        constants = [
+            helper.make_node("Constant", [], [tensor.name], name=tensor.name, value=tensor) for tensor in tensors
+        ]
         _replace_nodes(model.graph, [*constants, *model.graph.node])
     for owner in (model, *model.functions):
         for entry in owner.opset_import:

@@ -28,7 +28,7 @@ from ..onnx.node_walk import needed
 from ..onnx.origins import may_change
 from ..onnx.resize_nodes import FoundNode, nodes_in
 from ..onnx.resize_subgraph import inlined
-from ..report import Form, FormPolicy, Row, text
+from ..reports.conversion_report import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
 from ..runtimes.outcome import Kind, Outcome, refused
 from . import single_rows
@@ -71,7 +71,7 @@ class Writer:
         if deviates:
             raise self._refusal(found, deviates)
         why = f"onnxruntime computes {found.op.dtype} in its own steps"
-        return self._rewritten(meant, _shortfall(meant, prediction) if not grade else "as asked" if kept else why)
+        return self.rewritten(meant, _shortfall(meant, prediction) if not grade else "as asked" if kept else why)
 
     def _prediction(self, found: FoundNode) -> Outcome:
         """Return the target's outcome for a node as it stands, in the operator set that is written."""
@@ -91,8 +91,8 @@ class Writer:
         except (ReadError, SpecError) as error:
             raise self._refusal(found, str(error)) from None
 
-    def _rewritten(self, found: FoundNode, why: str) -> Row:
-        """Put another node, or a subgraph, in a node's place."""
+    def rewritten(self, found: FoundNode, why: str) -> Row:
+        """Put another node, or a subgraph, in a node's place. Raises InexactError if it has no form."""
         if found.op.shape is None:
             raise self._refusal(found, f"{why}; and the rank of its input is unknown")
         if self.policy.form is not Form.DECOMPOSED and not _sums_integers(found):
@@ -196,16 +196,18 @@ class Writer:
         inner, x = self._inner(found), found.node.input[0]
         op, target = _of_what_changes(found, inner)
         try:
-            made = decompose(self.target.primitives(inner, op), x, op, target=target, roi=_roi(found))
+            decomposed = decompose(
+                self.target.primitives(inner, op, self.policy), x, op, target=target, roi=_roi(found)
+            )
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
-        problem = self.target.problem(op, made)
-        if not problem and not self._is_enough(made.grade):
-            integers = made.grade is Grade.INTEGERS_WITHIN_1
+        problem = self.target.problem(op, decomposed)
+        if not problem and not self._is_enough(decomposed.grade):
+            integers = decomposed.grade is Grade.INTEGERS_WITHIN_1
             problem = "integers would be off by 1" if integers else "it is exact for the static shape only"
         if problem:
             raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
-        result = str(made.output)
+        result = str(decomposed.output)
         self._replace(found, inner, inner.node("Identity", x) if result == x else result)
         problem = _invalid(found, inner)
         if problem:
@@ -213,7 +215,7 @@ class Writer:
         if self.target.measures_nothing and any(node.op_type == "Shape" for node in inner.nodes):
             reason = f"{self.target.measures_nothing} would have to slice at sizes of run time"
             raise self._refusal(found, f"{why}; and in primitive operations, {reason}; {FREEZE}")
-        return self._row(found, f"{_label(found)} -> {made.form}", made.grade, why)
+        return self._row(found, f"{_label(found)} -> {decomposed.form}", decomposed.grade, why)
 
     def _inner(self, found: FoundNode) -> Graph:
         inner = self.graph.inner()
@@ -299,6 +301,6 @@ def _invalid(found: FoundNode, inner: Graph) -> str:
         value.name = name
     if roi := _roi(found):
         inputs.append(helper.make_tensor_value_info(roi, onnx.TensorProto.FLOAT, [None]))
-    made = inner.model("resize", inputs, [output])
-    made.model.graph.initializer.extend(made.tensors())
-    return invalid(made.model)
+    model = inner.model("resize", inputs, [output])
+    model.model.graph.initializer.extend(model.tensors())
+    return invalid(model.model)

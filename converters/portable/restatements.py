@@ -118,14 +118,14 @@ def _dropout(old: Old) -> Sequence[str]:
 
 
 def _constant(old: Old) -> Sequence[str]:
-    held = old.values.value(str(old.node.output[0]))
-    if held is None:
+    value = old.values.value(str(old.node.output[0]))
+    if value is None:
         raise UnsaidError("its value is unknown")
-    return [old.graph.node("Constant", value=numpy_helper.from_array(held))]
+    return [old.graph.node("Constant", value=numpy_helper.from_array(value))]
 
 
 def _gemm(old: Old) -> Sequence[str]:
-    attributes = {each.name: helper.get_attribute_value(each) for each in old.node.attribute}
+    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in old.node.attribute}
     nothing = operators.scalar(old.graph, 0, old.dtype())
     return [old.graph.node("Gemm", old.input(0), old.input(1), old.input(2) or nothing, **attributes)]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ir_interp.errors import IrInterpError, ReadError, hint
+from ir_interp.errors import IrInterpError, ReadError, closest, hint
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context
@@ -23,6 +23,7 @@ from ..onnx.origins import may_change, open_axes
 from ..onnx.resize_nodes import FoundNode, dialect_version
 from ..predictions.runtimes_asked import of_other
 from ..predictions.tensorrt_importer import importer
+from ..reports.conversion_report import FormPolicy
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.node_geometry import changing_axes
 from ..runtimes.others import OtherRuntime, others
@@ -48,7 +49,7 @@ class Target:
     opset: int | None = None
     predict: Callable[[FoundNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
-    primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
+    primitives: Callable[[Graph, ResizeOp, FormPolicy], Primitives] = lambda graph, op, policy: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
     measures_nothing: str = ""
     least_opset: int = 1
@@ -60,6 +61,9 @@ def target(name: str) -> Target:
         return _NAMED[name]
     number = re.fullmatch(r"onnx:([0-9]{1,4})", name)
     opset = int(number[1]) if number else 0
+    releases = [known for known in _NAMED if known.startswith(f"{name.partition(':')[0]}:")]
+    if releases and ":" in name:
+        raise ReadError(f"unknown target {name!r}; {closest(name, releases)}")
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
         raise ReadError(f"unknown target {name!r}; expected {expected}{hint(_SHORT.get(name, name), _NAMED)}")
@@ -140,7 +144,7 @@ def _of_other(other: OtherRuntime) -> Target:
 def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
     title = other.title
     if not other.takes_primitives:
-        return f"{title} does not support them"
+        return f"{title} computes no resize"
     if op.dtype != "float32":
         return f"the rules for {title} do not cover {op.dtype}"
     return f"the rules for {title} do not cover indices computed at run time" if made.at_run_time else ""

@@ -20,11 +20,10 @@ from ..runtimes import (
     reference,
 )
 from ..runtimes import tensorrt as tensorrt_facts
-from ..runtimes.edition import Edition
 from ..runtimes.node_geometry import resized
 from ..runtimes.onnxruntime_providers import PROVIDERS, Provider
 from ..runtimes.others import OtherRuntime, others
-from ..runtimes.outcome import Outcome, crashes, refused, unknown
+from ..runtimes.outcome import Edition, Outcome, crashes, refused, unknown
 from . import after_conversion, tensorrt_importer
 
 

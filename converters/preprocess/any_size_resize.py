@@ -6,7 +6,8 @@ any order: integers below 2**53 are summed exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,11 +29,13 @@ from ir_interp.spec import (
 )
 
 from ..onnx.onnx_primitives import NodeTensor, node
-from .any_size_weights import Size, axis_weights, inverse, neighbours, whole, windowed, windows
+from . import neighbour_sums
+from .any_size_weights import Size, axis_taps, inverse, neighbours, rounded, windows
+from .windowed_products import Picture, clipped
 
 
 def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
-    """Return ``x``, uint8 [height, width, channels], resized as a call does: integers as float64 or int64.
+    """Return ``x``, uint8 [height, width, channels], resized as a call does: integers as float32.
 
     A call that converts integers to floats, so that its ``dtype`` is float32, gives its values except for the last
     bits, as float64. Raises InexactError for a call without such a form.
@@ -52,15 +55,17 @@ def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor
         return _in_floats(x, spec, lengths, sizes)
     if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.lanes is None:
         if rounds.between is Between.SHORTENED:
-            return _shortened(x, lengths, sizes, rounds)
+            rows, columns = map(neighbours, lengths, sizes, [rounds.bits] * 2)
+            return neighbour_sums.shortened(x, rows, columns, columns_first=True)
         if rounds.between is Between.KEPT and isinstance(spec.kernel, Linear):
-            return _kept(x, lengths, sizes, rounds)
+            rows, columns = (neighbours(*axis, rounds.bits, "float64") for axis in zip(lengths, sizes, strict=True))
+            return neighbour_sums.kept(x, rows, columns, rounds.bits)
         if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
             return _in_passes(x, spec, rounds, lengths, sizes)
     raise InexactError(
         op.name,
         "an ONNX subgraph",
-        reason=f"{spec.kernel} with its sums has no form in nodes for any image size; use image_size",
+        reason=f"{spec.kernel} with its sums has no form in nodes for any image size; use --image-size 240,320",
     )
 
 
@@ -72,19 +77,21 @@ def _is_plain(spec: ResizeSpec) -> bool:
     return kernel.is_antialiased or not (kernel.exclude_outside or tabled)
 
 
+_PLACES = (0, 1)
+"""The axes of outputs and of pixels in tables of weights."""
 _COORDINATES = (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
 
 
 def _in_floats(
     x: NodeTensor, spec: ResizeSpec, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size]
 ) -> NodeTensor:
-    y, kernel = x.transposed(2, 0, 1), spec.kernel
+    kernel, picture = spec.kernel, Picture.of(x, in_rows=True)
     assert isinstance(kernel, Box | Linear | Cubic)
     for axis in (1, 0):
-        weights, _ = axis_weights(spec, lengths[axis], sizes[axis])
-        weights = weights if axis == 0 else weights.transposed(1, 0)
-        y = windowed(y, weights, windows(kernel, lengths[axis], sizes[axis]), axis)
-    return y.transposed(1, 2, 0)
+        of_axis = lengths[axis], sizes[axis]
+        weights = axis_taps(spec, *of_axis)[0].spread(*of_axis)
+        picture = picture.summed(windows(kernel, *of_axis, [weights], _PLACES), axis)
+    return picture.image
 
 
 def lengths_of(x: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
@@ -101,7 +108,7 @@ def sizes_known(op: ResizeOp, sizes: tuple[Size, Size]) -> ResizeSpec:
         return of_lengths(op.spec, known)
     small, large = (of_lengths(op.spec, lengths) for lengths in ((1, 1), (_MANY, _MANY)))
     if small != large:
-        reason = "its pixels depend on sizes known only at run time; use image_size"
+        reason = "its pixels depend on sizes known only at run time; use --image-size 240,320"
         raise InexactError(op.name, "an ONNX subgraph", reason=reason)
     return small
 
@@ -137,32 +144,6 @@ def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> 
     return at.floor().maximum(0.0).minimum(n - 1.0).cast("int64")
 
 
-def _shortened(
-    x: NodeTensor, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size], rounds: FixedPoint
-) -> NodeTensor:
-    """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
-    rows, columns = (neighbours(length, size, rounds.bits) for length, size in zip(lengths, sizes, strict=True))
-    terms = [(_along_width(x, i, columns) / 16) * w.unsqueeze(1).unsqueeze(1) / 65536 for i, w in rows]
-    return (terms[0] + terms[1] + 2) / 4
-
-
-def _along_width(x: NodeTensor, rows: NodeTensor, columns: Sequence[tuple[NodeTensor, NodeTensor]]) -> NodeTensor:
-    """Return chosen rows of an image, summed along the width as int64: most images shrink, so few rows are chosen."""
-    chosen = x.take(rows, 0)
-    left, right = (chosen.take(i, 1).cast("int64") * w.unsqueeze(1) for i, w in columns)
-    return left + right
-
-
-def _kept(
-    x: NodeTensor, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size], rounds: FixedPoint
-) -> NodeTensor:
-    """Return OpenCV's exact linear: all bits of the sums along the width are kept for the height."""
-    rows, columns = (neighbours(*each, rounds.bits, "float64") for each in zip(lengths, sizes, strict=True))
-    upper, lower = (_along_width(x, i, columns) * w.unsqueeze(1).unsqueeze(1) for i, w in rows)
-    unit = 1 << (2 * rounds.bits)
-    return (upper + lower + unit // 2) / unit
-
-
 def _in_passes(
     x: NodeTensor,
     spec: ResizeSpec,
@@ -171,38 +152,35 @@ def _in_passes(
     sizes: tuple[Size, Size],
 ) -> NodeTensor:
     """Return sums that are rounded and cut after each axis."""
-    planes = x.transposed(2, 0, 1)
-    kernel = spec.kernel
+    kernel, axes = spec.kernel, list(zip(lengths, sizes, strict=True))
     assert isinstance(kernel, Box | Linear | Cubic)
-    tables = [whole(*axis_weights(spec, *each), rounds) for each in zip(lengths, sizes, strict=True)]
-    pieces = [windows(kernel, *each) for each in zip(lengths, sizes, strict=True)]
+    pieces = [windows(kernel, *of_axis, [_table(spec, *of_axis, rounds)], _PLACES) for of_axis in axes]
 
-    def along(y: NodeTensor, axis: int) -> NodeTensor:
-        weights, unit = tables[axis]
-        weights = weights if axis == 0 else weights.transposed(1, 0)
-        return _rounded(windowed(y, weights, pieces[axis], axis), unit)
+    def along(y: Picture, axis: int) -> Picture:
+        return y.summed(pieces[axis], axis, lambda sums: clipped((sums + 0.5).floor().cast("float32")))
 
-    return ordered(along, planes, rounds, lengths, sizes).transposed(1, 2, 0)
+    return ordered(along, Picture.of(x, in_rows=True), rounds, lengths, sizes)
+
+
+def _table(spec: ResizeSpec, length: NodeTensor, size: Size, rounds: FixedPoint) -> NodeTensor:
+    taps, peak = axis_taps(spec, length, size)
+    return replace(taps, weights=rounded(taps.weights, peak, rounds)).spread(length, size)
 
 
 def ordered(
-    along: Callable[[NodeTensor, int], NodeTensor],
-    planes: NodeTensor,
+    along: Callable[[Picture, int], Picture],
+    picture: Picture,
     rounds: FixedPoint,
     lengths: tuple[NodeTensor, NodeTensor],
     sizes: tuple[Size, Size],
 ) -> NodeTensor:
-    """Return planes [channels, height, width] after a pass ``along`` both axes, in the order of the library."""
+    """Return an image [height, width, channels] after a pass ``along`` both axes, in the order of the library."""
     if rounds.passes is Passes.LAST_FIRST:
-        return along(along(planes, 1), 0)
+        return along(along(picture, 1), 0).image
     lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
     is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
     first = (lost[0] > 0) & is_tall
-    return _either(first, lambda: along(along(planes, 0), 1), lambda: along(along(planes, 1), 0))
-
-
-def _rounded(sums: NodeTensor, unit: NodeTensor) -> NodeTensor:
-    return ((sums + unit * 0.5) / unit).floor().maximum(0.0).minimum(255.0)
+    return _either(first, lambda: along(along(picture, 0), 1).image, lambda: along(along(picture, 1), 0).image)
 
 
 def _either(condition: NodeTensor, yes: Callable[[], NodeTensor], no: Callable[[], NodeTensor]) -> NodeTensor:

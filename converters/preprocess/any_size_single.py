@@ -8,37 +8,24 @@ before it becomes an integer. It equals the library's unless it lies that near t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ir_interp.errors import InexactError
 from ir_interp.plan.axes import kernels
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import (
-    Alpha,
-    Arithmetic,
-    Between,
-    Coordinates,
-    Cubic,
-    FixedPoint,
-    Linear,
-    Nearest,
-    ResizeSpec,
-)
+from ir_interp.spec import Alpha, Arithmetic, Between, Coordinates, Cubic, FixedPoint, Linear, Nearest, ResizeSpec
 
 from ..onnx.onnx_primitives import NodeTensor, node
 from .any_size_resize import lengths_of, ordered, sizes_known
-from .any_size_weights import Size, below, windowed, windows
+from .any_size_weights import Size, Taps, below, windows
+from .neighbour_sums import Neighbours, shortened
 from .pairs import Pair, select
+from .windowed_products import Picture, clipped
 
 _RESULT = "an IR of any image size"
 _LOW_BITS = 8  # of a weight of up to 22 bits: 255 * 2**14 * 1.4, the most that high parts sum to, is below 2**24
 _MOST_TAPS = 512  # 255 * 2**7 * 512, a sum of low parts, is below 2**24
-_BRIGHTEST = 255
 Lengths = tuple[NodeTensor, NodeTensor]
-Neighbour = tuple[NodeTensor, NodeTensor]
-"""A pixel of each output, int64, and its weight."""
 
 
 def resized_in_float32(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor:
@@ -55,10 +42,11 @@ def resized_in_float32(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) ->
         return x
     if is_whole and isinstance(rounds, FixedPoint) and rounds.lanes is None:
         if rounds.between is Between.SHORTENED and rounds.bits == _SHORTENED_BITS:
-            return _shortened(x, lengths, sizes)
+            rows, columns = map(_neighbours, lengths, sizes)
+            return shortened(x, rows, columns, columns_first=False)
         if rounds.between is Between.ROUNDED and _is_summed(spec):
             return _in_passes(x, spec, rounds, lengths, sizes)
-    reason = f"{spec.kernel} with its sums has no form in float32 nodes for any image size; use image_size"
+    reason = f"{spec.kernel} with its sums has no form in float32 nodes for any image size; use --image-size 240,320"
     raise InexactError(op.name, _RESULT, reason=reason)
 
 
@@ -87,28 +75,35 @@ def _in_passes(
     kernel = spec.kernel
     assert isinstance(kernel, Linear | Cubic)
     axes = list(zip(lengths, sizes, strict=True))
-    tables = [_table(kernel, *of_axis, rounds, axis) for axis, of_axis in enumerate(axes)]
-    pieces = [windows(kernel, *of_axis) for of_axis in axes]
+    picture = Picture.of(x, in_rows=False)
+    pieces, units = [], []
+    for axis, of_axis in enumerate(axes):
+        taps, unit = _rounded_taps(kernel, *of_axis, rounds)
+        tables = [tap.spread(*of_axis, pixels_first=axis == 1).unsqueeze(0) for tap in taps]  # of the rank of planes
+        pieces.append(windows(kernel, *of_axis, tables, _PLACES[axis]))
+        units.append(unit)
 
-    def along(y: NodeTensor, axis: int) -> NodeTensor:
-        parts, unit, half = tables[axis]
-        high, low = (windowed(y, part, pieces[axis], axis) for part in parts)
-        sums = high + (low / 2.0**_LOW_BITS).floor()
-        return ((sums + half) / unit).floor().maximum(0.0).minimum(float(_BRIGHTEST))
+    def along(y: Picture, axis: int) -> Picture:
+        unit, half = units[axis]
+        return y.summed(pieces[axis], axis, lambda sums: clipped(((sums + half) / unit).floor()))
 
-    return ordered(along, x.transposed(2, 0, 1), rounds, lengths, sizes).transposed(1, 2, 0)
+    return ordered(along, picture, rounds, lengths, sizes)
 
 
-def _table(
-    kernel: Linear | Cubic, length: NodeTensor, size: Size, rounds: FixedPoint, axis: int
-) -> tuple[list[NodeTensor], NodeTensor, NodeTensor]:
-    """Return the integral weights of an axis for ``windowed``, in parts; the divisor of their sum, and its half."""
-    weights, first = _taps(kernel, length, size)
+_PLACES = ((1, 2), (2, 1))
+"""The axes of outputs and of pixels in tables of weights for height and width."""
+
+
+def _rounded_taps(
+    kernel: Linear | Cubic, length: NodeTensor, size: Size, rounds: FixedPoint
+) -> tuple[tuple[Taps, Taps], tuple[NodeTensor, NodeTensor]]:
+    """Return the high and the low part of integral weights; the divisor of their sum, and its half."""
+    weights, pixels = _taps(kernel, length, size)
     unit, half = _unit(weights, rounds)
     whole = _whole(weights * (unit * 2.0**_LOW_BITS))
     high = (whole / 2.0**_LOW_BITS).round()  # not the floor: low parts lie around 0, and their sums stay small
-    parts = (high, _checked(whole - high * 2.0**_LOW_BITS))
-    return [_spread(part, first, length, axis) for part in parts], unit, half
+    low = _checked((whole - high * 2.0**_LOW_BITS) * 2.0**-_LOW_BITS)
+    return (Taps(high, pixels), Taps(low, pixels)), (unit, half)
 
 
 def _checked(weights: NodeTensor) -> NodeTensor:
@@ -119,10 +114,7 @@ def _checked(weights: NodeTensor) -> NodeTensor:
 
 
 def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair, NodeTensor]:
-    """Return the weights of an axis [out, taps], and the pixel of the first tap of each output [out, 1].
-
-    The first and the last tap lie beyond the kernel: their weight is 0.
-    """
+    """Return the weights of an axis [out, taps], and their pixels as in ``Taps``."""
     n, count, index = length.cast("float32"), size.count, size.index
     larger, radius = n.maximum(count), float(kernels.radius(kernel))
     reach = larger / count * radius
@@ -134,7 +126,7 @@ def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair,
     pixel = first + taps
     is_inside = ~(pixel < 0.0) & (pixel < n)
     weights = select(is_inside, _weigh(kernel, distance), 0.0)
-    return weights / weights.total(1), first
+    return weights / weights.total(1), is_inside.where(pixel, n).cast("int64")
 
 
 def _weigh(kernel: Linear | Cubic, t: Pair) -> Pair:
@@ -171,45 +163,11 @@ def _unit(weights: Pair, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
     return unit, half
 
 
-def _spread(weights: NodeTensor, first: NodeTensor, length: NodeTensor, axis: int) -> NodeTensor:
-    """Return weights [out, taps] at their pixels: [out, in] for axis 0, [in, out] for axis 1.
-
-    Other pixels have the weight of the first or last tap, which is 0.
-    """
-    taps = node("Shape", weights, dtype="int64").take([1], 0).cast("float32")
-    pixels = below(length, "float32")
-    if axis == 1:
-        weights, first, pixels = weights.transposed(1, 0), first.transposed(1, 0), pixels.unsqueeze(1)
-    place = (pixels - first).maximum(0.0).minimum(taps - 1.0).cast("int64")
-    return node("GatherElements", weights, place, axis=1 - axis)
-
-
-def _shortened(x: NodeTensor, lengths: Lengths, sizes: tuple[Size, Size]) -> NodeTensor:
-    """Return OpenCV's linear: along the width, then the height, where values and products lose bits."""
-    rows, columns = (_neighbours(length, size) for length, size in zip(lengths, sizes, strict=True))
-    terms = [_product((_along_width(x, i, columns) / 16.0).floor(), w.unsqueeze(1).unsqueeze(1)) for i, w in rows]
-    return ((terms[0] + terms[1] + 2.0) / 4.0).floor()
-
-
-def _along_width(x: NodeTensor, rows: NodeTensor, columns: Sequence[Neighbour]) -> NodeTensor:
-    chosen = x.take(rows, 0)
-    left, right = (chosen.take(i, 1).cast("float32") * w.unsqueeze(1) for i, w in columns)
-    return left + right
-
-
-def _product(x: NodeTensor, weight: NodeTensor) -> NodeTensor:
-    """Return x * weight / 2**16, rounded down, of integers of 15 and 11 bits: 8 bits of ``x`` and those above apart."""
-    upper = (x / 256.0).floor()
-    lower = x - upper * 256.0
-    return ((upper * weight + (lower * weight / 256.0).floor()) / 256.0).floor()
-
-
-def _neighbours(length: NodeTensor, size: Size) -> tuple[Neighbour, Neighbour]:
+def _neighbours(length: NodeTensor, size: Size) -> Neighbours:
     """Return two pixels of each output, and their weights."""
     n, count, index = length.cast("float32"), size.count, size.index
     at = ((Pair.of(index * 2.0 + 1.0) * n - count) / (count * 2.0)).high
     floor, last = at.floor(), n - 1.0
     place, unit = at - floor, 2.0**_SHORTENED_BITS
-    pixels = [x.maximum(0.0).minimum(last).cast("int64") for x in (floor, floor + 1.0)]
-    weights = [(x * unit).round() for x in (1.0 - place, place)]
-    return (pixels[0], weights[0]), (pixels[1], weights[1])
+    pixels = floor.maximum(0.0).minimum(last).cast("int64"), (floor + 1.0).maximum(0.0).minimum(last).cast("int64")
+    return Neighbours(pixels, (((1.0 - place) * unit).round(), (place * unit).round()))

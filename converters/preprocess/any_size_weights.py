@@ -8,18 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ir_interp.plan.axes import kernels
-from ir_interp.spec import (
-    Arithmetic,
-    Box,
-    Coordinates,
-    Cubic,
-    FixedPoint,
-    Kernel,
-    Linear,
-    ResizeSpec,
-)
+from ir_interp.spec import Arithmetic, Box, Coordinates, Cubic, FixedPoint, Kernel, Linear, ResizeSpec
 
 from ..onnx.onnx_primitives import NodeTensor, node
+from .neighbour_sums import Neighbours
+from .windowed_products import Window
 
 _WIDEST = 22  # bits of a weight at most
 
@@ -57,24 +50,42 @@ def inverse(x: NodeTensor) -> NodeTensor:
     return x / x / x
 
 
-def neighbours(
-    length: NodeTensor, size: Size, bits: int, dtype: str = "float32"
-) -> tuple[tuple[NodeTensor, NodeTensor], tuple[NodeTensor, NodeTensor]]:
-    """Return two pixels of each output, and their weights as integers, from coordinates of a type."""
+def neighbours(length: NodeTensor, size: Size, bits: int, dtype: str = "float32") -> Neighbours:
+    """Return two pixels of each output, and their integral weights, from coordinates of a type."""
     n = length.cast("float64")
     at = (inverse(size.count / n) * (size.index + 0.5) - 0.5).cast(dtype)
     floor = at.floor()
     place, last = at - floor, n.cast(dtype) - 1.0
     pixels = (floor.maximum(0.0).minimum(last).cast("int64"), (floor + 1.0).maximum(0.0).minimum(last).cast("int64"))
     unit = 2.0**bits
-    near, far = (((1.0 - place) * unit).round().cast("int64"), (place * unit).round().cast("int64"))
-    return (pixels[0], near), (pixels[1], far)
+    return Neighbours(pixels, (((1.0 - place) * unit).round(), (place * unit).round()))
 
 
-def axis_weights(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[NodeTensor, NodeTensor]:
-    """Return the weight of every pixel for every output [out, in], and the largest sum while taps are added up."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Taps:
+    """Weights [out, taps] and their pixels, int64 [out, taps]; a tap without a pixel has the number of pixels.
+
+    Taps of the same pixel have the same weight, its sum.
+    """
+
+    weights: NodeTensor
+    pixels: NodeTensor
+
+    def spread(self, length: NodeTensor, size: Size, *, pixels_first: bool = False) -> NodeTensor:
+        """Return the weights of every pixel, [out, in + 1], or [1, in + 1, out] if they come first.
+
+        The last of ``in`` takes the taps without a pixel.
+        """
+        lengths, weights, pixels = [size.length, length + 1], self.weights, self.pixels
+        if pixels_first:
+            lengths, weights, pixels = lengths[::-1], weights.transposed(1, 0), pixels.transposed(1, 0)
+        zeros = weights.like(weights.ops.broadcast(weights.of([[0.0]]).value, node("Concat", *lengths, axis=0).value))
+        return node("ScatterElements", zeros, pixels, weights, axis=0 if pixels_first else 1)
+
+
+def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, NodeTensor]:
+    """Return the taps of an axis, and the largest sums while taps are added up."""
     kernel, n, index = spec.kernel, length.cast("float64"), size.index
-    j = below(length, "float64")
     assert isinstance(kernel, Box | Linear | Cubic)
     if kernel.is_antialiased:
         step = n / size.count
@@ -83,23 +94,25 @@ def axis_weights(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Node
         centre = (step * (index + 0.5)).unsqueeze(1)
         first = (centre - reach + 0.5).floor().maximum(0.0)
         stop = (centre + reach + 0.5).floor().minimum(n)
-        inside = ~(j < first) & (j < stop)
+        count = (reach * 2.0).ceil().cast("int64") + 2
+        j = first + below(count, "float64")
+        inside = j < stop
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
         weights = weights / weights.running_total()
-        return weights, weights
+        return Taps(weights, inside.where(j, n).cast("int64")), weights
     at = _sampled(spec, n, size)
-    floor = at.floor()
-    radius = int(kernels.radius(kernel))
+    floor, radius = at.floor(), int(kernels.radius(kernel))
+    steps = n.of(np.arange(1 - radius, radius + 1))
+    pixels = (floor.unsqueeze(1) + steps).maximum(0.0).minimum(n - 1.0)
+    weights = _weigh(kernel, steps - (at - floor).unsqueeze(1))
     total = peak = None
-    for step_from in range(1 - radius, radius + 1):
-        places = (floor + float(step_from)).maximum(0.0).minimum(n - 1.0).unsqueeze(1)
-        weight = _weigh(kernel, (float(step_from) - (at - floor)).unsqueeze(1))
-        term = (j == places).where(weight, 0.0)
+    for tap in range(2 * radius):
+        term = (pixels == pixels.take([tap], 1)).where(weights.take([tap], 1), 0.0)
         total = term if total is None else total + term
         peak = total if peak is None else peak.maximum(total)
     assert total is not None
     assert peak is not None
-    return total, peak
+    return Taps(total, pixels.cast("int64")), peak
 
 
 def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
@@ -128,8 +141,8 @@ def _weigh(kernel: Kernel, offset: NodeTensor) -> NodeTensor:
     raise AssertionError(kernel)
 
 
-def whole(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
-    """Return weights, at most as large as ``peak``, as integers, and 2 to the number of fractional bits."""
+def rounded(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> NodeTensor:
+    """Return weights, at most as large as ``peak``, rounded to fractional bits: their sums of pixels are exact."""
     if rounds.width == 32:
         unit = weights.of([2.0**rounds.bits])
     else:
@@ -139,58 +152,38 @@ def whole(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> tuple[No
         unit = fits.where(weights.of(units), 1.0)
         unit = node("ReduceMax", unit, keepdims=0)
     scaled = weights * unit
-    size = (abs(scaled) + 0.5).floor()
-    return (scaled < 0.0).where(0.0 - size, size), unit
+    size = (abs(scaled) + 0.5).floor() / unit
+    return (scaled < 0.0).where(0.0 - size, size)
 
 
 _GROUPS = 14
 """Windows of an axis: outputs in 14 groups read about a tenth of a large image each, whatever the kernel."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Window:
-    """Outputs of an axis from ``first`` to ``stop``, and the pixels from ``start`` to ``end`` that they can read."""
+def windows(
+    kernel: Box | Linear | Cubic, length: NodeTensor, size: Size, tables: Sequence[NodeTensor], places: tuple[int, int]
+) -> list[Window]:
+    """Return the windows of an axis, with a margin: weights of pixels beyond are 0.
 
-    first: NodeTensor
-    stop: NodeTensor
-    start: NodeTensor
-    end: NodeTensor
-
-
-def windows(kernel: Box | Linear | Cubic, length: NodeTensor, size: Size) -> list[Window]:
-    """Return the windows of an axis, with a margin: weights of pixels beyond are 0."""
+    ``places`` are the axes of outputs and of pixels in ``tables``. Windows are built outside of subgraphs: onnxruntime
+    warns of nodes there that it could share, but cannot.
+    """
     n, dtype = length.cast(size.count.dtype), size.count.dtype
     step = n / size.count
     margin = step.maximum(1.0) * float(kernels.radius(kernel)) + step + 2.0
-    bounds = [_share(size, group) for group in range(_GROUPS + 1)]
-    starts = [(bound.cast(dtype) * step - margin).floor().maximum(0.0).cast("int64") for bound in bounds[:-1]]
-    ends = [(bound.cast(dtype) * step + margin).ceil().minimum(n).cast("int64") for bound in bounds[1:]]
-    return list(map(Window, bounds[:-1], bounds[1:], starts, ends))
+    shares = np.arange(_GROUPS + 1)
+    bounds = size.length.of(size.known * shares // _GROUPS) if size.known else size.length * shares / _GROUPS
+    first, last = bounds.take(shares[:-1], 0), bounds.take(shares[1:], 0)
+    starts = (first.cast(dtype) * step - margin).floor().maximum(0.0).cast("int64")
+    stops = (last.cast(dtype) * step + margin).ceil().minimum(n).cast("int64")
+    of_tables = [
+        node("Concat", rows.unsqueeze(1), pixels.unsqueeze(1), axis=1)
+        for rows, pixels in ((first, starts), (last, stops))
+    ]
 
+    def window(group: int) -> Window:
+        corners = [bound.take(group, 0) for bound in of_tables]
+        parts = [node("Slice", table, *corners, length.of(places)) for table in tables]
+        return Window(parts, (starts.take([group], 0), stops.take([group], 0)))
 
-def _share(size: Size, group: int) -> NodeTensor:
-    if group == _GROUPS:
-        return size.length
-    if size.known is not None:
-        return size.length.of([size.known * group // _GROUPS])
-    return size.length * group / _GROUPS
-
-
-def windowed(x: NodeTensor, weights: NodeTensor, pieces: Sequence[Window], axis: int) -> NodeTensor:
-    """Return planes [channels, height, width] times weights, in their type.
-
-    Weights are [out, in] along height (0), and [in, out] along width (1). The windows are built outside of subgraphs:
-    onnxruntime warns of nodes there that it could share, but cannot.
-    """
-    results = []
-    for piece in pieces:
-        window = _slice(x, piece.start, piece.end, axis + 1)
-        table = _slice(_slice(weights, piece.first, piece.stop, axis), piece.start, piece.end, 1 - axis)
-        window = window if window.dtype == weights.dtype else window.cast(weights.dtype)
-        table = table.unsqueeze(0)  # OpenVINO replaces a MatMul of two ranks: see ``single_precision``
-        results.append(table @ window if axis == 0 else window @ table)
-    return node("Concat", *results, axis=axis + 1)
-
-
-def _slice(x: NodeTensor, start: NodeTensor, end: NodeTensor, axis: int) -> NodeTensor:
-    return node("Slice", x, start, end, x.of([axis], "int64"))
+    return list(map(window, range(_GROUPS)))

@@ -55,7 +55,7 @@ def in_orders(op: ResizeOp, x: NodeTensor, made: Sequence[Pass]) -> NodeTensor:
         reason = "it rounds a product and its sum once, as a fused operation, which float32 nodes cannot"
         raise InexactError(op.name, "float32 nodes", reason=reason)
     across, down = made
-    (orders,) = {each.orders for each in patches(down.indices, across.indices, _CHANNELS, "uint8")}
+    (orders,) = {patch.orders for patch in patches(down.indices, across.indices, _CHANNELS, "uint8")}
     assert orders is not None
     assert len(set(orders.across)) == 1
     y = _added(orders.across[0], _terms(x, across))
@@ -63,10 +63,10 @@ def in_orders(op: ResizeOp, x: NodeTensor, made: Sequence[Pass]) -> NodeTensor:
 
 
 def in_blocks(x: NodeTensor, each: Pass, width: int) -> NodeTensor:
-    """Return which values of rows of ``width`` pixels lie in complete vectors: there channels come last."""
+    """Return which values [width, channels] of rows lie in complete vectors."""
     places = np.arange(width)[:, None] * _CHANNELS + np.arange(_CHANNELS)
     inside = places < width * _CHANNELS // each.lanes * each.lanes
-    return x.of(inside.T[:, None], "bool")
+    return x.of(inside, "bool")
 
 
 def _terms(x: NodeTensor, each: Pass) -> Terms:

@@ -7,29 +7,30 @@ large for that are split in two: ``high * 2**shift + low``. Sums of floats are w
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import InexactError
+from ir_interp.executor.strategies.pillow_blocks import BITS, inverses
 from ir_interp.files.memory import check_bytes
 from ir_interp.library_registry import get
 from ir_interp.plan.axes.geometry import Plan, plan
+from ir_interp.plan.axes.prefilter_taps import Blocks
 from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
-from ir_interp.plan.libraries.pillow_reduce import reduced
+from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes
 from ir_interp.translation.dialect import Context
 
 from ..onnx.onnx_primitives import NodeTensor
-from .averaged_blocks import averaged
 from .chains import LARGEST, chained, in_blocks, in_orders
-from .windowed_products import products, without_unused
+from .neighbour_sums import Neighbours, shortened
+from .windowed_products import Picture, clipped, without_unused
 
 _HELD = {"float32": 2**24, "float64": 2**53}  # a type holds the integers below it
 _BRIGHTEST = 255
@@ -58,15 +59,17 @@ def tabled(
         raise InexactError(op.name, _RESULT, reason="OpenCV's vectors span one image, so a batch has no form in nodes")
     since = len(x.ops.graph.nodes)
     try:
-        return _tabled(op, x, lengths, sizes, "float32")
+        return _tabled(op, x, lengths, sizes, "float32", wide=wide)
     except InexactError:
         if not wide:
             raise
         del x.ops.graph.nodes[since:]
-        return _tabled(op, x, lengths, sizes, "float64")
+        return _tabled(op, x, lengths, sizes, "float64", wide=wide)
 
 
-def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[int, int], dtype: str) -> NodeTensor:
+def _tabled(
+    op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[int, int], dtype: str, *, wide: bool
+) -> NodeTensor:
     check_bytes(lengths[0] * lengths[1] * _BYTES_A_PIXEL, f"an image of {lengths[0]}x{lengths[1]} in float32")
     for rows, length in zip(sizes, lengths, strict=True):
         check_bytes(rows * length * _BYTES_A_WEIGHT, f"a table of weights of {rows}x{length}")
@@ -81,58 +84,96 @@ def _tabled(op: ResizeOp, x: NodeTensor, lengths: tuple[int, int], sizes: tuple[
             x = x.take(taps.indices[:, 0], axis.axis)
         return x
     if op.dtype == "float32":
-        return _in_floats(x, bound, dtype)
+        return _in_floats(x, bound, dtype, wide=wide)
     if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
         raise InexactError(op.name, _RESULT, reason=f"{op.spec.kernel} with its sums has no form in nodes")
-    if found := reduced(bound.spec, lengths):
-        y, bound = averaged(op, x.cast(dtype).transposed(2, 0, 1), found, lengths), plan(found.spec, found.shape)
-        x, lengths = y.transposed(1, 2, 0), (found.shape[0], found.shape[1])
-    x, made, size = without_unused(x, passes(bound, "uint8"), lengths)
-    y, largest = x.transposed(2, 0, 1), _BRIGHTEST
+    if reduction := reduced(bound.spec, lengths):
+        y, bound = (
+            averaged(op, x.cast(dtype).transposed(2, 0, 1), reduction, lengths),
+            plan(reduction.spec, reduction.shape),
+        )
+        x, lengths = y.transposed(1, 2, 0), (reduction.shape[0], reduction.shape[1])
+    every = passes(bound, "uint8")
+    if any(each.bits_each for each in every):
+        return _of_neighbours(x, every, wide=wide)
+    x, made, size = without_unused(x, every, lengths)
     if made and made[0].of_ipp:
-        return in_orders(op, y.cast(dtype), made).transposed(1, 2, 0)
+        return in_orders(op, x.transposed(2, 0, 1).cast(dtype), made).transposed(1, 2, 0)
+    picture, largest = Picture.of(x, in_rows=wide), _BRIGHTEST
     for each in made:
+        before = picture
         if each.weights.dtype.kind == "f":
-            y = chained(op, y.cast(dtype), each)
-            continue
-        before = y
-        y, largest = _summed(op, y, each, size[each.axis], largest, dtype)
+            picture = _chained(op, picture, each, dtype)
+        else:
+            picture, largest = _summed(op, picture, each, size[each.axis], largest, dtype)
         if each.lanes:
-            y = in_blocks(y, each, sizes[1]).where(chained(op, before.cast(dtype), each.vectors()), y)
-    return y.transposed(1, 2, 0)
+            vectors = _chained(op, before, each.vectors(), dtype).image
+            picture = Picture.of(in_blocks(x, each, sizes[1]).where(vectors, picture.image), in_rows=wide)
+    return picture.image
 
 
-def _in_floats(x: NodeTensor, bound: Plan, dtype: str) -> NodeTensor:
+def _chained(op: ResizeOp, x: Picture, each: Pass, dtype: str) -> Picture:
+    planes = x.tensor.transposed(2, 0, 1) if x.in_rows else x.tensor
+    sums = chained(op, planes.cast(dtype), each)
+    return replace(x, tensor=sums.transposed(1, 2, 0) if x.in_rows else sums)
+
+
+def _of_neighbours(x: NodeTensor, made: Sequence[Pass], *, wide: bool) -> NodeTensor:
+    """Return an image resized by OpenCV's linear, along the width and then the height."""
+    columns, rows = (_neighbours(x, each) for each in made)
+    return shortened(x, rows, columns, columns_first=wide)
+
+
+def _neighbours(x: NodeTensor, each: Pass) -> Neighbours:
+    """Return the two pixels of each output; an axis that keeps its size has one, with a second of weight 0."""
+    indices, weights = (np.pad(those, ((0, 0), (0, 2 - those.shape[1]))) for those in (each.indices, each.weights))
+    first, second = (x.of(index, "int64") for index in indices.T)
+    near, far = (x.of(weight, "float32") for weight in weights.T)
+    return Neighbours((first, second), (near, far))
+
+
+def _in_floats(x: NodeTensor, bound: Plan, dtype: str, *, wide: bool) -> NodeTensor:
     """Return an image resized by a call that returns floats: sums of float32."""
-    y = x.transposed(2, 0, 1)
+    y = Picture.of(x, in_rows=wide)
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
         weights = np.zeros((axis.out_size, axis.in_size))
         assert taps.weights is not None
         np.add.at(weights, (np.arange(axis.out_size)[:, None], taps.indices), taps.weights)
-        (y,) = products(y, [weights], axis.axis, dtype)
-    return y.transposed(1, 2, 0)
+        y = y.products([weights], axis.axis, dtype)
+    return y.image
 
 
-def _summed(op: ResizeOp, x: NodeTensor, each: Pass, length: int, largest: int, dtype: str) -> tuple[NodeTensor, int]:
-    """Return planes [channels, height, width] after a pass, and the largest of their values."""
-    if each.bits_each:
-        y, bits = _of_products(x.cast(dtype), each), each.bits_after
-    else:
-        weights = _matrix(each, length)
-        shift = _shift(op, weights, largest, each.bits_after, _HELD[dtype])
-        halves = _halves(weights, shift) if shift else (weights,)
-        y, *rest = products(x, halves, each.axis, dtype)
-        for low in rest:
-            y = y + (low.minimum(LARGEST) / 2.0**shift).floor()  # otherwise OpenVINO divides the weights
-        bits = each.bits_after - shift
-        largest *= _most(weights)
+def _summed(op: ResizeOp, x: Picture, each: Pass, length: int, largest: int, dtype: str) -> tuple[Picture, int]:
+    """Return a picture after a pass, and the largest of its values."""
+    weights = _matrix(each, length)
+    shift = _shift(op, weights, largest, each.bits_after, _HELD[dtype])
+    high, low = _halves(weights, shift)
+    largest *= _most(weights)
+    clips = not _stays_inside(weights, largest, each)
+    y = x.products(
+        (high, low * 2.0**-shift) if shift else (weights,),
+        each.axis,
+        dtype,
+        lambda sums: _finished(sums, each, each.bits_after - shift, dtype, clips=clips),
+    )
+    return y, largest if each.rounding is None else _BRIGHTEST
+
+
+def _finished(y: NodeTensor, each: Pass, bits: int, dtype: str, *, clips: bool) -> NodeTensor:
+    """Return sums without their fractional bits, rounded and clipped."""
     if bits:
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if each.factor != 1.0:
         y = y.cast("float32").minimum(LARGEST) * each.factor  # otherwise OpenVINO multiplies the weights
     if each.rounding is IntegerRounding.HALF_EVEN:
         y = y.round().cast(dtype)
-    return (y.maximum(0.0).minimum(float(_BRIGHTEST)), _BRIGHTEST) if each.rounding is not None else (y, largest)
+    return clipped(y) if clips and each.rounding is not None else y
+
+
+def _stays_inside(weights: NDArray[np.int64], largest: int, each: Pass) -> bool:
+    """Return whether rounded sums with these weights are those of uint8, so that clipping them changes nothing."""
+    most = largest + 2**each.bits_after / 2
+    return each.factor == 1.0 and bool((weights >= 0).all()) and most < (_BRIGHTEST + 1) * 2.0**each.bits_after
 
 
 def _matrix(each: Pass, length: int) -> NDArray[np.int64]:
@@ -156,7 +197,7 @@ def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, he
     """Return how many bits of the weights to split off, so that every sum fits the type."""
     shifts: Sequence[int] = (0, *range(bits - 1, 0, -1))
     for shift in shifts:
-        high, low = (largest * _most(each) for each in _halves(weights, shift))
+        high, low = (largest * _most(half) for half in _halves(weights, shift))
         if low < held and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < held:
             return shift
     raise InexactError(op.name, _RESULT, reason=f"float32 cannot hold its sums, which have {bits} fractional bits")
@@ -167,14 +208,31 @@ def _most(weights: NDArray[np.int64]) -> int:
     return int(np.abs(weights).sum(1).max())
 
 
-def _of_products(x: NodeTensor, each: Pass) -> NodeTensor:
-    """Return sums of products that lose bits, each separately: ``value * weight`` in two parts, of 8 bits and above."""
-    x = (x / 2.0**each.bits_before).floor()
-    upper = (x / 256.0).floor()
-    lower = x - upper * 256.0
-    terms: list[NodeTensor] = []
-    for index, weights in zip(each.indices.T, each.weights.T, strict=True):
-        weight = weights.astype(x.dtype)[:, None] if each.axis == 0 else weights.astype(x.dtype)
-        parts = [part.take(index, each.axis + 1) * weight for part in (upper, lower)]
-        terms.append(((parts[0] + (parts[1] / 256.0).floor()) / 2.0 ** (each.bits_each - 8)).floor())
-    return reduce(operator.add, terms)
+_SHIFT = 9  # bits of a reciprocal that are split off: the rest holds a sum of 2**32 in 24 bits
+_MOST_IN_SINGLE = 2**24  # float32 holds every integer up to it
+
+
+def averaged(op: ResizeOp, x: NodeTensor, found: Reduced, lengths: tuple[int, int]) -> NodeTensor:
+    """Return ``x``, integers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, truncated.
+
+    Raises InexactError for blocks whose sums float32 cannot hold, if ``x`` is float32.
+    """
+    height, width = (np.diff(block.edges) for block in found.blocks)
+    counts = height[:, None] * width
+    most = (_BRIGHTEST + 1) * int(counts.max())
+    if x.dtype == "float32" and most * 2**_SHIFT > _MOST_IN_SINGLE:
+        raise InexactError(op.name, "float32 nodes", reason=f"they cannot hold sums of {counts.max()} pixels")
+    tables = [_table(each, length).astype(x.dtype) for each, length in zip(found.blocks, lengths, strict=True)]
+    down, across = (x.of(table) for table in (tables[0], tables[1].T))
+    sums = down @ (x @ across) + (counts // 2).astype(x.dtype)
+    low = inverses(counts) % 2**_SHIFT
+    high = (inverses(counts) - low) // 2**_SHIFT
+    above = sums * high.astype(x.dtype) + ((sums * low.astype(x.dtype)) / 2.0**_SHIFT).floor()
+    made: NodeTensor = (above / 2.0 ** (BITS - _SHIFT)).floor()
+    return made
+
+
+def _table(each: Blocks, length: int) -> Array:
+    """Return which pixels a block holds [blocks, pixels]."""
+    places, edges = np.arange(length), each.edges
+    return (places >= edges[:-1, None]) & (places < edges[1:, None])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 from ir_interp.errors import SpecError
@@ -16,53 +15,62 @@ from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.pipeline_source import of_call
 
 from ..conversion.converting import convert
+from ..onnx.onnx_save import save
 from ..sources.model_summary import parts
 from ..sources.pipeline_files import of_path
-from .preprocessed_model import LAYER, Preprocess, write
+from .pipeline_proof import prove
+from .preprocessed_model import LAYER, NewInput, Preprocess, write
 from .single_precision import keep_single
 
 
 def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> str:
     """Write a model that takes raw images, from one that takes resized ones, and return the name of its input.
 
-    A source or result that is an IR is converted, and run in both runtimes. Raises the errors of
-    ``preprocessed_model.write``.
+    A source that is no .onnx, and a result that is an IR, are converted, and run in both runtimes. Raises the errors of
+    ``preprocessed_model.write``, and VerificationError if the runtime computes other values than the pipeline.
     """
-    pipeline, name = pipeline_of(options), options.name
     wanted = Preprocess(
-        pipeline=pipeline,
+        pipeline=pipeline_of(options),
         image_size=options.image_size,
         layout=options.images.layout,
         batch=options.batch,
         channels=options.channels,
     )
-    kinds = expect(source, *MODELS), expect(destination, *MODELS)
-    as_ir = kinds[1] is FileKind.IR
-    check_outputs([destination, *([destination.with_suffix(".bin")] if as_ir else [])], parts(source))
-    with ExitStack() as stack:
-        folder = stack.enter_context(scratch())
-        if kinds[0] is FileKind.IR:
+    kind = expect(source, *MODELS, FileKind.PROGRAM)
+    as_ir = expect(destination, *MODELS) is FileKind.IR
+    files = (destination, *([destination.with_suffix(".bin")] if as_ir else []))
+    check_outputs(files, parts(source))
+    with scratch() as folder, replacing(*files) as (output, *_):
+        read = source
+        if kind is not FileKind.ONNX:
             read = folder / f"{source.stem}.onnx"
-            convert(source, read, ConvertOptions())
-        else:
-            read = source
-        if not as_ir:
-            (temporary,) = stack.enter_context(replacing(destination))
-            return write(read, temporary, wanted, name).name
-        whole, ir = folder / f"{destination.stem}.whole.onnx", folder / destination.with_suffix(".xml").name
-        image = write(read, whole, wanted, name, wide=False)
-        convert(whole, ir, ConvertOptions())
-        keep_single(ir, image.model_input, f"{LAYER}/")
-        written = stack.enter_context(replacing(destination, destination.with_suffix(".bin")))
-        for path, temporary in zip((ir, ir.with_suffix(".bin")), written, strict=True):
-            path.replace(temporary)
-        return image.name
+            convert(source, read, ConvertOptions(verify=options.verify))
+        image = _write_ir(read, output, wanted, options) if as_ir else write(read, output, wanted, options.name)
+        if options.verify:
+            prove(image, _steps(image, folder / f"steps{destination.suffix}"))
+    return image.name
+
+
+def _write_ir(source: Path, output: Path, wanted: Preprocess, options: PreprocessOptions) -> NewInput:
+    with scratch() as folder:
+        whole = folder / f"{output.stem}.onnx"
+        image = write(source, whole, wanted, options.name, wide=False)
+        convert(whole, output, ConvertOptions(verify=options.verify))
+    keep_single(output, image.form.name, f"{LAYER}/")
+    return image
+
+
+def _steps(image: NewInput, path: Path) -> Path:
+    """Return ``path``, to which the new nodes alone are written, in the form that they have in the result."""
+    steps = path.with_suffix(FileKind.ONNX.value)
+    save(image.steps, steps)
+    if path != steps:
+        convert(steps, path, ConvertOptions(verify=False))
+    return path
 
 
 def check_calls(options: PreprocessOptions) -> None:
     """Raise SpecError for contradictory options, or where neither a configuration nor a resize and a size are given."""
-    if options.channels == 4 and options.like is None:
-        raise SpecError("image processors blend alpha over white, which has no form in nodes; expected 1 or 3 channels")
     if options.config is not None and options.pipeline is not None:
         raise SpecError("--config and pipeline are both given; expected one of them")
     source = "--config" if options.config is not None else "pipeline" if options.pipeline is not None else ""

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import helper
 
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.sources import is_beside
+from ir_interp.pipelines import alpha
+from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import Normalise, Rescale
@@ -23,13 +27,15 @@ from ..onnx.native import invalid
 from ..onnx.node_walk import with_inner
 from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
 from ..onnx.onnx_primitives import NodeTensor, tensor
-from ..onnx.onnx_save import LARGEST
+from ..onnx.onnx_save import LARGEST, Unsaved
 from .single_precision import SumPrimitives, SumTensor
 from .step_nodes import ImageTensor, written
 
+Array = NDArray[Any]
 LAYER = "preprocess"
 """The prefix of the names of all new nodes."""
 _OLDEST = 11
+_BATCH_RANK = 4
 _UINT8 = 2  # TensorProto.UINT8
 _TAKEN = ("float32", "float16", "float64", "uint8", "int8", "int16", "int32", "int64", "uint16")  # by inputs
 _CHANNELS = {1: [0, 0, 0], 3: [0, 1, 2], 4: [0, 1, 2]}
@@ -43,7 +49,7 @@ class Preprocess:
 
     ``image_size`` is height and width of all images, if static; ``layout`` is that of the model's input,
     by default inferred from its shape. With a ``batch`` the input holds so many images of one size, or any number of
-    them for 0. Images have ``channels``: 3, 1 (grey, repeated) or 4 (the last one, alpha, is dropped).
+    them for 0. Images have ``channels``: 3, 1 (grey, repeated) or 4 (the last one is alpha).
     """
 
     pipeline: Pipeline
@@ -55,6 +61,9 @@ class Preprocess:
     def __post_init__(self) -> None:
         if self.channels not in _CHANNELS:
             raise SpecError(f"--channels is {self.channels}; expected 1 (grey), 3 (RGB) or 4 (RGB and alpha)")
+        if self.channels == alpha.CHANNELS and self.pipeline.alpha is AlphaRule.REFUSED:
+            name = self.pipeline.name or "the pipeline"
+            raise SpecError(f"--channels is 4; {name} takes no images with alpha; expected 1 or 3")
 
     @property
     def shape(self) -> list[int | str]:
@@ -64,11 +73,37 @@ class Preprocess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewInput:
-    """The name of the image, and of the tensor that was the model's input."""
+class InputForm:
+    """The form in which a model takes the result of a pipeline at its input ``name``."""
 
     name: str
-    model_input: str
+    wanted: Preprocess
+    dtype: str
+    rank: int
+    is_channel_last: bool
+
+    def of_pixels(self, images: Array) -> Array:
+        """Return what the pipeline makes of images in NumPy, as the model takes it."""
+        batch = images if self.wanted.batch is not None else images[None]
+        values = [self._of_image(image) for image in batch]
+        return np.stack(values) if self.rank == _BATCH_RANK else values[0]
+
+    def _of_image(self, image: Array) -> Array:
+        colours = image if image.shape[-1] > 1 else image[:, :, _CHANNELS[1]]
+        values = self.wanted.pipeline(colours).astype(self.dtype)
+        is_last = self.wanted.pipeline.layout == "nhwc"
+        if is_last == self.is_channel_last:
+            return values
+        return values.transpose((2, 0, 1) if is_last else (1, 2, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewInput:
+    """The name of the image, the form of the model's own input, and the ``steps`` from one to the other as a model."""
+
+    name: str
+    form: InputForm
+    steps: Unsaved
 
 
 def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> NewInput:
@@ -85,6 +120,7 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
         raise ReadError(f"operator set {opset}; {newer}", source.name)
     given = _input(model, name, source.name, wanted.batch)
     _check_dtype(wanted.pipeline, given)
+    form = _form(wanted, given)
     graph = Graph(opset=opset, layer=LAYER)
     for each in _names(model):
         graph.fresh(each)
@@ -93,24 +129,34 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     x: NodeTensor = tensor(graph, image, "uint8")
     x = x if wide else SumTensor(SumPrimitives.of(graph, image, rank), image, "uint8")
     x = x if wanted.batch is None else x.transposed(1, 2, 0, 3)
-    x = x if wanted.channels == 3 else x.take(_CHANNELS[wanted.channels], 2 if wanted.batch is None else 3)
+    x = _in_colour(x, wanted)
     raw = ImageTensor(tensor=x, size=wanted.image_size, is_batch=wanted.batch is not None, wide=wide)
-    y = _as_input(written(wanted.pipeline.steps, raw).tensor, wanted, given)
+    y = _as_input(written(wanted.pipeline.steps, raw).tensor, form)
     graph.rename(y.value, given.name)
     graph.name_nodes(0)
-    nodes = [*graph.nodes, *model.graph.node]
+    pixels = helper.make_tensor_value_info(image, _UINT8, wanted.shape)
+    values = helper.make_tensor_value_info(given.name, given.type.tensor_type.elem_type, None)
+    steps = graph.model(LAYER, [pixels], [values])
+    nodes = [*steps.model.graph.node, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     place = [each.name for each in model.graph.input].index(given.name)
-    model.graph.input[place].CopyFrom(helper.make_tensor_value_info(image, _UINT8, wanted.shape))
-    used = {tensor for node in with_inner(graph.nodes) for tensor in node.input}
-    model.graph.initializer.extend(
-        onnx.numpy_helper.from_array(value, key) for key, value in graph.initialisers.items() if key in used
-    )
+    model.graph.input[place].CopyFrom(pixels)
+    model.graph.initializer.extend(steps.tensors())
     del model.graph.value_info[:]
     _check(model, source.name)
     output.write_bytes(model.SerializeToString(deterministic=True))
-    return NewInput(name=image, model_input=given.name)
+    return NewInput(name=image, form=form, steps=steps)
+
+
+def _in_colour(x: NodeTensor, wanted: Preprocess) -> NodeTensor:
+    """Return images of three channels, the last axis."""
+    axis = 2 if wanted.batch is None else 3
+    colours = x if wanted.channels == 3 else x.take(_CHANNELS[wanted.channels], axis)
+    if wanted.channels != alpha.CHANNELS or wanted.pipeline.alpha is not AlphaRule.OVER_WHITE:
+        return colours
+    whole: NodeTensor = alpha.over_white(colours.cast("float32"), x.take([3], axis).cast("float32"))
+    return (((whole / 2.0).floor() + whole * 128.0) / 2.0**15).floor().cast("uint8")
 
 
 def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
@@ -149,7 +195,7 @@ def _check(model: onnx.ModelProto, where: str) -> None:
 
 
 def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | None) -> onnx.ValueInfoProto:
-    constants = {each.name for each in model.graph.initializer}
+    constants = {weight.name for weight in model.graph.initializer}
     inputs = [each for each in model.graph.input if each.name not in constants]
     chosen = [each for each in inputs if name in (None, each.name)]
     if len(chosen) != 1:
@@ -171,7 +217,7 @@ def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | No
 
 def _lengths(given: onnx.ValueInfoProto) -> list[int | None]:
     """Return the shape of an input; None for dynamic dimensions, which some files write as -1."""
-    return [each.dim_value if each.dim_value > 0 else None for each in given.type.tensor_type.shape.dim]
+    return [dimension.dim_value if dimension.dim_value > 0 else None for dimension in given.type.tensor_type.shape.dim]
 
 
 def _dtype(given: onnx.ValueInfoProto) -> str:
@@ -184,7 +230,7 @@ def _dtype(given: onnx.ValueInfoProto) -> str:
 def _names(model: onnx.ModelProto) -> set[str]:
     ends = {end for node in with_inner(model.graph.node) for end in (*node.input, *node.output)}
     values = (*model.graph.input, *model.graph.output, *model.graph.initializer)
-    return ends | {each.name for each in values}
+    return ends | {value.name for value in values}
 
 
 def _check_size(wanted: Preprocess, name: str, expected: Sequence[int | None]) -> None:
@@ -202,19 +248,24 @@ def _check_size(wanted: Preprocess, name: str, expected: Sequence[int | None]) -
         raise SpecError(f"{takes}; the pipeline gives {size[0]} x {size[1]}")
 
 
-def _as_input(y: NodeTensor, wanted: Preprocess, given: onnx.ValueInfoProto) -> NodeTensor:
-    """Return an image [height, width, 3] as the input of the model."""
-    dtype, lengths = _dtype(given), _lengths(given)
+def _form(wanted: Preprocess, given: onnx.ValueInfoProto) -> InputForm:
+    """Return the form of a model's input. Raises SpecError for one that does not take the pipeline's images."""
+    lengths = _lengths(given)
     last = wanted.layout == "nhwc" if wanted.layout else _is_channel_last(lengths, wanted.pipeline)
     *expected, depth = lengths[-3:] if last else (*lengths[-2:], lengths[-3])
     if depth not in (None, 3):
         raise SpecError(f"input {given.name!r} takes {depth} channels; images have 3")
     _check_size(wanted, given.name, expected)
-    y = y.cast(dtype)
-    if wanted.batch is not None:
+    return InputForm(name=given.name, wanted=wanted, dtype=_dtype(given), rank=len(lengths), is_channel_last=last)
+
+
+def _as_input(y: NodeTensor, form: InputForm) -> NodeTensor:
+    """Return an image [height, width, 3], or several along the third axis, as the input of the model."""
+    y, last = y.cast(form.dtype), form.is_channel_last
+    if form.wanted.batch is not None:
         return y.transposed(*((2, 0, 1, 3) if last else (2, 3, 0, 1)))
     y = y if last else y.transposed(2, 0, 1)
-    return y if len(lengths) == 3 else y.unsqueeze(0)
+    return y.unsqueeze(0) if form.rank == _BATCH_RANK else y
 
 
 def _is_channel_last(lengths: Sequence[int | None], pipeline: Pipeline) -> bool:

@@ -100,7 +100,8 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
         else:
             height, width = (Size.at_run_time(length, image.real) for length in _run_time_size(step.size, image))
         y = (resized if image.wide else resized_in_float32)(op, planes, (height, width))
-    y = node("Reshape", y, y.of([0, 0, -1, _CHANNELS], "int64")) if image.is_batch else y
+    # States the size, or at least the rank, which onnxruntime does not infer from shapes computed at run time.
+    y = node("Reshape", y, y.of([*(sizes or (0, 0)), -1, *([_CHANNELS] if image.is_batch else [])], "int64"))
     return replace(image, tensor=y, size=sizes, least=step.size.least)
 
 
@@ -207,14 +208,14 @@ def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
 def _run_time_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
     """Return the height and width of a rule as nodes, int64 of one element each.
 
-    Raises InexactError if float64 is not allowed, and float32 would round a size otherwise.
+    Raises InexactError if float64 is not allowed, and float32 would round a size differently.
     """
     lengths = lengths_of(image.tensor)
     if image.wide:
         height, width = (length.cast("float64") for length in lengths)
         return [length.cast("int64") for length in rule.of(height, width, Functions(height.ops))]
     if isinstance(rule, ByRatio):
-        reason = "its sizes are quotients of float64 numbers, which have no form in nodes; use image_size"
+        reason = "its sizes are quotients of float64 numbers, which have no form in nodes; use --image-size 240,320"
         raise InexactError(f"a resize {rule.text}", "an IR of any image size", reason=reason)
     tall, wide = map(Triple.of, lengths)
     return [tall.like(size).integer for size in rule.of(tall, wide, TRIPLES)]

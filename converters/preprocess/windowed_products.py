@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -15,8 +15,8 @@ from ir_interp.plan.libraries.passes import Pass
 
 from ..onnx.onnx_primitives import NodeTensor, node
 
-_GROUP = 16
-"""Outputs that share a window. Of 4, 8, 16 and 32, 16 was the fastest for 12 megapixels to 224 in onnxruntime."""
+_GROUP = 8
+"""Outputs that share a window. 8 and 16 are equally fast for 12 megapixels to 224, but 16 hold 1.8 times the memory."""
 _FEW = 2
 """Pixels of an output that are taken one by one: a product with a table would multiply mostly zeros."""
 Tables = Sequence[NDArray[Any]]
@@ -32,42 +32,130 @@ def without_unused(
     passes, size = list(made), list(lengths)
     for place, each in sorted(enumerate(passes), key=lambda item: item[1].axis):
         used = np.unique(each.indices)
-        if 2 * len(used) <= lengths[each.axis]:
+        is_gathered = each.axis == 1 and each.indices.shape[1] <= _FEW  # later, in longer runs
+        if 2 * len(used) <= lengths[each.axis] and not is_gathered:
             x = x.take(used, each.axis)
             size[each.axis] = len(used)
             passes[place] = replace(each, indices=np.searchsorted(used, each.indices))
     return x, passes, size
 
 
-def products(x: NodeTensor, tables: Tables, axis: int, dtype: str) -> list[NodeTensor]:
-    """Return planes [channels, height, width] times each of some tables [out, in] along height (0) or width (1).
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The weights of outputs, a high part and maybe a low part, for the pixels between ``bounds``.
 
-    Values become ``dtype`` inside each window, so that a large image of uint8 is never converted as a whole.
+    Bounds are the first pixel of an axis and the last one, exclusive, int64 of one entry each; None for all pixels.
+    Tables are laid out as by ``Picture.laid``.
     """
-    if max(int(np.count_nonzero(table, axis=1).max()) for table in tables) <= _FEW:
-        return [_gathered(x, table, axis, dtype) for table in tables]
-    windows = list(_windows(tables))
-    length = tables[0].shape[1]
-    if 2 * sum(stop - start for _, start, stop in windows) >= length * len(windows):
-        wide = x.cast(dtype)
-        return [_product(wide, table, axis) for table in tables]
-    pieces: list[list[NodeTensor]] = [[] for _ in tables]
-    for outputs, start, stop in windows:
-        places = (x.of([number], "int64") for number in (start, stop, axis + 1))
-        window = node("Slice", x, *places).cast(dtype)
-        for table, results in zip(tables, pieces, strict=True):
-            results.append(_product(window, table[outputs, start:stop], axis))
-    return [node("Concat", *results, axis=axis + 1) for results in pieces]
+
+    tables: Sequence[NodeTensor]
+    bounds: tuple[NodeTensor, NodeTensor] | None = None
 
 
-def _gathered(x: NodeTensor, weights: NDArray[Any], axis: int, dtype: str) -> NodeTensor:
-    """Return the same product as a sum of pixels times their weights."""
-    order = np.argsort(weights == 0, axis=1, kind="stable")[:, :_FEW]  # pixels with a weight first
-    terms = []
-    for index in order.T:
-        column = np.take_along_axis(weights, index[:, None], 1).astype(dtype)
-        terms.append(x.take(index, axis + 1).cast(dtype) * (column if axis == 0 else column[:, 0]))
-    return reduce(operator.add, terms)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Picture:
+    """An image during a resize: ``in_rows`` it is [height, width, channels], otherwise [channels, height, width].
+
+    Rows of the other two axes are summed together, which transposes an image for its width: onnxruntime is fast at
+    both. OpenVINO transposes slowly, so its planes are multiplied one by one.
+    """
+
+    tensor: NodeTensor
+    in_rows: bool
+
+    @staticmethod
+    def of(image: NodeTensor, *, in_rows: bool) -> Picture:
+        """Return the picture of an image.
+
+        Planes are made once, in front of all windows: OpenVINO would replace a Transpose in front of a MatMul (see
+        ``single_precision``).
+        """
+        return Picture(tensor=image if in_rows else image.transposed(2, 0, 1), in_rows=in_rows)
+
+    @property
+    def image(self) -> NodeTensor:
+        """The image, channels last."""
+        return self.tensor if self.in_rows else self.tensor.transposed(1, 2, 0)
+
+    def laid(self, table: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Return a table of weights [out, in] as ``summed`` takes it."""
+        if self.in_rows:
+            return table
+        return (table if axis == 0 else table.T)[None]  # of the rank of planes: see ``single_precision``
+
+    def summed(
+        self, windows: Iterable[Window], axis: int, finish: Callable[[NodeTensor], NodeTensor] = lambda x: x
+    ) -> Picture:
+        """Return the picture times the weights of windows along height (0) or width (1), and after ``finish``.
+
+        All of this is done in each window, so that a large image of uint8 is never converted as a whole. Sums of low
+        parts are rounded down.
+        """
+        results = []
+        for window in windows:
+            x = self._turned(window.bounds, axis).cast(window.tables[0].dtype)
+            is_left = self.in_rows or axis == 0
+            results.append(finish(_joined([table @ x if is_left else x @ table for table in window.tables])))
+        place = 0 if self.in_rows else axis + 1
+        sums = node("Concat", *results, axis=place) if len(results) > 1 else results[0]
+        return self._returned(sums, axis) if self.in_rows else replace(self, tensor=sums)
+
+    def _turned(self, bounds: tuple[NodeTensor, NodeTensor] | None, axis: int) -> NodeTensor:
+        """Return a window as a matrix of rows, or as planes."""
+        x = self.tensor
+        if bounds is not None:
+            x = node("Slice", x, *bounds, x.of([axis if self.in_rows else axis + 1], "int64"))
+        return node("Flatten", x if axis == 0 else x.transposed(1, 2, 0), axis=1) if self.in_rows else x
+
+    def _returned(self, rows: NodeTensor, axis: int) -> Picture:
+        """Return the image of rows: [height, width * channels], or [width, channels * height]."""
+        others = node("Shape", self.tensor, dtype="int64").take([1, 2] if axis == 0 else [2, 0], 0)
+        x = node("Reshape", rows, node("Concat", others.of([-1]), others, axis=0))
+        return replace(self, tensor=x if axis == 0 else x.transposed(2, 0, 1))
+
+    def products(
+        self, tables: Tables, axis: int, dtype: str, finish: Callable[[NodeTensor], NodeTensor] = lambda x: x
+    ) -> Picture:
+        """Return the picture times a table [out, in], and after ``finish``; a second table holds low parts."""
+        if all(int(np.count_nonzero(table, axis=1).max()) <= _FEW for table in tables):
+            return self._gathered(tables, axis, dtype, finish)
+        windows = list(_windows(tables))
+        length = tables[0].shape[1]
+        if 2 * sum(stop - start for _, start, stop in windows) >= length * len(windows):
+            windows = [(slice(None), 0, length)]
+        x, pieces = self.tensor, []
+        for outputs, start, stop in windows:
+            parts = [x.of(self.laid(table[outputs, start:stop], axis), dtype) for table in tables]
+            is_whole = stop - start == length
+            pieces.append(Window(parts, None if is_whole else (x.of([start], "int64"), x.of([stop], "int64"))))
+        return self.summed(pieces, axis, finish)
+
+    def _gathered(self, tables: Tables, axis: int, dtype: str, finish: Callable[[NodeTensor], NodeTensor]) -> Picture:
+        """Return the same product as a sum of pixels times their weights."""
+        turned = self._turned(None, axis)
+        place = 0 if self.in_rows else axis + 1
+
+        def sum_of(weights: NDArray[Any]) -> NodeTensor:
+            order = np.argsort(weights == 0, axis=1, kind="stable")[:, :_FEW]  # pixels with a weight first
+            terms = []
+            for index in order.T:
+                column = np.take_along_axis(weights, index[:, None], 1).astype(dtype)
+                weight = column if place < 2 else column[:, 0]
+                terms.append(turned.take(index, place).cast(dtype) * weight)
+            return reduce(operator.add, terms)
+
+        sums = finish(_joined([sum_of(table) for table in tables]))
+        return self._returned(sums, axis) if self.in_rows else replace(self, tensor=sums)
+
+
+def clipped(x: NodeTensor) -> NodeTensor:
+    """Return sums clipped to the values of uint8."""
+    return node("Clip", x, x.of(0.0), x.of(255.0))
+
+
+def _joined(parts: Sequence[NodeTensor]) -> NodeTensor:
+    high, *low = parts
+    return reduce(lambda one, other: one + other.floor(), low, high)
 
 
 def _windows(tables: Tables) -> Iterator[tuple[slice, int, int]]:
@@ -77,8 +165,3 @@ def _windows(tables: Tables) -> Iterator[tuple[slice, int, int]]:
         outputs = slice(first, first + _GROUP)
         read = np.flatnonzero(np.any([table[outputs].any(0) for table in tables], axis=0))
         yield outputs, int(read[0]) if read.size else 0, int(read[-1]) + 1 if read.size else 1
-
-
-def _product(x: NodeTensor, weights: NDArray[Any], axis: int) -> NodeTensor:
-    table = x.of((weights if axis == 0 else weights.T)[None])  # of the rank of x: see ``single_precision``
-    return table @ x if axis == 0 else x @ table

@@ -14,6 +14,7 @@ from ir_interp.files.scratch import scratch
 from ir_interp.options.reproduce_options import ReproduceOptions
 
 from ..audit import chosen_shapes as shapes
+from ..audit import probe
 from ..audit.audited_resizes import Found, found
 from ..audit.auditing import audit
 from ..audit.findings import Audited
@@ -28,7 +29,7 @@ from .smallest import smallest
 
 def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Reproduced:
     """Write a folder that reproduces a runtime's error; see ``ir_interp.reproduce``."""
-    with _model(source, options) as (path, runtime), making(folder) as made:
+    with _model(source, options) as (path, runtime), making(folder) as made, probe.one_worker():
         _check(runtime)
         chosen, verdict = _chosen(path, runtime, options)
         options.progress("looking for the smallest shape", 0, 0)

@@ -116,9 +116,9 @@ def read_outcome(
 def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
     """Return the resize as which a node is read, and the readings that change it."""
     told = []
-    for each in readings:
-        taken = each.of(spec)
-        told += [each.told] if taken != spec else []
+    for reading in readings:
+        taken = reading.of(spec)
+        told += [reading.told] if taken != spec else []
         spec = taken
     return spec, told
 

@@ -33,7 +33,7 @@ def outcome(op: ResizeOp) -> Outcome:
     if (op.dtype or "float32") not in _TYPES:
         return unknown(f"a resize of {op.dtype}")
     spec, shape = op.spec, None if op.spec.waits else static_shape(op.shape)
-    if op.dtype in _BYTES and isinstance(spec.kernel, Nearest) and spec.coordinates is Coordinates.ASYMMETRIC:
+    if copies_by_fixed_steps(op):
         is_same, reason = read_outcome(op, (), _by_fixed_steps).spec is not None, _OTHER_PIXELS
     elif op.dtype == "int16" and isinstance(spec.kernel, Linear):
         is_same = shape is None or not any(litert_weights.reads_beyond(spec, axis) for axis in plan(spec, shape).axes)
@@ -45,10 +45,25 @@ def outcome(op: ResizeOp) -> Outcome:
     return computes(spec, provided="" if shape else f"no output is so long that rounded steps {reason}")
 
 
+def copies_by_fixed_steps(op: ResizeOp) -> bool:
+    """Return whether an operator copies bytes, at steps in 2^-16."""
+    is_plain = isinstance(op.spec.kernel, Nearest) and op.spec.coordinates is Coordinates.ASYMMETRIC
+    return op.dtype in _BYTES and is_plain
+
+
+def fixed_pixels(axis: AxisPlan) -> NDArray[np.int64]:
+    """Return the source pixel of each output of an operator that copies bytes."""
+    pixels: NDArray[np.int64] = axis.index.astype(np.int64) * _fixed_step(axis) // _FIXED
+    return np.minimum(pixels, axis.in_size - 1)
+
+
+def _fixed_step(axis: AxisPlan) -> int:
+    """Return a step in 2^-16, which is rounded up."""
+    return axis.in_size * _FIXED // axis.out_size + 1
+
+
 def _by_fixed_steps(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
-    """Return source pixels by the step in 2^-16, which is rounded up."""
-    step = axis.in_size * _FIXED // axis.out_size + 1
-    return (output.astype(np.int64) * step // _FIXED).astype(np.float32)
+    return (output.astype(np.int64) * _fixed_step(axis) // _FIXED).astype(np.float32)
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""OpenVINO's messages about models that it does not accept, without places in its source."""
+"""Messages of runtimes and frameworks in one line; OpenVINO's without places in its source."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def reason(error: Exception) -> str:
     lines = (" ".join(line.split()).removeprefix("-- ") for line in _PLACES.sub("", str(error)).splitlines())
     telling = [line for line in lines if line and not line.startswith(_HEADINGS)]
     return "; ".join(telling or [type(error).__name__]).replace(":; ", ": ")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or its type if it has none."""
+    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)

@@ -35,6 +35,9 @@ TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 
 _IMAGE = 4  # axes of a batch of images
+_KEPT = "it keeps the size of a negative axis under an aspect policy"
+MAY_SHRINK = "a cubic Resize of channels-last images that may shrink"
+"""The nodes that it computes unless they shrink."""
 _LEAST_OF_TWO = 1.5  # a lower scale may keep a size of 2 or more; of a single pixel every output is a copy
 
 
@@ -50,13 +53,17 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     reason = refusal(taken, sure)
     if reason:
         return refused(reason, _condition_of_refusal(taken, sure))
-    if _has_a_kernel(taken, sure) is None:
-        return unknown("a cubic Resize of channels-last images that may shrink")
+    if may_lack_a_kernel(taken, sure):
+        return unknown(MAY_SHRINK)
     other, condition = deviation(taken, sure), _condition(taken, sure, may_change)
     if other is not None:
         return other if other.spec is None else replace(other, provided=condition)
-    kept = "" if listed is op else "it keeps the size of a negative axis under an aspect policy"
-    return computes(taken.spec, kept, condition)
+    return computes(taken.spec, "" if listed is op else _KEPT, condition)
+
+
+def may_lack_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool:
+    """Return whether sizes of run time decide if there is a kernel for these axes."""
+    return _has_a_kernel(op, scaled) is None
 
 
 def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
@@ -175,6 +182,9 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
     Deviations that depend on unknown sizes are not reported. ``scaled`` are the axes that are resized, if a graph
     reveals more than the node.
     """
+    listed = _without_negative_axes(op)
+    if listed is not op:
+        return computes(settled(listed).spec, _KEPT)
     at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
     by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
     found = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
@@ -222,8 +232,11 @@ def scales_channels_last(at: Geometry) -> bool:
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
-    if not op.spec.kernel.is_antialiased or isinstance(op.spec.coordinates, Crop) or not at.keeping:
+    if not op.spec.kernel.is_antialiased or not at.keeping:
         return None
+    if isinstance(op.spec.coordinates, Crop):
+        is_cropped = any(at.lengths[axis] > 1 for axis in at.keeping)
+        return differs("it does not crop an axis that keeps its size under antialias") if is_cropped else None
     return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its size")
 
 

@@ -22,10 +22,9 @@ from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Crop, Cubic, Linear, Nearest, Rounding
 
 from . import onnxruntime
-from .edition import Edition
 from .image_runtimes import to_pixels
 from .node_geometry import geometry
-from .outcome import Kind, Outcome, computes, crashes, differs, refused
+from .outcome import Edition, Kind, Outcome, computes, crashes, differs, refused
 
 _AT_HALVES = (Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL)
 _IMAGE, _MATRIX = 4, 2

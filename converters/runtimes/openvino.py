@@ -216,8 +216,8 @@ def frontend(op: ResizeOp, changing: frozenset[int] | None = None) -> Outcome:
     if reason:
         return refused(reason)
     try:
-        made = plugin(interpolate(op, frontend_mode(op), changing))
-        return made or computes(DIALECT.parse(_attributes(op), Context(version=11, shape=op.shape)), _dropped(op))
+        outcome = plugin(interpolate(op, frontend_mode(op), changing))
+        return outcome or computes(DIALECT.parse(_attributes(op), Context(version=11, shape=op.shape)), _dropped(op))
     except IrInterpError as error:
         return refused(str(error))
 

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from ir_interp.resize_op import ResizeOp
 
 from . import openvino
-from .edition import Edition
-from .outcome import Outcome, refused
+from .outcome import Edition, Outcome, refused
 
 _FIRST_SPATIAL = 2
 _OF_IMAGES = (3, 4)  # ranks

@@ -20,9 +20,8 @@ from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.translation.dialect import Context, Semantics
 
 from . import openvino
-from .edition import Edition, Rule
 from .openvino_editions import takes_no_float64
-from .outcome import Outcome, computes, crashes, differs, refused, unknown
+from .outcome import Edition, Outcome, Rule, computes, crashes, differs, refused, unknown
 
 _SPATIAL = 2  # the first spatial axis, and how many an image has
 _IMAGES = (3, 4)  # ranks

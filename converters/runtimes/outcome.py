@@ -1,10 +1,12 @@
-"""The outcome of a resize in a runtime."""
+"""The outcome of a resize in a runtime, and in its earlier releases."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import ResizeSpec
 
 
@@ -66,3 +68,21 @@ def differs(reason: str, provided: str = "") -> Outcome:
 def crashes(reason: str) -> Outcome:
     """Return that a runtime crashes on a resize, or corrupts its memory."""
     return Outcome(kind=Kind.CRASHES, reason=reason)
+
+
+Rule = Callable[[ResizeOp], Outcome | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """Releases up to ``version``, and their differences from ``today``."""
+
+    version: str
+    rules: tuple[Rule, ...]
+    today: Callable[[ResizeOp], Outcome]
+
+    def outcome(self, op: ResizeOp) -> Outcome:
+        """Return the outcome of a node. ``op.attributes`` are those of the node."""
+        found = (rule(op) for rule in self.rules)
+        earlier = next((each for each in found if each is not None), None)
+        return earlier or self.today(op)

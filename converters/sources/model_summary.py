@@ -10,14 +10,14 @@ from typing import TypedDict, cast
 
 import onnx
 
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
 from ir_interp.files.paths import is_file
 from ir_interp.ir.net import Layer, Net, tensor_name
 from ir_interp.ir.reading import nets
 
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import external_files, read_file
-from .readers import operations
+from .readers import operations, saved_model
 
 Length = int | str | None
 
@@ -77,6 +77,7 @@ class Brief:
 
 def brief(path: Path) -> Brief | None:
     """Return a summary of a model; None for files that hold only layers. Raises ReadError for unreadable files."""
+    path = saved_model(path)
     match FileKind.of(path):
         case FileKind.ONNX:
             return _of_onnx(path)
@@ -87,6 +88,8 @@ def brief(path: Path) -> Brief | None:
             return _of_tflite(path)
         case FileKind.PROGRAM:
             return _of_program(path)
+        case kind if kind in OF_TENSORFLOW:
+            return _of_tensorflow(path)
     return None
 
 
@@ -217,4 +220,23 @@ def _of_program(path: Path) -> Brief:
         operations=operations(path) or {},
         weights=(len(weights), sum(each.nbytes for each in weights)),
         files=_sizes(path, ()),
+    )
+
+
+def _of_tensorflow(path: Path) -> Brief:
+    from .tensorflow.tensorflow_files import described, format_of
+
+    model = described(path)
+    inputs, outputs = (
+        tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those)
+        for those in (model.inputs, model.outputs)
+    )
+    return Brief(
+        format=format_of(path),
+        operator_sets=(),
+        inputs=inputs,
+        outputs=outputs,
+        operations=operations(path) or {},
+        weights=(len(model.constants), sum(model.constants)),
+        files=_sizes(path, path.parent.glob("variables/variables.*") if path.name == "saved_model.pb" else ()),
     )

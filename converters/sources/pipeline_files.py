@@ -9,7 +9,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.pipelines import huggingface, openvino_preprocessor, ultralytics_metadata
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.pipeline_source import of_file
+from ir_interp.pipelines.pipeline_source import of_file, with_backend
 
 from ..onnx.onnx_files import read_file
 
@@ -40,9 +40,7 @@ def of_text(text: str) -> Pipeline:
 
     ``preprocessor_config.json:pil``, ``CLIPImageProcessor:torchvision``.
     """
-    name, _, word = text.rpartition(":")
-    backend = Backend(word) if name and word in [member.value for member in Backend] else None
-    name = name if backend else text
+    name, backend = with_backend(text)
     if Path(name).suffix:
         return of_path(Path(name), backend)
     return huggingface.read({"image_processor_type": name}, backend)

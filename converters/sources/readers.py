@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 from ir_interp.arguments import path as checked_path
 from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
-from ir_interp.files.kinds import WITH_RESIZES, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, OF_TENSORFLOW, WITH_RESIZES, FileKind, expect
+from ir_interp.files.paths import is_file
 from ir_interp.files.scratch import scratch
 from ir_interp.library_registry import is_call
 from ir_interp.library_registry import load as load_call
@@ -68,6 +69,10 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
             from .programs import program_resizes as of_program
 
             return of_program.load(path, semantics)
+        case kind if kind in OF_TENSORFLOW:
+            from .tensorflow import tensorflow_resizes as of_tensorflow
+
+            return of_tensorflow.load(path, semantics)
         case _:
             from . import layer_json
 
@@ -89,9 +94,17 @@ def is_program(source: object) -> TypeGuard[torch.export.ExportedProgram]:
     return _is(source, "torch.export", "ExportedProgram")
 
 
-def is_of_pytorch(source: object) -> bool:
-    """Return whether a source is an exported program of PyTorch, or the path of one."""
-    return is_program(source) or (isinstance(source, str | os.PathLike) and FileKind.of(source) is FileKind.PROGRAM)
+def has_own_framework(source: object) -> bool:
+    """Return whether a source is a model that its own framework runs: PyTorch, TensorFlow or LiteRT."""
+    return is_program(source) or (
+        isinstance(source, str | os.PathLike) and FileKind.of(saved_model(Path(source))) in FOREIGN
+    )
+
+
+def saved_model(path: Path) -> Path:
+    """Return the graph of a SavedModel, which a folder stands for; any other path as it is."""
+    graph = path / "saved_model.pb"
+    return graph if is_file(graph) else path
 
 
 def is_in_memory(source: object) -> bool:
@@ -144,7 +157,7 @@ def _is_module(source: object) -> bool:
 
 def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
-        return checked_path(source, name)
+        return saved_model(checked_path(source, name))
     if _is_module(source):
         raise SpecError(f"{name} is a torch module; pass torch.export.export(module, args), which records its inputs")
     kinds = "a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram"
@@ -228,9 +241,16 @@ def _of_program(path: Path) -> list[str]:
     return sorted(call.operation for call in calls(read(path)))
 
 
+def _of_tensorflow(path: Path) -> list[str]:
+    from .tensorflow.tensorflow_files import described
+
+    return sorted(each for each in described(path).operations if each not in ("Const", "Placeholder", "NoOp"))
+
+
 _TYPES = {
     FileKind.ONNX: _of_onnx,
     FileKind.IR: _of_ir,
     FileKind.TFLITE: _of_tflite,
     FileKind.PROGRAM: _of_program,
+    **dict.fromkeys(OF_TENSORFLOW, _of_tensorflow),
 }

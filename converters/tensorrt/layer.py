@@ -21,7 +21,7 @@ from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.translate import write
 
 from ..dialects.tensorrt import DIALECT
-from ..report import expressed
+from ..reports.conversion_report import expressed
 from .several import function
 
 _ENUMS = {
@@ -182,7 +182,7 @@ def _identifier(name: str, taken: set[str]) -> str:
     """
     plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "layer"
     candidates = itertools.chain([plain], (f"{plain}_{count}" for count in itertools.count(2)))
-    chosen = next(each for each in candidates if each.upper() not in taken)
+    chosen = next(candidate for candidate in candidates if candidate.upper() not in taken)
     taken.add(chosen.upper())
     return chosen
 

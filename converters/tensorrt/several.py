@@ -49,8 +49,8 @@ class _Layers:
 
     def elementwise(self, name: str, *values: Any) -> str:
         """Return an elementwise operation."""
-        rank = max(self._rank(each) for each in values)
-        given = ", ".join(self._tensor(each, rank) for each in values)
+        rank = max(self._rank(value) for value in values)
+        given = ", ".join(self._tensor(value, rank) for value in values)
         if name == "select":
             return self._added(f"add_select({given})", rank)
         if name not in _ELEMENTWISE:
@@ -130,12 +130,12 @@ def function(op: ResizeOp, identifier: str, refusal: InexactError) -> tuple[str,
         raise refusal if refusal.reason == large else _refused(refusal, large)
     layers = _Layers(identifier, {"x": len(known)})
     try:
-        made = decompose(layers, "x", op)
+        decomposed = decompose(layers, "x", op)
     except SpecError as error:
         raise _refused(refusal, str(error)) from None
     head = f"def add_{identifier}(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:"
-    body = [head, *(f"    {line}" for line in layers.lines), f"    return {made.output}"]
-    return "\n".join([*layers.arrays, "", "", *body] if layers.arrays else body), made
+    body = [head, *(f"    {line}" for line in layers.lines), f"    return {decomposed.output}"]
+    return "\n".join([*layers.arrays, "", "", *body] if layers.arrays else body), decomposed
 
 
 def _refused(refusal: InexactError, reason: str) -> InexactError:

@@ -12,7 +12,7 @@ from ir_interp.errors import IrInterpError, VerificationError
 from ir_interp.files.memory import running
 from ir_interp.files.scratch import scratch
 
-from ..report import Progress, silent
+from ..reports.conversion_report import Progress, silent
 from ..workers.forks import forks
 from .compare.array_differences import compare
 from .compare.first_difference import FirstLayer, Located
@@ -20,7 +20,7 @@ from .compare.source_segments import common
 from .comparison import ModelComparison, OutputComparison, of_output
 from .graphs import read
 from .model_pairs import check_model, compared_runs, merged
-from .references import Paired, Reference, SavedOutputs, paired, reference
+from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .resize_tensors import is_model, resizes_with_tensors
 from .run.array_files import Named
 from .run.inputs import Inputs
@@ -80,6 +80,10 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
         what = "before conversion the model is equal" if is_whole else "equal"
         return f"{what} to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
     worst = next(each for each in comparison.outputs if not each.compared.passes or not each.compared.is_conclusive)
+    if worst.compared.passes:
+        raise VerificationError(
+            f"{label} proves nothing about output {worst.name!r}: {worst.verdict}; try other inputs"
+        )
     what = "the exporter is wrong, since before conversion " if is_whole else ""
     raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
@@ -89,12 +93,14 @@ def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) ->
 
     Raises IrInterpError for an input that a file is given for, too.
     """
+    if not isinstance(known, SavedOutputs):
+        return known, inputs
     names = {tensor.name for tensor in read(model).inputs}
-    held = {name: array for name, array in getattr(known, "arrays", ()) if name in names}
-    if not isinstance(known, SavedOutputs) or not held:
+    held = {name: array for name, array in known.arrays if name in names}
+    if not held:
         return known, inputs
     twice = sorted(held.keys() & inputs.files.keys())
-    if twice or (held and "" in inputs.files):
+    if twice or "" in inputs.files:
         name = twice[0] if twice else next(iter(held))
         raise IrInterpError(f"{known.label} holds input {name!r} already; remove it there, or do not pass the file")
     files = dict(inputs.files)
@@ -123,14 +129,16 @@ def _compared(
 ) -> tuple[tuple[OutputComparison, ...], _Inner | None]:
     """Return how the outputs of one run compare, and how tensors that the reference has besides do."""
     actual, _ = run.settle(model)
+    arrays = [array for _, array in run.arrays]
     try:
-        expected = known.on([array for _, array in run.arrays])
+        expected = known.on(arrays)
     except IrInterpError as error:  # a function may refuse the sizes that were chosen for dynamic dimensions
         raise IrInterpError("; ".join(filter(None, (str(error), run.hint())))) from None
     pairs = paired(expected, [name for name, _ in actual], known.label)
+    slack = known.slack(*arrays) if isinstance(known, ComputedOutputs) and known.slack else [0.0] * len(actual)
     outputs = tuple(
-        of_output(compare(name, theirs, mine, tolerance), mine, theirs)
-        for (name, mine), theirs in zip(actual, pairs.outputs, strict=True)
+        of_output(compare(name, theirs, mine, tolerance, least=least), mine, theirs)
+        for (name, mine), theirs, least in zip(actual, pairs.outputs, slack, strict=True)
     )
     return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
 

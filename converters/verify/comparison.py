@@ -11,9 +11,10 @@ from typing import Any, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.files.kinds import FileKind
 from ir_interp.views import notebook
 
-from ..report import Compared, FedImage
+from ..reports.verification import Compared, FedImage
 from .compare.array_differences import absolute_differences
 from .compare.first_difference import FirstLayer, Located
 
@@ -59,7 +60,7 @@ class HistogramBin:
 class OutputComparison:
     """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
 
-    ``compared`` decides; ``whole`` is the difference of the outputs themselves, if these were compared otherwise.
+    ``compared`` decides; ``whole`` is the difference of the outputs themselves, if these were compared differently.
     """
 
     name: str
@@ -197,6 +198,17 @@ class ModelComparison:
             return "no resize visible in both models differs"
         source = "; its input differs already" if first.is_fed_otherwise else ""
         return f"the first resize that differs is {first.name!r}{source}"
+
+    @property
+    def next_command(self) -> tuple[str, ...]:
+        """The command that shows the cause of a difference at a resize, or finds the layer before it; else nothing."""
+        resize, layer = self.first_resize, self.first_layer
+        if (resize and not resize.is_fed_otherwise) or (layer and layer.resize):
+            models = (path for path in (self.first, self.second) if FileKind.of(path) is FileKind.ONNX)
+            return ("ir-interp", "audit", str(next(models, self.first)))
+        return (
+            ("ir-interp", "compare", str(self.first), str(self.second), "--per-layer") if resize and not layer else ()
+        )
 
     @property
     def summary(self) -> str:

@@ -16,8 +16,10 @@ from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime, Crop, Nearest, Scales, Sizes
 
-from ..report import Compared, Levels, Progress, Row, Verification, silent
-from ..runtimes import onnxruntime
+from ..reports.conversion_report import Progress, Row, silent
+from ..reports.verification import Compared, Levels, Verification
+from ..runtimes import onnxruntime, openvino
+from ..runtimes.outcome import Kind
 from ..workers.forks import forks
 from . import large_sizes
 from .compare import ladder, tolerances
@@ -243,8 +245,13 @@ def _known_deviation(op: ResizeOp) -> str:
     """Return why the source's own runtime does not compute the meaning of a resize; empty if it does."""
     if _rounds(op):
         return "integers are rounded"
-    deviation = onnxruntime.deviation(op) if op.dialect == "onnx" else None
-    return f"onnxruntime is at fault: {deviation.reason}" if deviation else ""
+    if op.dialect == "onnx":
+        deviation = onnxruntime.deviation(op)
+        return f"onnxruntime is at fault: {deviation.reason}" if deviation else ""
+    if op.dialect != "openvino":
+        return ""
+    outcome = openvino.layer(op)
+    return f"OpenVINO is at fault: {outcome.reason}" if outcome.kind in (Kind.DIFFERS, Kind.CRASHES) else ""
 
 
 def _rounds(op: ResizeOp) -> bool:

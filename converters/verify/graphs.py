@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,10 @@ class Graph:
 
 def read(path: Path) -> Graph:
     """Return the graph of a model (.onnx, .xml)."""
-    return _of_onnx(path) if FileKind.of(path) is FileKind.ONNX else _of_ir(path)
+    if FileKind.of(path) is FileKind.ONNX:
+        return _of_onnx(path)
+    state = path.stat() if path.exists() else None
+    return _of_ir(path, (state.st_ino, state.st_size, state.st_mtime_ns) if state else ())
 
 
 def _of_onnx(path: Path) -> Graph:
@@ -139,7 +143,9 @@ def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
     return lengths * 2 if len(lengths) == 1 else lengths
 
 
-def _of_ir(path: Path) -> Graph:
+@lru_cache(maxsize=4)  # without weights; verification reads the same two files ten times
+def _of_ir(path: Path, state: tuple[int, ...]) -> Graph:
+    """Return the graph of an IR; ``state`` changes with the file."""
     from ir_interp.ir.net import Layer, Net, tensor_name
     from ir_interp.ir.reading import nets
 

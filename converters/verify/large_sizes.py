@@ -1,15 +1,18 @@
 """A resize that computes coordinates at run time, run beyond the sizes at which a runtime is known to fail.
 
-Whole models are verified on inputs of ordinary sizes. The operations of such a resize are verified once more by
-themselves, on a tensor so large that the last of four threads begins where OpenVINO's CPU plugin has failed
-(``runtimes.openvino_sizes``).
+Whole models are verified on inputs of ordinary sizes. Beyond ``LARGEST_GATHER`` elements, the nodes of such a resize
+gather by another operation, so it is verified once more by itself. For the release of OpenVINO in which that number was
+measured, the resize is written with a smaller number, and a small tensor shows the other operation. For any other
+release the number itself is tried: on a tensor so large that the second of two threads begins beyond it.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +24,41 @@ from ir_interp.executor.resize import resize
 from ir_interp.files.memory import MemoryBoundError, is_of_memory
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.grades import Grade
 
-from ..report import Compared, Progress, Row
-from ..runtimes.openvino_sizes import LARGEST_GATHER
+from ..reports.conversion_report import Progress, Row
+from ..reports.verification import Compared
+from ..runtimes.openvino import VERSION
+from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 from .compare import tolerances
 from .compare.array_differences import check
 from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
 from .run.requests import NotRunError
 
-_THREADS = 4
-# The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
-ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
-"""The number of elements of the input or the output, at least."""
 
-_MOST = 4 * ELEMENTS  # of any tensor between input and output: larger ones take too much memory
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """Numbers of elements: up to ``gather`` a Gather is taken, and ``elements`` show the operation beyond it."""
+
+    gather: LargestGather
+    elements: int
+
+
+_THREADS = 2  # OpenVINO takes no more than there are processors, and one thread alone is right
+# The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
+AT_SIZE = Threshold(gather=LARGEST_GATHER, elements=int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21)
+"""The number that models are written with."""
+
+SCALED_DOWN = Threshold(gather=replace(LARGEST_GATHER, dynamic=2**10), elements=2**12)
+"""Takes no time, and has pixels on both sides of any kernel."""
+
+_MOST = 4 * AT_SIZE.elements  # of any tensor between input and output: larger ones take too much memory
+
+_LEAST = 16  # of a growing axis: fewer pixels may resize to none
+_PIECE = 2**18  # elements that are compared at once: their differences stay in the cache
 
 _LAST_BITS = 4 * float(np.finfo(np.float32).eps)  # of a coordinate, as a share of the axis: roundings of its formula
 _COORDINATE_ERROR = 0.1  # of a pixel, at most: beyond it, the values of random pixels would prove nothing
@@ -46,9 +66,12 @@ _COORDINATE_ERROR = 0.1  # of a pixel, at most: beyond it, the values of random 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteAlone:
-    """The writer of a model of only a resize, for OpenVINO, and the suffix of its files."""
+    """The writer of a model of only a resize, for OpenVINO, and the suffix of its files.
 
-    write: Callable[[ResizeOp, Path], object]
+    It takes the resize, a path, and the number of elements up to which it takes a Gather.
+    """
+
+    write: Callable[[ResizeOp, Path, LargestGather], object]
     suffix: str
 
 
@@ -63,40 +86,55 @@ def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
             yield op
 
 
-def shape(op: ResizeOp) -> tuple[int, ...] | None:
+def threshold() -> Threshold:
+    """Return the threshold to verify at with the installed release of OpenVINO."""
+    try:
+        is_measured = metadata.version("openvino").startswith(f"{VERSION}.")
+    except metadata.PackageNotFoundError:  # a frozen program has no metadata
+        is_measured = False
+    return SCALED_DOWN if is_measured else AT_SIZE
+
+
+def shape(op: ResizeOp, elements: int) -> tuple[int, ...] | None:
     """Return the first of ``shapes``; None if there is none."""
-    return next(shapes(op), None)
+    return next(shapes(op, elements), None)
 
 
-def shapes(op: ResizeOp) -> Iterator[tuple[int, ...]]:
-    """Yield input shapes at which a resize handles enough elements, and which prove something.
+def shapes(op: ResizeOp, elements: int) -> Iterator[tuple[int, ...]]:
+    """Yield input shapes at which a resize handles so many elements, and which prove something.
 
     Float32 has no coordinates for a single axis of so many elements.
     """
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
     images = [axis for axis in dynamic if axis > 0]  # one image of a batch is enough
-    lengths = (_large(op, growing) for growing in (images, dynamic) if growing)
+    lengths = (_large(op, growing, elements) for growing in (images, dynamic) if growing)
     yield from dict.fromkeys(filter(None, lengths))
 
 
-def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
+def _large(op: ResizeOp, growing: Sequence[int], elements: int) -> tuple[int, ...] | None:
     """Return a shape with enough elements, ``growing`` axes all of one size; None if there is none."""
     assert op.shape is not None
-    length = 16
-    while length < ELEMENTS:
-        lengths = tuple(length if axis in growing else size or 1 for axis, size in enumerate(op.shape))
-        try:
-            spec = _with_target(op, lengths)
-            outputs = plan(spec, lengths).out_shape
-        except SpecError:
-            return None
-        if max(math.prod(outputs), math.prod(lengths)) >= ELEMENTS:
-            decides = _coordinate_error(spec, lengths, outputs) <= _COORDINATE_ERROR
-            between = math.prod(map(max, lengths, outputs))  # axes are resized sequentially
-            return lengths if decides and between <= _MOST else None
-        length = math.ceil(length * 1.1)
-    return None
+    shape = op.shape
+
+    def size(length: int) -> int:
+        """Return the number of elements of the input or the output."""
+        lengths = _grown(shape, growing, length)
+        return max(math.prod(plan(_with_target(op, lengths), lengths).out_shape), math.prod(lengths))
+
+    try:
+        lengths = _grown(shape, growing, _LEAST + bisect_left(range(_LEAST, elements), elements, key=size))
+        spec = _with_target(op, lengths)
+        outputs = plan(spec, lengths).out_shape
+    except SpecError:
+        return None
+    decides = _coordinate_error(spec, lengths, outputs) <= _COORDINATE_ERROR
+    between = math.prod(map(max, lengths, outputs))  # axes are resized sequentially
+    return lengths if decides and between <= _MOST else None
+
+
+def _grown(shape: PartialShape, growing: Sequence[int], length: int) -> tuple[int, ...]:
+    return tuple(length if axis in growing else size or 1 for axis, size in enumerate(shape))
 
 
 def _coordinate_error(spec: ResizeSpec, *shapes: tuple[int, ...]) -> float:
@@ -122,11 +160,11 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
 
     Raises VerificationError if one differs, or does not run.
     """
-    comparisons = []
+    at, comparisons = threshold(), []
     for number, op in enumerate(of_run_time(rows)):
         model = folder / f"alone{number}{alone.suffix}"
-        for lengths in shapes(op):
-            alone.write(op, model)
+        for lengths in shapes(op, at.elements):
+            alone.write(op, model, at.gather)
             run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
             try:
                 comparisons.append(check(_compared(run, op, model, lengths)))
@@ -159,13 +197,15 @@ def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) ->
 
 
 def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy: bool) -> float:
-    """Return the largest difference, in float32, since the arrays are large; 0 if only ties differ."""
+    """Return the largest difference, in float32; 0 if only ties differ."""
     if expected.shape != actual.shape:
         return np.inf
-    apart = np.abs(expected - actual)
-    if is_copy and np.count_nonzero(apart) <= tolerances.TIES * apart.size:
-        return 0.0
-    return float(apart.max(initial=0.0))
+    maxima, different = [0.0], 0
+    for start in range(0, expected.size, _PIECE):
+        apart = np.abs(expected.ravel()[start : start + _PIECE] - actual.ravel()[start : start + _PIECE])
+        maxima.append(apart.max())
+        different += int(np.count_nonzero(apart))
+    return 0.0 if is_copy and different <= tolerances.TIES * expected.size else float(np.max(maxima))  # NaN if one is
 
 
 def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:

@@ -13,7 +13,7 @@ from ir_interp.files.memory import running
 from ir_interp.files.scratch import scratch
 from ir_interp.files.sources import check_regular
 
-from ..report import Progress, silent
+from ..reports.conversion_report import Progress, silent
 from ..workers.forks import forks
 from .compare import first_difference as locate
 from .compare import ladder

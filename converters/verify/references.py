@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp import arguments
+from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.files.kinds import FileKind, expect
+from ir_interp.files.kinds import FOREIGN, OF_TENSORFLOW, FileKind, expect
 from ir_interp.files.memory import MemoryBoundError, check_bytes
 from ir_interp.files.sources import check_regular
 from ir_interp.views.image_arrays import array as array_of
 
 from ..sources.programs import program_files
-from ..sources.readers import is_program
+from ..sources.readers import is_program, saved_model
+from ..sources.tensorflow import tensorflow_files
+from ..sources.tflite import litert_reference
 from .run.array_files import Named
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
-
-Array = NDArray[Any]
 _NUMBERS = "biufc"  # kinds of NumPy's element types
 _EXPECTED = "numbers: a path, an array, a sequence or mapping of arrays, or a function of the inputs"
 
@@ -45,10 +45,14 @@ class SavedOutputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedOutputs:
-    """A function that takes the arrays of a model's inputs, in order; a torch module gets tensors."""
+    """A function that takes the arrays of a model's inputs, in order; a torch module gets tensors.
+
+    ``slack`` returns by how much each output may differ on inputs, if it is rounded to levels.
+    """
 
     label: str
     function: Callable[..., Any]
+    slack: Callable[..., list[float]] | None = None
 
     def on(self, inputs: Sequence[Array]) -> Named:
         """Return what the function computes. Raises IrInterpError if it fails, SpecError if that is no array."""
@@ -73,6 +77,12 @@ def reference(value: Any) -> Reference:
         path = arguments.path(value, "reference")
         if FileKind.of(path) is FileKind.PROGRAM:
             return _of_program(program_files.read(path), path.name)
+        path = saved_model(path)
+        if FileKind.of(path) in OF_TENSORFLOW:
+            return ComputedOutputs(label=tensorflow_files.label(path), function=tensorflow_files.function(path))
+        if FileKind.of(path) is FileKind.TFLITE:
+            function, slack = litert_reference.function(path), litert_reference.slack(path)
+            return ComputedOutputs(label=path.name, function=function, slack=slack)
         return SavedOutputs(label=path.name, arrays=tuple(_read(path)))
     if is_program(value):
         return _of_program(value, "reference")
@@ -87,7 +97,7 @@ def _of_program(program: ExportedProgram, label: str) -> Reference:
 
 def _read(path: Path) -> Named:
     """Return the arrays of a file in order; that of an .npy has no name."""
-    if expect(path, FileKind.ARRAYS, FileKind.ARRAY, FileKind.PROGRAM) is FileKind.ARRAY:
+    if expect(path, FileKind.ARRAYS, FileKind.ARRAY, *FOREIGN) is FileKind.ARRAY:
         return [("", array_of(path))]
     try:
         check_regular(path)

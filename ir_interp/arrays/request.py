@@ -62,7 +62,7 @@ class Request:
         if isinstance(scales, int | float) and not isinstance(scales, bool):
             scales = (scales,) * (len(spec.axes or axes or ()) or min(_TWO, len(shape)))
         if spec.target is None and sizes is None and scales is None:
-            raise SpecError("the output size is missing; pass sizes, as in (224, 224), or scales")
+            raise SpecError("the output size is missing; give --sizes 224,224 or --scales 0.5")
         if axes is None and spec.target is None:
             axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
         if axes is not None:

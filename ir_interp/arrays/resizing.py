@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp import arguments
+from ir_interp.array_types import Array
 from ir_interp.arrays.request import Request
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import missing_pixels
@@ -18,7 +18,6 @@ from ir_interp.executor import resize as executor
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.spec import ResizeSpec
 
-Array = NDArray[Any]
 NOTHING = Missing()
 
 

@@ -40,7 +40,7 @@ def audit(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL", help=".onnx, .xml (IR) and .tflite files, folders of them, @list.txt; .pt2 by name."
+            metavar="MODEL", help="Files (.onnx, .xml, .tflite), folders of them, @list.txt; .pt2, .keras, .pb by name."
         ),
     ],
     options: AuditOptions,

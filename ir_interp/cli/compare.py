@@ -19,6 +19,7 @@ from ir_interp.files.kinds import FileKind, is_image
 from ir_interp.options.compare_options import CALLS, IMAGES, MODELS, CompareOptions
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.text.names import labels, shown
+from ir_interp.text.quoting import shell
 from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ ir-interp compare model.onnx model.xml --per-resize --input photo.png --mean 127
 ir-interp compare fp32.xml fp16.xml --shape x:1,3,640,640 --tolerance 0.01 --json
 ir-interp compare model.onnx outputs.npz --input x=input.npy
 ir-interp compare model.onnx program.pt2
+ir-interp compare model.onnx model.tflite
 ir-interp compare pillow.png opencv.png --picture apart.png
 ir-interp compare photo.png --like pillow:bicubic,opencv:cubic --sizes 224,224 --picture apart.png
 """
@@ -42,7 +44,10 @@ _LABELS = 30  # characters beside it
 @with_options(CompareOptions)
 def compare(
     first: Annotated[
-        Path, typer.Argument(metavar="FIRST", help="An .onnx model, an IR (.xml), a program (.pt2), an image or array.")
+        Path,
+        typer.Argument(
+            metavar="FIRST", help="An .onnx model, an IR (.xml), .pt2, .tflite, .keras, .pb, image or array."
+        ),
     ],
     second: Annotated[
         Path | None,
@@ -126,7 +131,7 @@ def _compare_images(first: Path, second: Path, options: CompareOptions, form: st
 def _check_picture(picture: Path | None, inputs: list[Path]) -> None:
     check_outputs([picture] if picture else [], inputs)
     if picture and FileKind.of(picture) not in (FileKind.PICTURE, FileKind.DRAWING):
-        raise IrInterpError(f"--picture {picture.name!r} is no name of a picture; expected .png or .svg")
+        raise IrInterpError(f"--picture {picture.name!r} is not the name of a picture; expected .png or .svg")
 
 
 def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: str) -> int:
@@ -150,7 +155,7 @@ def _is_image(path: Path) -> bool:
 
 def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.report import fed_lines
+    from ir_interp.converters.reports.verification import fed_lines
 
     console = Console()
     for line in fed_lines(comparison.images):
@@ -164,6 +169,8 @@ def _show(comparison: ModelComparison) -> None:
         console.say(comparison.first_difference)
     if comparison.first_layer is not None:
         console.say(comparison.first_layer.text)
+    if comparison.next_command:
+        console.say(f"    {shell(*comparison.next_command)}")
     console.say(comparison.summary)
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ir_interp.cli.terminal import Marked
-    from ir_interp.converters.report import Compared, ConversionReport, Row, Verification
+    from ir_interp.converters.reports.conversion_report import ConversionReport, Row
+    from ir_interp.converters.reports.verification import Compared, Verification
 
 
 def show(report: ConversionReport) -> None:
@@ -68,7 +69,7 @@ def _operations(before: dict[str, int], after: dict[str, int]) -> Table:
 def _verified(verification: Verification | None) -> list[str]:
     if verification is None:
         return ["not verified"]
-    from ir_interp.converters.report import fed_lines
+    from ir_interp.converters.reports.verification import fed_lines
 
     return [
         *fed_lines(verification.images),

@@ -26,7 +26,7 @@ from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
     from ir_interp.converters.pages.provenance import Made
-    from ir_interp.converters.report import ConversionReport
+    from ir_interp.converters.reports.conversion_report import ConversionReport
 
 EXAMPLES = """
 ir-interp convert model.onnx model.xml
@@ -36,6 +36,8 @@ ir-interp convert layer.xml resize.onnx
 ir-interp convert model.onnx portable.onnx --target tensorrt
 ir-interp convert model.onnx resizes.json --dialect tensorrt
 ir-interp convert program.pt2 model.xml
+ir-interp convert model.tflite model.onnx
+ir-interp convert model.keras model.xml
 ir-interp convert zoo/ converted/ --to .xml --jobs 4
 """
 
@@ -61,7 +63,8 @@ def convert(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="SOURCE", help="An .onnx model, an IR or a pasted layer (.xml), .tflite, .pt2, or layers (.json)."
+            metavar="SOURCE",
+            help="An .onnx model, an IR or a pasted layer (.xml), .tflite, .pt2, .keras, .pb, or layers (.json).",
         ),
     ],
     destination: Annotated[

@@ -22,9 +22,9 @@ from ir_interp.files.paths import is_file
 from ir_interp.options.declaration import check_place, keywords, options_set
 from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, SCHEMA, ExplainOptions
 from ir_interp.options.shared_options import named_layer
-from ir_interp.pipelines import cpp_code, openvino_preprocessor, source_code, torch_code
-from ir_interp.pipelines.code_language import CodeLanguage
-from ir_interp.pipelines.pipeline_source import is_pipeline
+from ir_interp.pipelines import cpp_code, huggingface, openvino_preprocessor, source_code, torch_code
+from ir_interp.pipelines.backends import CodeLanguage
+from ir_interp.pipelines.pipeline_source import is_pipeline, with_backend
 from ir_interp.views import describe
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
 
@@ -36,6 +36,7 @@ ir-interp explain IRI002
 ir-interp explain model.onnx --layer up2
 ir-interp explain layer.xml --shape 1,3,5,7 --sizes 7,9 --all
 ir-interp explain preprocessor_config.json --backend torchvision
+ir-interp explain CLIPImageProcessor:pil
 """
 _ROWS = 8  # of an axis, where not all are asked for
 _TAPS = 6  # shown of one output
@@ -45,14 +46,16 @@ _TAPS = 6  # shown of one output
 def explain(
     subject: Annotated[
         str,
-        typer.Argument(metavar="SUBJECT", help="A code (IRI001), a file with a resize, a configuration or a command."),
+        typer.Argument(
+            metavar="SUBJECT", help="A code (IRI001), a file with a resize, a configuration, a class or a command."
+        ),
     ],
     options: ExplainOptions,
 ) -> None:
     """Explain a finding, a resize or a preprocessing pipeline.
 
-    A code: its meaning and remedy. A resize: the source pixels and weights of each output pixel. A configuration: its
-    steps, as text or source code.
+    A code: its meaning and remedy. A resize: the source pixels and weights of each output pixel. A configuration, or a
+    class of Hugging Face: its steps, as text or source code.
     """
     form = printed_form(options)
     if options.schema:
@@ -65,11 +68,16 @@ def explain(
         check_place(options, RULE, "on a code; it goes with the file of a resize")
         _explain_rule(diagnostic_codes.find(subject), form == "json")
         return
-    if is_pipeline(Path(subject)) or _is_preprocessed(Path(subject), options):
+    name, backend = with_backend(subject)
+    if huggingface.is_class(name) or is_pipeline(Path(name)) or _is_preprocessed(Path(name), options):
         check_place(options, PIPELINE, "on a configuration; it goes with the file of a resize")
         if options.code and form == "json":
             raise IrInterpError("--code has no effect with --json")
-        _explain_pipeline(ir_interp.pipeline(subject, backend=options.backend), form == "json", options.code)
+        if backend and options.backend:
+            raise IrInterpError(f"--backend has no effect on {subject}, which names its backend")
+        source = {"image_processor_type": name} if huggingface.is_class(name) else name
+        pipeline = ir_interp.pipeline(source, backend=backend or options.backend)
+        _explain_pipeline(pipeline, form == "json", options.code)
         return
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
@@ -117,6 +125,7 @@ def _explain_pipeline(pipeline: ir_interp.Pipeline, as_json: bool, language: Cod
     console.say(pipeline.name or "pipeline", "bold")
     for number, line in enumerate(pipeline.text.splitlines(), 1):
         console.say(f"{number}. {line}")
+    console.say(pipeline.alpha.text)
 
 
 def _show(explanation: Explanation, every: bool) -> None:

@@ -49,7 +49,7 @@ def fix(
 
 def _show(done: Fixed) -> None:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.report import fed_lines
+    from ir_interp.converters.reports.verification import fed_lines
 
     console = Console()
     rows = [

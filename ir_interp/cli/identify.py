@@ -39,8 +39,9 @@ def identify(
     from ir_interp.origins.pairs import read_pair
 
     form = printed_form(options)
-    with progress.bar(options.quiet, "searching"):
-        identified = search.identified([read_pair(first, second) for first, second in _pairs(before, after)])
+    with progress.bar(options.quiet, "searching") as report:
+        pairs = [read_pair(first, second) for first, second in _pairs(before, after)]
+        identified = search.identified(pairs, report)
     if form == "json":
         print(json_schemas.printed(identified.record()))
     elif form == "text":

@@ -43,7 +43,8 @@ def inspect(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="An .onnx model, an IR or pasted layers (.xml), .tflite, .pt2, or layers (.json)."
+            metavar="FILE",
+            help="An .onnx model, an IR or pasted layers (.xml), .tflite, .pt2, .keras, .pb, or layers (.json).",
         ),
     ],
     options: InspectOptions,

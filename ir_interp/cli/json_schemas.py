@@ -21,7 +21,7 @@ _SUMMARY = "ir_interp.converters.fleet.summary:SummaryRecord"
 _RECORDS = {
     "audit": ("ir_interp.converters.audit.formats:AuditRecord", _SUMMARY),
     "compare": ("ir_interp.converters.verify.comparison:ComparisonRecord", "ir_interp.views.likeness:Likeness"),
-    "convert": ("ir_interp.converters.report:ConversionRecord", _SUMMARY),
+    "convert": ("ir_interp.converters.reports.conversion_report:ConversionRecord", _SUMMARY),
     "explain": ("ir_interp.views.explanation:ExplanationRecord", "ir_interp.diagnostic_codes:Rule"),
     "fix": ("ir_interp.converters.fix.fixed_files:FixedRecord",),
     "identify": ("ir_interp.origins.candidates:IdentifiedRecord",),

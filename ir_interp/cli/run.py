@@ -69,7 +69,7 @@ def run(
         _run_call_on_store(options.like, file, output, options)
         return
     if options.like is not None:
-        check_place(options, CALL, f"with --like, which resizes {file.name}")
+        check_place(options, CALL, f"with --like, which resizes {file.name}", _elsewhere(file, output))
         _run_call(options.like, file, output, options)
         return
     source = options.source
@@ -103,6 +103,11 @@ def is_on_disk(source: Path, output: Path) -> bool:
     if is_in_store(source) or is_in_store(output):
         return True
     return is_tiff(source) and is_tiff(output) and is_raster(source)
+
+
+def _elsewhere(file: Path, output: Path) -> tuple[str, str]:
+    """Return where else options have an effect, and why they have none on files that are read as a whole."""
+    return CALL_ON_STORE, f"on {file.name} to {output.name}; it goes with .zarr to .zarr and TIFF to TIFF or .zarr"
 
 
 def _check_stored(place: str, source: Path, output: Path) -> None:
@@ -144,11 +149,13 @@ def _run_call_on_store(like: str, source: Path, output: Path, options: RunOption
 
 
 def _write_store(request: Request, name: str, options: RunOptions) -> None:
+    from ir_interp.large import budget
     from ir_interp.large.stores import resize_store
 
     request = replace(request, missing=Missing.of(options.nodata, options.valid), levels=options.levels)
     if options.memory is not None:
         check_bytes(options.memory, f"--memory {options.memory / 2**30:.3g}GiB")
+        _check_memory(options.memory, budget.of_program())
         request = replace(request, memory=options.memory)
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
@@ -160,6 +167,13 @@ def _write_store(request: Request, name: str, options: RunOptions) -> None:
         shape=after,
     )
     report(record, options)
+
+
+def _check_memory(memory: int, floor: int) -> None:
+    """Raise IrInterpError for a limit that the program exceeds by itself, without any block of an image."""
+    if memory <= floor:
+        problem = f"--memory {memory / 2**20:.4g}MiB is too little: the program itself takes {floor >> 20}MiB"
+        raise IrInterpError(f"{problem}; give more, as in --memory 512MiB")
 
 
 def _check_sizes(options: RunOptions) -> None:

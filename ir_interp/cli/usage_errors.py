@@ -13,7 +13,10 @@ def text(error: Any) -> str:
     kind = type(error).__name__
     if kind == "NoArgsIsHelpError":
         return str(error.format_message())
-    return f"error: {shown(_PROBLEMS.get(kind, _other)(error))}{_way_on(error)}"
+    problem = shown(_PROBLEMS.get(kind, _other)(error))
+    path = error.ctx.command_path if getattr(error, "ctx", None) else ""
+    separator = " See" if problem.endswith("?") else "; see"
+    return f"error: {problem}{separator} `{path} --help`" if path else f"error: {problem}"
 
 
 def _bad_value(error: Any) -> str:
@@ -52,11 +55,6 @@ def _sentence(message: str) -> str:
     """Return a message of typer as the middle of a line."""
     message = message.strip().removesuffix(".").removeprefix("Value error, ")  # of pydantic, which reads choices
     return message[:1].lower() + message[1:]
-
-
-def _way_on(error: Any) -> str:
-    path = error.ctx.command_path if getattr(error, "ctx", None) else ""
-    return f"; see `{path} --help`" if path else ""
 
 
 _PROBLEMS = {"BadParameter": _bad_value, "MissingParameter": _missing, "NoSuchOption": _no_option}

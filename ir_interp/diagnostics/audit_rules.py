@@ -206,7 +206,7 @@ AUDIT_RULES = (
     Rule(
         code="IRI041",
         severity=Severity.WARNING,
-        summary="Images are resized before the model otherwise than in its training.",
+        summary="Before the model, images are resized differently than in training.",
         story=(
             "`ir-interp audit --preprocess opencv:linear --trained pillow:bilinear` resizes an image with both "
             "calls to the size of the model's input, and counts the values that differ. When an image shrinks, "

@@ -1,8 +1,9 @@
-"""The definition of every float: weighted sums tap by tap, identical on every processor.
+"""The definition of every float, infinities included: weighted sums tap by tap, identical on every processor.
 
-Along each axis, in the order of ``order.in_order``, an output is 0, plus its first weight times its first input, plus
-its second weight times its second input, and so on, inputs in ascending order. Weights are rounded to the type of the
-sum; every product is rounded, then added, and the sum is rounded. Nothing is fused, so IEEE 754 leaves no choice.
+Along each axis, in the order of ``axis_order.in_order``, an output is 0, plus its first weight times its first input,
+plus its second weight times its second input, and so on, inputs in ascending order. Weights are rounded to the type of
+the sum; every product is rounded, then added, and the sum is rounded. Nothing is fused, so IEEE 754 leaves no choice.
+Infinities and NaNs propagate to the outputs that weight them, and to no others.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
+from ir_interp.executor.arrays import float16
+from ir_interp.executor.arrays.store import store
 from ir_interp.executor.axis_order import in_order
 from ir_interp.plan.axes.distinct import distinct
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.pieces import Piece, taps_by_axis, whole
-
-Array = NDArray[Any]
 
 
 def run(x: Array, bound: Plan, piece: Piece | None = None) -> Array:
@@ -62,3 +64,18 @@ def _resized(x: Array, taps: Taps, axis: int) -> Array:
         weight = weight.reshape(column)
         total += np.where(weight == 0, nothing, np.take(x, indices, axis=axis) * weight)
     return total
+
+
+def by_definition(x: Array, y: Array, work: np.dtype[Any], bound: Plan, piece: Piece) -> None:
+    """Fill ``y`` with plain sums of ``x``, which leave out inputs of weight 0."""
+    sums = np.empty_like(y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        store(run(x.astype(work), bound, piece), sums)
+    y[...] = sums
+
+
+def is_finite(x: Array) -> bool:
+    """Return whether ``x`` contains neither infinity nor NaN."""
+    if x.dtype == np.float16 and x.flags.c_contiguous:
+        return float16.is_finite(x)
+    return bool(np.isfinite(x).all())

@@ -18,7 +18,7 @@ MAX_BYTES = 8 * 2**30
 def check_memory(bound: Plan, piece: Piece, itemsize: int, *, of_all: bool) -> None:
     """Raise ShapeError, before pixels are allocated, if a piece needs more; intermediates are made in tiles.
 
-    ``of_all`` means that the taps of all outputs are needed: a library's integer weights depend on the largest.
+    ``of_all`` means that the taps of all outputs are needed.
     """
     check_taps(bound, None if of_all else piece.outputs)
     needed = (stop - start for start, stop in piece.inputs)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import arguments
+from ir_interp.array_types import Array
 from ir_interp.errors import SpecError
 from ir_interp.executor import definition
 from ir_interp.executor.arrays.store import store
@@ -25,7 +26,6 @@ from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.pieces import Piece
 from ir_interp.spec import Alpha, Crop, IntegerRounding, Nearest, ResizeSpec
 
-Array = NDArray[Any]
 _LEAST = 1e-6  # a share of weights that GDAL divides by; a smaller sum is a rounding error
 
 

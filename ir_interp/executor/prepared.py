@@ -7,15 +7,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
+from ir_interp.array_types import Array
 from ir_interp.caching import cached_property
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor.arrays.crops import extrapolate
 from ir_interp.executor.compiled import jobs, loop_runner
 from ir_interp.executor.compiled.choice_of_loops import jobs_of
-from ir_interp.executor.infinities import by_definition, is_finite
+from ir_interp.executor.definition import by_definition, is_finite
 from ir_interp.executor.memory_limit import check_memory
 from ir_interp.executor.region_inputs import piece_of
 from ir_interp.executor.strategies import choice, pillow_blocks, premultiplied_alpha
@@ -23,11 +23,10 @@ from ir_interp.executor.strategies.case import Case
 from ir_interp.files.memory import unchecked
 from ir_interp.plan.axes.geometry import Plan, plan
 from ir_interp.plan.libraries import library_limits
+from ir_interp.plan.libraries.passes import needs_all_taps
 from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import Piece
-from ir_interp.spec import Alpha
-
-Array = NDArray[Any]
+from ir_interp.spec import Alpha, Crop
 
 
 class Prepared:
@@ -41,12 +40,14 @@ class Prepared:
         library_limits.check(bound, dtype.name)
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
-        self.shape = tuple(each.stop - each.start for each in piece.of_input(bound))
-        self._case, self._bound, self._piece = Case(bound, piece, dtype), bound, piece
+        self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
+        own = piece if dtype.kind in "iu" else piece.without_neighbours(bound)  # only integers are summed with them
+        self._case, self._bound, self._piece = Case(bound, own, dtype), bound, piece
+        self._own = None if own == piece else own.within(piece)
         self._sums_floats = dtype.kind not in "iub" and not self._case.copies
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
-        of_all = self._case.is_in_passes
+        of_all = self._case.is_in_passes and needs_all_taps(bound)
         check_memory(bound, piece, max(self._case.work.itemsize, dtype.itemsize), of_all=of_all)
 
     def __repr__(self) -> str:
@@ -78,11 +79,17 @@ class Prepared:
     def run(self, x: Array, out: Array | None) -> Array:
         """Return ``x``, which has the right shape and type, resized."""
         y = self._output(x, out)
-        if self._native:
+        infinite = self._quick(x, y) if self._quick else None
+        if infinite is not None:
+            if infinite:
+                with unchecked():
+                    by_definition(x, y, self._case.work, self._bound, self._case.piece)
+        elif self._native:
             y[...] = self._native.run(x.astype(self._native.dtype), None)
         elif y.size:
             with unchecked():
-                self._fill(np.pad(x, self._pads) if self._pads else x, y)
+                padded = np.pad(x, self._pads) if self._pads else x
+                self._fill(padded[self._own] if self._own else padded, y)
                 extrapolate(y, self._bound, self._piece)
         return y
 
@@ -114,7 +121,15 @@ class Prepared:
             run(x, y)
             infinite = self._sums_floats and not is_finite(x if self.dtype == np.float16 else y)
         if infinite:
-            by_definition(x, y, self._case.work, self._bound, self._piece)
+            by_definition(x, y, self._case.work, self._bound, self._case.piece)
+
+    @cached_property
+    def _quick(self) -> loop_runner.Quick | None:
+        """The only loop of a small resize, if nothing is to be done besides; None for others."""
+        with unchecked():  # since it plans, as the first call does
+            if self._native or self._reduced or self._pads or self._own or isinstance(self.spec.coordinates, Crop):
+                return None
+            return loop_runner.quick(self._jobs) if self._bound.axes and 0 not in self.out_shape else None
 
     @cached_property
     def _in_numpy(self) -> tuple[choice.Strategy, choice.Run]:
@@ -135,14 +150,14 @@ class Prepared:
         For floats the two are one sum.
         """
         padded = tuple(size + sum(pads) for size, pads in zip(self._bound.in_shape, self._bound.padding, strict=True))
-        found = reduced(self.spec, padded) if self.dtype.kind in "iu" else None
-        if found is None:
+        reduction = reduced(self.spec, padded) if self.dtype.kind in "iu" else None
+        if reduction is None:
             return None
-        rest = plan(replace(found.spec, alpha=Alpha.SEPARATE), found.shape)
-        outputs = [slice(*each) for each in self._piece.outputs]
+        rest = plan(replace(reduction.spec, alpha=Alpha.SEPARATE), reduction.shape)
+        outputs = [slice(*output) for output in self._piece.outputs]
         if self._case.is_premultiplied:
             outputs[-1] = slice(0, rest.out_shape[-1])
-        return found, prepared(rest, piece_of(rest, outputs), self.dtype)
+        return reduction, prepared(rest, piece_of(rest, outputs), self.dtype)
 
     def _of_blocks(self, x: Array, found: Reduced, rest: Prepared) -> Array:
         """Return integers ``x``, padded already, averaged in blocks, and then resized."""

@@ -65,7 +65,7 @@ def _taken(bound: Plan, outputs: tuple[Range, ...]) -> Iterator[tuple[int, Indic
     for place, axis in enumerate(bound.axes):
         yield axis.axis, window_taps(bound, place, outputs[axis.axis]).indices
     if bound.axes and opencv_sums.is_of_ipp(bound):  # which also sums along an axis that keeps its size
-        yield from ((each.axis, each.indices[slice(*outputs[each.axis])]) for each in passes(bound, "uint8"))
+        yield from ((stage.axis, stage.indices[slice(*outputs[stage.axis])]) for stage in passes(bound, "uint8"))
     for dtype in _TYPES_WITH_STEPS:
         for step in planned(bound, dtype, outputs) or ():
             each = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)

@@ -41,9 +41,9 @@ def resize(
     shape = x.shape if whole is None else arguments.lengths(whole, "whole")
     if whole is not None and region is None:
         raise SpecError("whole has no effect without region")
+    if region is None:
+        return _for_call(spec, shape, x.dtype, sizes, scales, arithmetic).run(x, out)
     with unchecked():
-        if region is None:
-            return _for_call(spec, shape, x.dtype, sizes, scales, arithmetic).run(x, out)
         bound = planned(spec, shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
         piece = piece_of(bound, region)
         at_hand = piece.of_input(bound)
@@ -69,8 +69,9 @@ def _for_call(
             return _called(
                 spec, shape, dtype, arithmetic, "" if values is None else name, *(() if values is None else values)
             )
-    bound = bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
-    return _prepared(bound, shape, dtype)
+    with unchecked():
+        bound = bind(_spec(spec), shape, sizes=sizes, scales=scales, arithmetic=arithmetic)
+        return _prepared(bound, shape, dtype)
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -83,7 +84,8 @@ def _called(
     *values: Any,
 ) -> Prepared:
     changes: dict[str, Any] = {name: values} if name else {}
-    return _prepared(bind(_spec(spec), shape, arithmetic=arithmetic, **changes), shape, dtype)
+    with unchecked():
+        return _prepared(bind(_spec(spec), shape, arithmetic=arithmetic, **changes), shape, dtype)
 
 
 @lru_cache(maxsize=256)

@@ -20,6 +20,9 @@ class FileKind(Enum):
     TEXT = ".txt"
     TFLITE = ".tflite"
     PROGRAM = ".pt2"
+    KERAS = ".keras"
+    H5 = ".h5"
+    GRAPH = ".pb"
     PYTHON = ".py"
     ARRAY = ".npy"
     ARRAYS = ".npz"
@@ -43,7 +46,11 @@ _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
 MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
-WITH_RESIZES = (*MODELS, FileKind.JSON, FileKind.TFLITE, FileKind.PROGRAM)
+OF_TENSORFLOW = (FileKind.KERAS, FileKind.H5, FileKind.GRAPH)
+"""Models that TensorFlow reads; a SavedModel is the .pb in its folder."""
+FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *OF_TENSORFLOW)
+"""Models that their own framework runs, which is the reference of their conversions."""
+WITH_RESIZES = (*MODELS, FileKind.JSON, *FOREIGN)
 """Files that resizes are read from."""
 IN_FOLDERS = (*MODELS, FileKind.TFLITE)
 """Files of a folder that are audited or converted; a program is unpickled, so it must be named."""
@@ -56,8 +63,8 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
         return found
     extensions = [kind.value for kind in kinds]
     check_named(path, extensions)
-    wanted = closest(path.suffix if found is None else "", extensions)
-    raise ReadError(f"unknown file type {path.suffix!r}; {wanted}", path.name)
+    expected = closest(path.suffix if found is None else "", extensions)
+    raise ReadError(f"unknown file type {path.suffix!r}; {expected}", path.name)
 
 
 def is_image(path: Path) -> bool:

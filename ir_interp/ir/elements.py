@@ -30,7 +30,7 @@ _BITS = {
     "u1": np.bool_,
     "nf4": np.float32,
 }
-ELEMENT_TYPES = frozenset(np.dtype(each).name for each in _BITS.values())
+ELEMENT_TYPES = frozenset(np.dtype(bit).name for bit in _BITS.values())
 """NumPy names of the element types of an IR."""
 
 NF4 = np.array(

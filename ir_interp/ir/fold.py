@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
 from ir_interp.ir import xml
 from ir_interp.ir.constants import read_constant
 from ir_interp.ir.elements import numpy_name
 from ir_interp.ir.net import Layer, Net, Port
 
-Array = NDArray[Any]
 _MAX_ELEMENTS = 4096  # enough for sizes, scales, axes and their operands; never weights
 _FAILURES = (ValueError, LookupError, TypeError, ArithmeticError)  # exceptions of NumPy for operands that do not fit
 
@@ -71,9 +70,9 @@ def _value(net: Net, producer: Layer, port: Port) -> Array | None:
 
 def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
     shape = layer.inputs[0].shape
-    found = net.source(layer, 0)
-    if shape is None and found is not None:
-        shape = found[1].shape
+    source = net.source(layer, 0)
+    if shape is None and source is not None:
+        shape = source[1].shape
     if shape is None or None in shape or (shape == () and net.has_dynamic_ranks):  # a dynamic rank looks like a scalar
         return None
     return np.array(shape, "int32" if dtype == "int32" else "int64")

@@ -60,16 +60,16 @@ def load_known(
     path: Path, semantics: Semantics = Semantics.RUNTIME
 ) -> tuple[list[ResizeOp], list[tuple[Layer, ReadError]]]:
     """Return the Interpolates of an IR that can be read, and those that need a missing .bin or an input's value."""
-    found: list[ResizeOp] = []
+    ops: list[ResizeOp] = []
     unknown: list[tuple[Layer, ReadError]] = []
     for net in nets(path):
         for layer in net.layers.values():
             if layer.type.lower() == _TYPE:
                 try:
-                    found.append(read_layer(net, layer, semantics))
+                    ops.append(read_layer(net, layer, semantics))
                 except (MissingBinaryError, OpenAxesError) as error:
                     unknown.append((layer, error))
-    return found, unknown
+    return ops, unknown
 
 
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
@@ -219,14 +219,14 @@ def _output_shape(layer: Layer) -> tuple[int, ...] | None:
 
 def _input_shape(net: Net, layer: Layer) -> PartialShape | None:
     shape = layer.inputs[0].shape if layer.inputs else None
-    found = net.source(layer, 0) if shape is None else None
-    return (found[1].shape if found else shape) or None  # a port of dynamic rank has no dimensions, like a scalar's
+    source = net.source(layer, 0) if shape is None else None
+    return (source[1].shape if source else shape) or None  # a port of dynamic rank has no dimensions, like a scalar's
 
 
 def _dtype(net: Net, layer: Layer) -> str | None:
     """Return the element type: IR v10 specifies it at output ports only, a snippet possibly nowhere."""
-    found = net.source(layer, 0)
-    ports = [*layer.outputs[:1], *layer.inputs[:1], *([found[1]] if found else [])]
+    source = net.source(layer, 0)
+    ports = [*layer.outputs[:1], *layer.inputs[:1], *([source[1]] if source else [])]
     dtype = next((port.dtype for port in ports if port.dtype is not None), None)
     if dtype is not None and dtype not in ELEMENT_TYPES:
         raise ReadError(f"unknown precision {dtype!r}; {closest(dtype, ELEMENT_TYPES)}", layer.where)

@@ -106,7 +106,7 @@ def _edges(element: etree._Element, layers: dict[int, Layer], prefix: str) -> di
         for number, does in ((source, "starts"), (target, "ends")):
             if number not in layers:
                 raise ReadError(f"an edge {does} at layer {number}, which does not exist", prefix.rstrip(":/"))
-        if port not in (each.id for each in layers[target].inputs):
+        if port not in (entry.id for entry in layers[target].inputs):
             raise ReadError(f"an edge ends at input port {port}, which does not exist", layers[target].where)
         if (target, port) in edges:
             raise ReadError(f"two edges end at input port {port}", layers[target].where)

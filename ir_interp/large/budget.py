@@ -21,8 +21,14 @@ from ir_interp.shapes import Shape
 _BYTES_OF_SUMS = 24  # per input of a block, if integers are summed in steps, which compute the whole block at once
 _BYTES_OF_TILES = 2**25  # if they are summed in tiles, as floats are
 _BYTES_OF_LOOPS = 112 * 2**20  # compiled loops, once loaded
+_BYTES_OF_PROGRAM = 160 * 2**20  # the program with Zarr, before it reads a chunk
 _COPIES = 3  # of a chunk: as stored, as decoded, and in its place
 _BLOCKS_AT_ONCE = 8  # minimum number of blocks that memory should hold
+
+
+def of_program() -> int:
+    """Return the bytes that the program takes without any block of an image."""
+    return _BYTES_OF_PROGRAM + _BYTES_OF_LOOPS * loop_runner.is_installed()
 
 
 def left(memory: int) -> int:
@@ -62,7 +68,7 @@ def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
     A block waits for chunks of the row below it, so about as many blocks wait as a row has. Chunks at the sides of a
     strip are read again.
     """
-    first, *others = (range(len(each)) for each in layout.chunks)
+    first, *others = (range(len(chunk)) for chunk in layout.chunks)
     across = list(itertools.product(*others))
     below = 2 + math.prod(map(len, others[1:]))  # blocks that the row below has by then
     most = max(1, memory // 2 // max(1, _bytes_waiting(layout)) - below)

@@ -15,6 +15,7 @@ from ir_interp.large.layout import Work
 from ir_interp.large.rasters import Raster
 
 _LOSSLESS = ("LZW", "DEFLATE", "ZSTD", "LERC_DEFLATE", "LERC_ZSTD")
+_PREDICTORS = {"2": "STANDARD", "3": "FLOATING_POINT"}  # of TIFF, as GDAL's driver names them
 _STALE = "STATISTICS_"  # tags that describe the pixels before the resize
 
 
@@ -29,11 +30,15 @@ def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequ
 
     profile = source.profile
     compression = str(profile.get("compress", "none")).upper()
+    is_lossy = compression not in (*_LOSSLESS, "NONE")
+    predictor = source.idle[0].tags(ns="IMAGE_STRUCTURE").get("PREDICTOR", "1")
     options = {
-        "COMPRESS": compression if compression in (*_LOSSLESS, "NONE") else "DEFLATE",
+        "COMPRESS": "DEFLATE" if is_lossy else compression,
+        "PREDICTOR": "NO" if is_lossy else _PREDICTORS.get(predictor, "NO"),
         "BLOCKSIZE": str(profile["blockxsize"] if profile.get("tiled") else 512),
         "OVERVIEWS": "FORCE_USE_EXISTING" if len(levels) > 1 else "NONE",
         "BIGTIFF": "IF_SAFER",
+        "NUM_THREADS": "ALL_CPUS",
     }
     image = levels[0].parent / "image.vrt"
     image.write_bytes(_virtual(source, levels, works))

@@ -8,9 +8,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ir_interp.arguments import shown
+from ir_interp.array_types import Array
 from ir_interp.errors import ShapeError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.large.layout import Chunks, Layout, Place, Shares, Slices, Work, lengths_of, parts
@@ -18,7 +18,6 @@ from ir_interp.plan.axes.geometry import plan
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
-Array = NDArray[Any]
 _NONE = Missing()
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
+from ir_interp.executor.arrays.threads import alone
 from ir_interp.large.layout import Layout, Part, Place, Slices, lengths_of
 from ir_interp.shapes import Shape
 
-Array = NDArray[Any]
 Read = Callable[[Slices, Array], object]
 Write = Callable[[Place, Array], object]
 
@@ -39,7 +39,8 @@ class Dealer:
         """Compute all blocks on ``threads`` threads. An error in one stops the others before their next chunk."""
         with ThreadPoolExecutor(threads) as pool:
             try:
-                working = [pool.submit(self._work) for _ in range(threads)]
+                work = self._work if threads == 1 else self._work_alone
+                working = [pool.submit(work) for _ in range(threads)]
                 for each in wait(working, return_when=FIRST_EXCEPTION).done:
                     each.result()
             finally:
@@ -56,6 +57,10 @@ class Dealer:
                 if part.chunk not in seen:
                     seen.add(part.chunk)
                     yield part.chunk
+
+    def _work_alone(self) -> None:
+        with alone():
+            self._work()
 
     def _work(self) -> None:
         while True:

@@ -96,7 +96,7 @@ class Layout:
     @property
     def longest(self) -> Shape:
         """The shape of the longest block along each axis."""
-        return tuple(max(each, default=1) for each in self.chunks)
+        return tuple(max(chunk, default=1) for chunk in self.chunks)
 
     @property
     def most_needed(self) -> Shape:
@@ -106,7 +106,7 @@ class Layout:
     @property
     def places(self) -> Iterator[Place]:
         """All blocks, row by row."""
-        return itertools.product(*(range(len(each)) for each in self.chunks))
+        return itertools.product(*(range(len(chunk)) for chunk in self.chunks))
 
     def piece(self, block: Place) -> Slices:
         """Return the piece of the output that a block is."""
@@ -144,7 +144,7 @@ class Layout:
 
     @cached_property
     def _pieces(self) -> list[list[slice]]:
-        return [[slice(*edge) for edge in itertools.pairwise(edges_of(each))] for each in self.chunks]
+        return [[slice(*edge) for edge in itertools.pairwise(edges_of(chunk))] for chunk in self.chunks]
 
     @cached_property
     def _needed(self) -> list[list[slice]]:
@@ -158,12 +158,12 @@ class Layout:
 
     @cached_property
     def _under(self) -> list[list[list[Share]]]:
-        found = zip(self._needed, self._edges, strict=True)
-        return [[list(_shares(block, piece, edges)) for block, piece in enumerate(needed)] for needed, edges in found]
+        pairs = zip(self._needed, self._edges, strict=True)
+        return [[list(_shares(block, piece, edges)) for block, piece in enumerate(needed)] for needed, edges in pairs]
 
     @cached_property
     def _over(self) -> list[list[list[Share]]]:
-        over: list[list[list[Share]]] = [[[] for _ in each] for each in self.work.chunks]
+        over: list[list[list[Share]]] = [[[] for _ in chunk] for chunk in self.work.chunks]
         for axis, blocks in enumerate(self._under):
             for share in itertools.chain.from_iterable(blocks):
                 over[axis][share.chunk].append(share)

@@ -129,7 +129,7 @@ def _check(dataset: Any, path: Path) -> None:
             MaskFlags.per_dataset in flags and MaskFlags.alpha not in flags for flags in dataset.mask_flag_enums
         ),
         "its bands have several element types; expected one": len(set(dataset.dtypes)) > 1,
-        "its bands have several nodata values; expected one": len({repr(each) for each in dataset.nodatavals}) > 1,
+        "its bands have several nodata values; expected one": len({repr(value) for value in dataset.nodatavals}) > 1,
         "ground control points place it; expected a geotransform, as gdalwarp makes it": bool(dataset.gcps[0]),
         "rational polynomials place it; expected a geotransform, as gdalwarp makes it": dataset.rpcs is not None,
         "it has subdatasets; expected one image": bool(dataset.subdatasets),

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ir_interp.array_types import Array
 from ir_interp.arrays.request import Request as Call
 from ir_interp.errors import IrInterpError, ShapeError, SpecError
 from ir_interp.executor.missing_pixels import Missing
@@ -30,7 +29,6 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
 
-Array = NDArray[Any]
 Told = Callable[[str, int, int], None]
 Source = ZarrArray | Raster
 """An image on disk that is read piece by piece."""

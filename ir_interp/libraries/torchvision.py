@@ -53,7 +53,7 @@ def approximate(attributes: Attributes, context: Context) -> str:
     if "nearest" in attributes["interpolation"]:
         return ""
     if attributes["transforms"] == "v1":
-        return "values near a half depend on the order in which torch's vector kernels sum floats"
+        return "values near a half depend on the processor: with AVX2, torch fuses the float sums of v1"
     is_old = context.version < _BY_DEFAULT and attributes["interpolation"] == "bilinear"
     return "processors with AVX-512 sum floats instead" if is_old else ""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp import arguments
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
@@ -38,6 +38,8 @@ _RESULT = "Form of the result"
 _ONNX, _IR, _JSON, _TFLITE = FileKind.ONNX, FileKind.IR, FileKind.JSON, FileKind.TFLITE
 _PROGRAM = FileKind.PROGRAM
 _MODELS = (_ONNX, _IR)
+_COPIED = ((_PROGRAM, _ONNX), *((kind, _IR) for kind in OF_TENSORFLOW))
+"""Results that another program writes in full precision."""
 
 
 def _writes_ir(start: FileKind, end: FileKind) -> bool:
@@ -53,7 +55,7 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
 
 
 def _between_models(start: FileKind, end: FileKind) -> bool:
-    return start in (*_MODELS, _PROGRAM) and end in _MODELS
+    return start in (*_MODELS, _PROGRAM, *OF_TENSORFLOW) and end in _MODELS
 
 
 def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
@@ -126,7 +128,7 @@ class ConvertOptions:
         "Store weights in half precision.",
         "--fp16",
         panel=_RESULT,
-        routes=lambda start, end: _between_models(start, end) and (start, end) != (_PROGRAM, _ONNX),
+        routes=lambda start, end: _between_models(start, end) and (start, end) not in _COPIED,
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
@@ -153,8 +155,8 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Outputs that another program computed on the inputs (.npz, .npy), or that program (.pt2); the source "
-        "must equal them.",
+        "Outputs that another program computed on the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
+        "the source must equal them.",
         "--reference",
         routes=_is_verified,
         needs=shared.VERIFICATION,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from ir_interp.errors import IrInterpError
@@ -74,6 +75,12 @@ def option(kind: Kind, text: str = "", *flags: str, **known: Any) -> Any:
 
 def declared(owner: type[Any]) -> tuple[Option, ...]:
     """Return the options of a dataclass, in order."""
+    hashable: Any = owner  # mypy takes no class for that
+    return _declared(hashable)
+
+
+@cache
+def _declared(owner: Any) -> tuple[Option, ...]:
     named = ((each.name, each.metadata[_KEY]) for each in fields(owner) if _KEY in each.metadata)
     return tuple(replace(known, name=name) for name, known in named)
 
@@ -116,11 +123,14 @@ def options_set(options: Any) -> Iterator[Option]:
         yield from (part for part in _parts(each) if getattr(value, part.name) != part.default)
 
 
-def check_place(options: Any, place: str, why: str) -> None:
-    """Raise IrInterpError for an option that has no effect in a place of its command, for the reason ``why``."""
+def check_place(options: Any, place: str, why: str, elsewhere: tuple[str, str] = ("", "")) -> None:
+    """Raise IrInterpError for an option that has no effect in a place of its command, for the reason ``why``.
+
+    ``elsewhere`` is another place, and the reason for the options that have an effect there.
+    """
     for each in options_set(options):
         if each.places and place not in each.places:
-            raise IrInterpError(f"{each.flag} has no effect {why}")
+            raise IrInterpError(f"{each.flag} has no effect {elsewhere[1] if elsewhere[0] in each.places else why}")
 
 
 def identity(options: Any) -> str:

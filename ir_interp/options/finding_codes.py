@@ -22,7 +22,7 @@ def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> No
     """Raise SpecError, with the closest of ``known``, for a word that no code begins with."""
     for word in words:
         if not word or not any(code.startswith(word) for code in RULES):
-            raise SpecError(f"no code begins with {word!r}; {closest(word, known, 'docs/looking.md')}")
+            raise SpecError(f"no code begins with {word!r}; {closest(word, known)}")
 
 
 def is_chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:

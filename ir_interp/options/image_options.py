@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, SpecError
 from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import NUMBERS, SWITCH, WORD
-from ir_interp.text.keyword_names import named_as_keywords
+from ir_interp.text.keyword_names import name_keywords
 
 LAYOUTS = ("nchw", "nhwc")
 _RANGES = {"0-255": 1.0, "0-1": 255.0}
@@ -45,8 +45,11 @@ class Images:
     )
 
     def __post_init__(self) -> None:
-        with named_as_keywords(signature(type(self)).parameters):
+        try:
             self._check()
+        except SpecError as error:
+            name_keywords(error, signature(type(self)).parameters)
+            raise
 
     def _check(self) -> None:
         if self.layout and self.layout not in LAYOUTS:

@@ -10,7 +10,7 @@ from ir_interp import arguments
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
-from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, POSITIVE, WORD, Kind
+from ir_interp.options.value_kinds import NATURAL, PAIR, PATH, POSITIVE, SWITCH, WORD, Kind
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
 
@@ -53,9 +53,16 @@ class PreprocessOptions:
     pipeline: Pipeline | None = option(Kind(takes="Pipeline", check=_pipeline), default=None, takes_none=True)
     batch: int | None = option(NATURAL, "Images per batch; 0 for any number.", "--batch", panel=_IMAGES)
     channels: int = option(
-        POSITIVE, "Channels: 1 (grey), 3 (RGB) or 4 (alpha is dropped).", "--channels", default=3, panel=_IMAGES
+        POSITIVE, "Channels: 1 (grey), 3 (RGB) or 4 (RGB and alpha).", "--channels", default=3, panel=_IMAGES
     )
     name: str | None = option(WORD, "Name of the image input, if the model has several.", "--input")
+    verify: bool = option(
+        SWITCH,
+        "Run the new nodes, and write only if they compute what the pipeline does.",
+        "--verify",
+        "--no-verify",
+        default=True,
+    )
     images: Images = shared.images(panel=_NORMALIZATION)
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()

@@ -8,8 +8,7 @@ from pathlib import Path
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import MEMORY, NAMES, NUMBER, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
-from ir_interp.pipelines.backends import Backend
-from ir_interp.pipelines.code_language import CodeLanguage
+from ir_interp.pipelines.backends import Backend, CodeLanguage
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
 

@@ -74,7 +74,7 @@ def _memory(text: str) -> int:
         with suppress(ValueError):
             if text.lower().endswith(unit) and 0 < (count := real(text[: -len(unit)])) < math.inf:
                 return int(count * size)
-    raise ValueError(f"{text!r} is no amount of memory; expected one as in 512MiB, 1.5GiB, 1GB")
+    raise ValueError(f"{text!r} is not an amount of memory; expected one as in 512MiB, 1.5GiB, 1GB")
 
 
 def _integers(text: str, flag: str) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ def _integers(text: str, flag: str) -> tuple[int, ...]:
 def _sizes(text: str, flag: str) -> tuple[int, ...]:
     sizes = _integers(text, flag)
     if min(sizes) < 1:
-        raise IrInterpError(f"{flag} {text!r}: {min(sizes)} is no size; expected integers from 1, as in 50,60")
+        raise IrInterpError(f"{flag} {text!r}: {min(sizes)} is not a size; expected integers from 1, as in 50,60")
     return sizes
 
 
@@ -95,7 +95,7 @@ def _scales(text: str, flag: str) -> tuple[float, ...]:
     scales = _reals(text, flag)
     wrong = [scale for scale in scales if not 0 < scale < math.inf]
     if wrong:
-        raise IrInterpError(f"{flag} {text!r}: {wrong[0]:g} is no scale; expected numbers above 0, as in 2,1.5")
+        raise IrInterpError(f"{flag} {text!r}: {wrong[0]:g} is not a scale; expected numbers above 0, as in 2,1.5")
     return scales
 
 
@@ -220,7 +220,8 @@ def _words(texts: Sequence[str], flag: str) -> tuple[str, ...]:
 def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
     lengths = arguments.wholes(value, name)
     if len(lengths) != 2 or min(lengths) < 1:
-        raise SpecError(f"{name} is {arguments.shown(value)}; expected height and width, as in {name} 224,224")
+        text = ",".join(map(str, lengths))
+        raise SpecError(f"{name} is {text or 'empty'}; expected height and width, as in {name} 224,224")
     return lengths[0], lengths[1]
 
 
@@ -228,7 +229,7 @@ def _of_kinds(path: Path, flag: str, *, kinds: tuple[FileKind, ...], thing: str)
     """Return a path to write. Raises OutputError for the name of another kind of file, such as a model."""
     if FileKind.of(path) not in kinds:
         expected = " or ".join(kind.value for kind in kinds)
-        raise OutputError(f"{flag} {str(path)!r} is no name of a {thing}; expected {expected}")
+        raise OutputError(f"{flag} {str(path)!r} is not the name of a {thing}; expected {expected}")
     return path
 
 

@@ -86,7 +86,7 @@ class Identified:
     @property
     def fitting(self) -> tuple[Candidate, ...]:
         """The calls that can have produced all the images."""
-        return tuple(each for each in self.candidates if each.fits and each.calls)
+        return tuple(candidate for candidate in self.candidates if candidate.fits and candidate.calls)
 
     @property
     def call(self) -> str | None:
@@ -112,7 +112,7 @@ class Identified:
 
         It is never certain after an earlier resize, since only the likeliest of these are tried.
         """
-        if self.call is None or any(each.fits for each in self.candidates if not each.calls):
+        if self.call is None or any(candidate.fits for candidate in self.candidates if not candidate.calls):
             return False
         return not self._is_twice and (self.telling is None or self.telling >= ENOUGH)
 
@@ -142,9 +142,11 @@ class Identified:
     def _listed(self, candidates: Sequence[Candidate]) -> Iterator[str]:
         """Yield a line for each call; versions at the same distance from the image share a line."""
         groups: dict[tuple[object, ...], list[Candidate]] = {}
-        for each in candidates:
-            if each.calls:
-                groups.setdefault((each.names, each.steps, each.first, each.distance), []).append(each)
+        for candidate in candidates:
+            if candidate.calls:
+                groups.setdefault((candidate.names, candidate.steps, candidate.first, candidate.distance), []).append(
+                    candidate
+                )
         for those in groups.values():
             calls = [call for each in those for call in each.calls]
             named = " = ".join(f"{name} ({_versions(calls, name)})" for name in those[0].names)
@@ -164,7 +166,7 @@ class Identified:
     def _doubt(self) -> Iterator[str]:
         """Yield the likelihood that none of the calls produced the image."""
         if self.fitting:
-            none = next((each for each in self.candidates if not each.calls), None)
+            none = next((candidate for candidate in self.candidates if not candidate.calls), None)
             if none is not None and none.likelihood is not None:
                 yield f"  {_NONE}: likelihood {_share(none.likelihood)}"
             elif self.telling is not None:
@@ -175,7 +177,8 @@ class Identified:
         if self.further is not None:
             (height, width), (rows, columns) = self.further
             lossless = "" if self.telling is not None else ", saved as PNG"
-            yield f"to tell them apart, test an image of {height}x{width} resized to {rows}x{columns}{lossless}"
+            them = "the versions" if self.call is not None else "them"
+            yield f"to tell {them} apart, test an image of {height}x{width} resized to {rows}x{columns}{lossless}"
         elif len(self.fitting) > 1 and not self._is_twice:
             yield "none of the tried sizes separates them"
 
@@ -188,14 +191,14 @@ class Identified:
             "steps": self.fitting[0].steps if self.fitting else (),
             "fitting": _records(self.fitting),
             "nearest": _records(self.candidates[:SHOWN]),
-            "none_of_these": _records(each for each in self.candidates if not each.calls),
+            "none_of_these": _records(candidate for candidate in self.candidates if not candidate.calls),
             "telling": self.telling,
             "further": self.further,
         }
 
 
 def _records(candidates: Iterable[Candidate]) -> list[Candidate]:
-    return [cast(Candidate, asdict(each)) for each in candidates]
+    return [cast(Candidate, asdict(candidate)) for candidate in candidates]
 
 
 def _known(calls: Sequence[str], name: str) -> tuple[int, ...]:
@@ -215,5 +218,5 @@ def _share(likelihood: float) -> str:
 
 def _sum(candidates: Sequence[Candidate]) -> float | None:
     """Return the total likelihood of some candidates; None if none has one."""
-    likelihoods = [each.likelihood for each in candidates if each.likelihood is not None]
+    likelihoods = [candidate.likelihood for candidate in candidates if candidate.likelihood is not None]
     return sum(likelihoods) if likelihoods else None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from ir_interp.origins.layouts import Array, Layout, Steps, whole
+from ir_interp.array_types import Array
+from ir_interp.origins.layouts import Layout, Steps, whole
 from ir_interp.origins.registration import likeliest
 
 _LARGEST = 2.0  # largest ratio of an image to a result that is a centre crop of it
@@ -19,6 +20,26 @@ _OFFSETS: dict[str, Callable[[int], int]] = {
 }
 Lengths = Callable[[tuple[int, ...], int], tuple[int, int]]
 """Returns a height and a width with the aspect ratio of a shape, for the length of one side."""
+
+
+def fitted(before: Array, after: Array) -> list[Steps]:
+    """Return the crop of ``ImageOps.fit``: the largest box of the result's aspect ratio in the middle, not in pixels.
+
+    The resize reads the pixels around it, too, so that its borders are not those of a crop.
+    """
+    return [Steps(layout=_fit, text="ImageOps.fit")]
+
+
+def _fit(before: Array, after: Array) -> Layout | None:
+    """Return the layout of a box that is smaller than the image; its edges are computed as Pillow does."""
+    (height, width), (rows, columns) = before.shape[:2], after.shape[:2]
+    ratio, wanted = width / height, columns / rows
+    if ratio == wanted:
+        return None
+    crop_width, crop_height = (wanted * height, height) if ratio >= wanted else (width, width / wanted)
+    left, top = (width - crop_width) * 0.5, (height - crop_height) * 0.5
+    box = ((top, top + crop_height), (left, left + crop_width))
+    return Layout(x=before, sizes=(rows, columns), place=whole(after), box=box)
 
 
 def cropped(before: Array, after: Array) -> list[Steps]:

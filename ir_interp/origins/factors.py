@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ir_interp.origins.layouts import Array, Layout, Steps, whole
+from ir_interp.array_types import Array
+from ir_interp.origins.layouts import Layout, Steps, whole
 
 _DIGITS = (1, 2, 3)
 _EQUAL, _UNEQUAL = 6, 3  # simple factors that are tried for both axes at once, and for each axis

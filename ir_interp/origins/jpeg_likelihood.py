@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
-from ir_interp.origins.layouts import Array
 from ir_interp.views.image_arrays import opened
 
 _BLOCK = 8

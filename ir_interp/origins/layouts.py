@@ -1,20 +1,24 @@
-"""Layouts of a resized image in a result: resized whole, by factors, cropped, padded, turned, or resized twice."""
+"""Layouts of a resized image, and predictions in them: whole, by factors, cropped, padded, turned, or resized twice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
+from ir_interp.errors import SpecError
 from ir_interp.resize_op import ResizeOp
+from ir_interp.spec import ResizeSpec
+from ir_interp.views.likeness import resized
 
-Array = NDArray[Any]
 Piece = tuple[slice, slice]
 """Rows and columns of an image."""
+Box = tuple[tuple[float, float], ...]
+"""The start and the end of a part of an image along each axis, within pixels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +35,7 @@ class Layout:
     origin: tuple[int, int] = (0, 0)
     window: tuple[int, int] = (0, 0)
     scales: tuple[float, float] | None = None
-    box: tuple[tuple[float, float], ...] | None = None
+    box: Box | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -96,7 +100,11 @@ _TURNS: dict[int, Callable[[Array], Array]] = {
 }
 """The effect of each EXIF orientation on an image: turned, and mirrored."""
 
+GREY = ()
+"""In place of an order of channels: red, green and blue become grey, as by ``Image.convert("L")``."""
 _CHANNELS: dict[tuple[int, int], dict[str, tuple[int, ...]]] = {
+    (3, 1): {"RGB to grey": GREY},
+    (4, 1): {"RGBA to grey": GREY},
     (1, 3): {"grey to RGB": (0, 0, 0)},
     (2, 1): {"alpha dropped": (0,)},
     (2, 3): {"grey to RGB, alpha dropped": (0, 0, 0)},
@@ -126,6 +134,8 @@ def preparations(before: Array, after: Array, orientation: int = 1) -> list[Prep
     """
     count, wanted = channels(before), channels(after)
     orders = _CHANNELS.get((count, wanted), {"": tuple(range(count))} if count == wanted else {})
+    if before.dtype != np.uint8:
+        orders = {text: order for text, order in orders.items() if order != GREY}
     every, stride = [], max(1, min(before.shape[:2]) // _SAMPLED)
     sample = before[::stride, ::stride]
     for number, turn in _TURNS.items():
@@ -149,11 +159,19 @@ def _turned(turn: Callable[[Array], Array], order: tuple[int, ...], x: Array) ->
 
 
 def _reordered(x: Array, order: tuple[int, ...]) -> Array:
+    if order == GREY:
+        return _grey(x)
     if order == tuple(range(channels(x))):
         return np.ascontiguousarray(x)
     deep = x[:, :, None] if x.ndim == 2 else x
     chosen = np.ascontiguousarray(deep[:, :, list(order)])
     return chosen[:, :, 0] if len(order) == 1 else chosen
+
+
+def _grey(x: Array) -> Array:
+    """Return the grey of integers of 8 bits, in Pillow's weights (``L24`` in ``Convert.c``)."""
+    red, green, blue = (x[:, :, channel].astype(np.uint32) for channel in range(3))
+    return ((red * 19595 + green * 38470 + blue * 7471 + 2**15) >> 16).astype(x.dtype)
 
 
 def _likeness(x: Array, y: Array) -> float:
@@ -172,3 +190,19 @@ def _means(x: Array, rows: int, columns: int) -> Array:
         shape = [-1 if place == axis else 1 for place in range(3)]
         sums = np.add.reduceat(sums, starts, axis) / widths.reshape(shape)
     return sums.reshape(-1)
+
+
+def predicted(spec: ResizeSpec, layout: Layout, piece: Piece) -> Array | None:
+    """Return a piece of the result of a call, relative to the position of the image; None if the call refuses."""
+    op = operation(spec if layout.box is None else replace(spec, box=layout.box))
+    with suppress(SpecError):
+        if layout.scales is None:
+            return resized(op, layout.x, layout.sizes, None, layout.shown(piece))
+        y = resized(op, layout.x, None, layout.scales)
+        return y[piece] if y.shape[:2] == layout.sizes else None
+    return None
+
+
+def operation(spec: ResizeSpec, name: str = "call") -> ResizeOp:
+    """Return a spec as an operation that runs."""
+    return ResizeOp(name=name, where=name, spec=spec, dialect=name, version=0)

@@ -7,7 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from ir_interp.origins.layouts import Array, Layout, Piece, Steps, whole
+from ir_interp.array_types import Array
+from ir_interp.origins.layouts import Layout, Piece, Steps, whole
 
 _ROUNDINGS: dict[str, Callable[[float], int]] = {"": round, ", sizes rounded down": int}
 _PLACES: dict[str, Callable[[int], int]] = {

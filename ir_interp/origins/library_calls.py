@@ -11,8 +11,9 @@ from typing import Any
 
 from ir_interp.errors import ReadError, SpecError, spelled
 from ir_interp.library_registry import get, names
-from ir_interp.origins.layouts import Layout, channels
+from ir_interp.origins.layouts import Box, Layout, channels
 from ir_interp.plan.libraries.pillow_reduce import reduced
+from ir_interp.shapes import Shape
 from ir_interp.spec import Reduce, ResizeSpec, Sizes, Step
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.library_dialect import Library
@@ -34,7 +35,7 @@ _DEEP_MODES = {"uint16": ("I;16",), "int32": ("I",), "float32": ("F",)}
 def known_calls(layouts: Sequence[Layout]) -> list[KnownCall]:
     """Return every library resize for such images, with its calls; by factors or of a box, those that accept them."""
     x = layouts[0].x
-    shapes = [(layout.x.shape, layout.sizes) for layout in layouts]
+    shapes = [(layout.x.shape, layout.sizes, layout.box) for layout in layouts]
     merged: dict[ResizeSpec, tuple[tuple[str, ...], str]] = {}
     for call in _every(x.dtype.name, channels(x)):
         if _needed(layouts) <= get(call.calls[0].split("@")[0]).dialect.numbers.keys():
@@ -70,14 +71,14 @@ def _of(name: str, version: int, dtype: str, depth: int) -> Iterator[KnownCall]:
                     yield KnownCall(spec=spec, calls=calls, reason=library.approximate(attributes, context))
 
 
-def effective(spec: ResizeSpec, shapes: Sequence[tuple[tuple[int, ...], tuple[int, int]]]) -> ResizeSpec:
+def effective(spec: ResizeSpec, shapes: Sequence[tuple[Shape, tuple[int, int], Box | None]]) -> ResizeSpec:
     """Return a resize without its block-averaging prefilter if that has no effect for ``shapes``.
 
-    ``shapes`` are pairs of the shapes of images and of the sizes that they are resized to.
+    These are the shapes of images, the sizes that they are resized to, and the box that is resized, if not all.
     """
     if not isinstance(spec.before, Reduce):
         return spec
-    targets = [(shape, replace(spec, target=Sizes(sizes))) for shape, sizes in shapes]
+    targets = [(shape, replace(spec, target=Sizes(sizes), box=box)) for shape, sizes, box in shapes]
     return spec if any(reduced(target, shape) for shape, target in targets) else replace(spec, before=None)
 
 

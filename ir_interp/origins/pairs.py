@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import as_array
 from ir_interp.files.kinds import FileKind
 from ir_interp.origins.jpeg_likelihood import Jpeg, is_jpeg, read_jpeg
-from ir_interp.origins.layouts import Array
 from ir_interp.views import likeness
 from ir_interp.views.image_arrays import orientation
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ir_interp.origins.layouts import Array, Layout, Piece
+from ir_interp.array_types import Array
+from ir_interp.origins.layouts import Layout, Piece
 
 _SIDE = 32  # of the compared piece: a corner, where other sizes move pixels most
 Places = Callable[[Array, int, int], Array]

@@ -9,26 +9,27 @@ from dataclasses import replace
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ShapeError, SpecError
+from ir_interp.options.shared_options import Progress, silent
 from ir_interp.origins.candidates import SHOWN, UNLIKELY, Candidate, Identified
-from ir_interp.origins.crops import cropped
+from ir_interp.origins.crops import cropped, fitted
 from ir_interp.origins.factors import factored
 from ir_interp.origins.layouts import (
     PLAIN,
-    Array,
     Layout,
     Piece,
     Preparation,
     Steps,
     channels,
     likeliest,
+    predicted,
     preparations,
     whole,
 )
 from ir_interp.origins.letterboxes import content, padded
 from ir_interp.origins.library_calls import known_calls
 from ir_interp.origins.pairs import SIZES, Pair, random_image
-from ir_interp.origins.predictions import predicted
 from ir_interp.origins.trials import Setting, Trial, tried
 from ir_interp.origins.two_resizes import resized_before
 from ir_interp.spec import ResizeSpec
@@ -40,22 +41,29 @@ _DRAFTS = (2, 4, 8)  # how many times smaller libjpeg decodes a file
 _BORDER = 12.0  # of 255: the amount by which JPEG changes a border of one colour
 
 
-def identified(pairs: Sequence[Pair]) -> Identified:
-    """Return the possible origins of the second image of every pair."""
+def identified(pairs: Sequence[Pair], progress: Progress = silent) -> Identified:
+    """Return the possible origins of the second image of every pair; ``progress`` is called with each step."""
     _check(pairs)
     prepared = preparations(pairs[0].before, pairs[0].after, pairs[0].orientation)
     if not prepared:
         counts = " and ".join(str(channels(x)) for x in (pairs[0].before, pairs[0].after))
         raise ShapeError(f"images of {counts} channels are not a pair: no known step converts one to the other")
     nearest: list[Trial] = []
-    for stage in _STAGES:
+    for place, (text, stage) in enumerate(_STAGES.items()):
+        progress(text, place, len(_STAGES))
         trials = sorted(_trials(stage(prepared, pairs), pairs), key=lambda each: each.rank)
-        if any(each.fits for each in trials):
+        if any(trial.fits for trial in trials):
             return _told(trials, pairs)
         nearest = sorted([*nearest, *trials[: len(trials) if not nearest else SHOWN]], key=lambda each: each.rank)
-        if nearest and pairs[0].jpeg is None and nearest[0].mean <= _SETTLED * _brightest(pairs):
+        if nearest and _is_settled(nearest[0], pairs):
             break
     return _told(nearest, pairs)
+
+
+def _is_settled(trial: Trial, pairs: Sequence[Pair]) -> bool:
+    """Return whether a trial has the right position; a box differs from a crop at its borders alone."""
+    is_box = any(layout.box is not None for layout in trial.setting.layouts)
+    return pairs[0].jpeg is None and not is_box and trial.mean <= _SETTLED * _brightest(pairs)
 
 
 def _brightest(pairs: Sequence[Pair]) -> float:
@@ -107,21 +115,22 @@ def _drafted(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator
         return
     sizes = [size for pair in pairs for size in zip(pair.before.shape[:2], pair.after.shape[:2], strict=True)]
     ratio = min(length // size for length, size in sizes)
-    for scale in (each for each in _DRAFTS if each <= ratio):
+    for scale in (draft for draft in _DRAFTS if draft <= ratio):
         text = ", ".join(filter(None, (prepared[0].text, f"decoded by Image.draft at 1/{scale}")))
         yield replace(prepared[0], draft=scale, text=text), PLAIN
         if any(pair.box(scale) for pair in pairs):
             yield replace(prepared[0], draft=scale, text=text, is_boxed=True), PLAIN
 
 
-_STAGES: tuple[Stage, ...] = (
-    lambda prepared, pairs: ((prepared[0], PLAIN), *_drafted(prepared, pairs)),
-    lambda prepared, pairs: ((each, PLAIN) for each in prepared[1:]),
-    _found_by(factored),
-    _letterboxed,
-    _found_by(cropped),
-    _twice,
-)
+_STAGES: dict[str, Stage] = {
+    "trying the whole image": lambda prepared, pairs: ((prepared[0], PLAIN), *_drafted(prepared, pairs)),
+    "trying ImageOps.fit": _found_by(fitted),
+    "trying turned images": lambda prepared, pairs: ((each, PLAIN) for each in prepared[1:]),
+    "trying factors": _found_by(factored),
+    "trying letterboxes": _letterboxed,
+    "trying crops": _found_by(cropped),
+    "trying two resizes": _twice,
+}
 """Steps around a call, the simplest first; the search ends with the first stage in which a call fits."""
 
 
@@ -147,7 +156,7 @@ def _of_calls(setting: Setting) -> list[Trial]:
     """Return every call in a setting; for large images a piece is tried first, then the likeliest calls as a whole."""
     results = [pair.after[layout.place] for layout, pair in zip(setting.layouts, setting.pairs, strict=True)]
     pieces, wholes = [_piece(y) for y in results], [whole(y) for y in results]
-    by_piece = (tried(each, setting, pieces) for each in known_calls(setting.layouts))
+    by_piece = (tried(call, setting, pieces) for call in known_calls(setting.layouts))
     trials = sorted((each for each in by_piece if each is not None), key=lambda each: each.rank)
     if pieces == wholes or setting.pairs[0].jpeg is not None:  # only likelihoods of the same piece can be compared
         return trials
@@ -181,8 +190,8 @@ def _told(trials: Sequence[Trial], pairs: Sequence[Pair]) -> Identified:
 
 def _compared(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
     """Return calls as candidates; "none of these" is first if no call fits."""
-    none = Candidate(calls=(), fits=not any(each.fits for each in trials))
-    return (*(each.candidate() for each in trials), none)
+    none = Candidate(calls=(), fits=not any(trial.fits for trial in trials))
+    return (*(trial.candidate() for trial in trials), none)
 
 
 def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
@@ -190,14 +199,14 @@ def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
 
     All calls have the same prior probability, however many versions each has.
     """
-    names = [each.candidate().names for each in trials]
-    every = [each.likelihoods for each in trials if each.likelihoods is not None]
+    names = [trial.candidate().names for trial in trials]
+    every = [trial.likelihoods for trial in trials if trial.likelihoods is not None]
     quiet = [float(each[0]) - math.log(names.count(name)) for each, name in zip(every, names, strict=True)]
     noisy = max((float(each[1:].max()) for each in every), default=0.0)
     shares = np.exp(np.array([*quiet, noisy]) - max((*quiet, noisy)))
     shares /= shares.sum()
     candidates = [each.candidate(float(share)) for each, share in zip(trials, shares, strict=False)]
-    is_open = bool(shares[-1] >= UNLIKELY) or not any(each.fits for each in candidates)
+    is_open = bool(shares[-1] >= UNLIKELY) or not any(candidate.fits for candidate in candidates)
     return (*candidates, Candidate(calls=(), likelihood=float(shares[-1]), fits=is_open))
 
 
@@ -206,7 +215,7 @@ def _telling(trials: Sequence[Trial]) -> int:
     if not trials:
         return 0
     best = trials[0].mask
-    others = [each.mask for each in trials[1:] if each.mask.shape == best.shape]
+    others = [trial.mask for trial in trials[1:] if trial.mask.shape == best.shape]
     differing = np.bitwise_or.reduce(others, axis=0) & ~best if others else best[:0]
     return int(np.count_nonzero(np.unpackbits(differing)))
 

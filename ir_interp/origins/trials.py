@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.origins.candidates import UNLIKELY, Candidate
 from ir_interp.origins.jpeg_likelihood import joined, residuals
-from ir_interp.origins.layouts import Array, Layout, Piece
+from ir_interp.origins.layouts import Layout, Piece, predicted
 from ir_interp.origins.library_calls import KnownCall
 from ir_interp.origins.pairs import Pair
-from ir_interp.origins.predictions import predicted
 
 _RARE = 1e-3  # of the values of a call whose bytes are not all known: the share that may differ by 1
 _UNEXPLAINED = 0.01  # of the coefficients of a JPEG; the right call leaves up to 0.005, at quality 95 and 100

@@ -10,11 +10,11 @@ from itertools import islice
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.errors import SpecError
 from ir_interp.library_registry import load
-from ir_interp.origins.layouts import PLAIN, Array, Layout, Preparation, whole
+from ir_interp.origins.layouts import PLAIN, Layout, Preparation, operation, predicted, whole
 from ir_interp.origins.library_calls import known_calls
-from ir_interp.origins.predictions import operation, predicted
 from ir_interp.origins.registration import corner
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views.likeness import resized
@@ -33,7 +33,7 @@ def resized_before(prepared: Preparation, before: Array, after: Array) -> Iterat
     if x.size > _MOST:
         return
     layout = Layout(x=x, sizes=(after.shape[0], after.shape[1]), place=whole(after))
-    calls = [operation(each.spec, each.calls[0]) for each in known_calls([layout])]
+    calls = [operation(call.spec, call.calls[0]) for call in known_calls([layout])]
     proxies = [operation(load(text, dtype=x.dtype.name).spec) for text in _PROXIES]
     rules = {name: rule for name, rule in _rules() if rule(x, after) not in (x.shape[:2], after.shape[:2])}
     sizes = {

@@ -1,4 +1,4 @@
-"""The library that resizes the images of a pipeline."""
+"""The library that resizes the images of a pipeline, and the languages of generated source code."""
 
 from __future__ import annotations
 
@@ -10,3 +10,12 @@ class Backend(Enum):
 
     PIL = "pil"
     TORCHVISION = "torchvision"
+
+
+class CodeLanguage(Enum):
+    """Python with the pipeline's own libraries and NumPy, Python with OpenCV only, C++ with OpenCV, or torch."""
+
+    NUMPY = "numpy"
+    OPENCV = "opencv"
+    CPP = "cpp"
+    TORCH = "torch"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
@@ -90,42 +90,27 @@ def cpp(pipeline: Pipeline) -> str:
     )
 
 
+def _infix(form: str) -> Callable[[_Number, Any], _Number]:
+    """Return the method of an operator, which is written as ``form``."""
+    return lambda number, other: _Number(form.format(number.text, _text(other)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Number:
     """A float64 expression."""
 
     text: str
 
-    def __add__(self, other: Any) -> _Number:
-        return _Number(f"({self.text} + {_text(other)})")
-
-    def __mul__(self, other: Any) -> _Number:
-        return _Number(f"({self.text} * {_text(other)})")
-
-    def __rmul__(self, other: Any) -> _Number:
-        return _Number(f"({_text(other)} * {self.text})")
-
-    def __truediv__(self, other: Any) -> _Number:
-        return _Number(f"({self.text} / {_text(other)})")
-
-    def __rtruediv__(self, other: Any) -> _Number:
-        return _Number(f"({_text(other)} / {self.text})")
-
-    def __rsub__(self, other: Any) -> _Number:
-        return _Number(f"({_text(other)} - {self.text})")
-
-    def __lt__(self, other: Any) -> _Number:
-        return _Number(f"({self.text} < {_text(other)})")
-
-    def __le__(self, other: Any) -> _Number:
-        return _Number(f"({self.text} <= {_text(other)})")
-
-    def __gt__(self, other: Any) -> _Number:
-        return _Number(f"({self.text} > {_text(other)})")
-
-    def __eq__(self, other: object) -> _Number:  # type: ignore[override]
-        return _Number(f"({self.text} == {_text(other)})")
-
+    __add__ = _infix("({} + {})")
+    __mul__ = _infix("({} * {})")
+    __rmul__ = _infix("({1} * {0})")
+    __truediv__ = _infix("({} / {})")
+    __rtruediv__ = _infix("({1} / {0})")
+    __rsub__ = _infix("({1} - {0})")
+    __lt__ = _infix("({} < {})")
+    __le__ = _infix("({} <= {})")
+    __gt__ = _infix("({} > {})")
+    __eq__ = _infix("({} == {})")  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -133,51 +118,37 @@ def _text(number: Any) -> str:
     return number.text if isinstance(number, _Number) else repr(float(number))
 
 
-@dataclass(frozen=True, slots=True)
-class _Formula:
-    """NumPy's functions as lines of C++; each result is a variable."""
+def _variable(form: str) -> Callable[..., _Number]:
+    """Return the method of a function of NumPy, whose results are variables with the value ``form``."""
 
-    made: list[str] = field(default_factory=list)
-
-    def _named(self, text: str) -> _Number:
-        name = f"v{len(self.made)}"
-        self.made.append(f"const double {name} = {text};")
+    def variable(formula: _Formula, *numbers: Any) -> _Number:
+        name = f"v{len(formula.lines)}"
+        formula.lines.append(f"const double {name} = {form.format(*map(_text, numbers))};")
         return _Number(name)
 
-    def floor(self, x: Any) -> _Number:
-        """Return the largest integer that is not larger."""
-        return self._named(f"std::floor({_text(x)})")
+    return variable
 
-    def ceil(self, x: Any) -> _Number:
-        """Return the smallest integer that is not smaller."""
-        return self._named(f"std::ceil({_text(x)})")
 
-    def rint(self, x: Any) -> _Number:
-        """Return the nearest integer, ties to even."""
-        return self._named(f"std::nearbyint({_text(x)})")
+@dataclass(frozen=True, slots=True)
+class _Formula:
+    """NumPy's functions as lines of C++."""
 
-    def abs(self, x: Any) -> _Number:
-        """Return the absolute value."""
-        return self._named(f"std::abs({_text(x)})")
+    lines: list[str] = field(default_factory=list)
 
-    def minimum(self, x: Any, y: Any) -> _Number:
-        """Return the smaller of two."""
-        return self._named(f"std::min({_text(x)}, {_text(y)})")
-
-    def maximum(self, x: Any, y: Any) -> _Number:
-        """Return the larger of two."""
-        return self._named(f"std::max({_text(x)}, {_text(y)})")
-
-    def where(self, condition: Any, yes: Any, no: Any) -> _Number:
-        """Return ``yes`` if the condition holds, otherwise ``no``."""
-        return self._named(f"{_text(condition)} ? {_text(yes)} : {_text(no)}")
+    floor = _variable("std::floor({})")
+    ceil = _variable("std::ceil({})")
+    rint = _variable("std::nearbyint({})")
+    abs = _variable("std::abs({})")
+    minimum = _variable("std::min({}, {})")
+    maximum = _variable("std::max({}, {})")
+    where = _variable("{} ? {} : {}")
 
 
 def _sized(rule: OutputSize) -> Iterator[str]:
     """Yield lines that set ``height`` and ``width`` by a rule."""
     formula = _Formula()
     sizes = rule.of(_Number("double(x.rows)"), _Number("double(x.cols)"), formula)
-    yield from formula.made
+    yield from formula.lines
     for name, size in zip(("height", "width"), sizes, strict=True):
         yield f"const int {name} = int({_text(size)});"
 

@@ -7,6 +7,7 @@ since it may change the image.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
 from ir_interp.pipelines.output_size import (
@@ -55,7 +57,13 @@ _COMMON = {
     "do_resize", "size", "resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
     "image_mean", "image_std", "do_pad", "pad_size", "default_to_square",
 }  # fmt: skip
+_CLASS = re.compile(r"[A-Za-z0-9]+(ImageProcessor(Fast|Pil)?|FeatureExtractor)")
 _REQUIRED = ("do_resize", "do_rescale", "do_normalize")
+
+
+def is_class(name: str) -> bool:
+    """Return whether a name is that of an image processor's class, whether supported or not."""
+    return _CLASS.fullmatch(name) is not None
 
 
 def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
@@ -65,7 +73,8 @@ def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     transformers 5 uses torchvision. Raises ReadError for an unknown class or key, and SpecError for a value.
     """
     config = _configuration(document, backend)
-    return Pipeline(steps=tuple(_steps(config)), name=f"{config.title} ({config.backend.value} backend)")
+    name = f"{config.title} ({config.backend.value} backend)"
+    return Pipeline(steps=tuple(_steps(config)), name=name, alpha=_alpha(config))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,15 @@ class Configuration:
         return (real(value, name),) if isinstance(value, int | float) else reals(value, name)
 
 
+def _alpha(config: Configuration) -> AlphaRule:
+    """Return what ``do_convert_rgb`` does with alpha; without it, four channels do not fit mean and deviation.
+
+    Feature extractors are of transformers 4, and Chameleon blends in floats.
+    """
+    is_known = not config.title.endswith("FeatureExtractor") and not config.title.startswith("Chameleon")
+    return AlphaRule.OVER_WHITE if config.is_on("do_convert_rgb") and is_known else AlphaRule.REFUSED
+
+
 def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Configuration:
     given = {key: value for key, value in document.items() if value is not None}
     title = given.get("image_processor_type") or given.get("feature_extractor_type")
@@ -113,15 +131,46 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
     for switch in sorted(processor.refuses & given.keys()):
         if given[switch]:
             raise ReadError(f"{switch} is not supported for {title}, whose backends treat it differently")
+    if backend is Backend.TORCHVISION and title.endswith("FeatureExtractor"):
+        title = f"{stem}ImageProcessor"  # what transformers 5 loads for it; transformers 4 has no such backend
     named = _backend_of(title, given)
     if named and backend and backend is not named:
         raise SpecError(f"backend is {backend.value}; the class {title} has {named.value}")
-    return Configuration(
+    config = Configuration(
         title=title,
         family=processor.family,
         backend=_chosen(named or backend),
         keys={**processor.defaults, **given, **dict.fromkeys(processor.ignores, False)},
     )
+    if title.endswith("FeatureExtractor") and "do_rescale" not in given:
+        _check_oldest(config)
+    if config.backend is Backend.PIL and not title.endswith("Pil"):
+        _check_release(config, stem, processor.stable)
+    return config
+
+
+def _check_oldest(config: Configuration) -> None:
+    """Raise SpecError for values of files before ``do_rescale``.
+
+    CLIP rounded the start of its crop up, and pixels that were not normalised were not rescaled either. Sources:
+    transformers 4.16.0, ``image_utils`` and ``feature_extraction_clip``; 4.27.4 and 5.23.0 rescale, and round down.
+    """
+    is_cropped = config.title.startswith("CLIP") and config.is_on("do_center_crop")
+    switch = "do_center_crop" if is_cropped else "do_normalize"
+    if is_cropped or not config.is_on(switch):
+        stem = config.title.removesuffix("FeatureExtractor")
+        problem = f"{switch} of {config.title} without do_rescale, which transformers 4.16 treats differently from 4.27"
+        remedy = f"set image_processor_type to {stem}ImageProcessorPil for 4.27 and later"
+        raise SpecError(f"{problem}; {remedy}, or choose --backend torchvision for the default of transformers 5")
+
+
+def _check_release(config: Configuration, stem: str, stable: Mapping[str, Any]) -> None:
+    """Raise SpecError for a value that transformers 4 and 5 treat differently: a file does not name its release."""
+    size = config.keys["size"]
+    is_swapped = stem == "Blip" and isinstance(size, Mapping) and len(set(size.values())) > 1
+    for key in [*(key for key, value in stable.items() if config.keys.get(key) != value), *(["size"] * is_swapped)]:
+        problem = f"{key} of {config.title} is {config.keys[key]!r}, which transformers 4 and 5 treat differently"
+        raise SpecError(f"{problem}; for transformers 5, name the class {stem}ImageProcessorPil")
 
 
 def _without_class(given: Mapping[str, Any], backend: Backend | None) -> Configuration:

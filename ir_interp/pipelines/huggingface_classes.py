@@ -1,6 +1,7 @@
 """Defaults of Hugging Face's image processors by class, which a ``preprocessor_config.json`` may omit.
 
 Source: the classes of transformers 5.23, with both backends; ``python -m tests.sweeps.pipelines`` compares them.
+Differences of transformers 4: 4.16.0 and 4.27.4, with the files that they write.
 """
 
 from __future__ import annotations
@@ -37,11 +38,15 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """A class: its family and defaults, the switches that it ignores, and those that its backends treat differently."""
+    """A class: its family and defaults, the switches that it ignores, and those that its backends treat differently.
+
+    ``stable`` are the values of keys for which transformers 4 and 5 agree, where they do not agree for all.
+    """
 
     family: Family
     ignores: frozenset[str] = frozenset()
     refuses: frozenset[str] = frozenset()
+    stable: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -56,6 +61,7 @@ def _processor(
     family: Family = Family.PLAIN,
     ignores: tuple[str, ...] = (),
     refuses: tuple[str, ...] = (),
+    stable: Mapping[str, Any] | None = None,
     **others: Any,
 ) -> Processor:
     """Return a class; ``statistics`` are mean and deviation, None for a class that does not normalise."""
@@ -72,7 +78,13 @@ def _processor(
     }
     if statistics is not None:
         defaults |= {"image_mean": list(statistics[0]), "image_std": list(statistics[1])}
-    return Processor(family=family, ignores=frozenset(ignores), refuses=frozenset(refuses), defaults=defaults | others)
+    return Processor(
+        family=family,
+        ignores=frozenset(ignores),
+        refuses=frozenset(refuses),
+        stable=stable or {},
+        defaults=defaults | others,
+    )
 
 
 def _cropped(shortest: int, crop: int, resample: int, statistics: tuple[Numbers, Numbers], **others: Any) -> Processor:
@@ -81,17 +93,18 @@ def _cropped(shortest: int, crop: int, resample: int, statistics: tuple[Numbers,
     )
 
 
+_TO_RGB: Mapping[str, Any] = {"do_convert_rgb": True}
 _DETECTION = _processor(
     {"shortest_edge": 800, "longest_edge": 1333}, BILINEAR, _IMAGENET, Family.DETECTION, ignores=(CROP,), do_pad=True
 )
 
 PROCESSORS: Mapping[str, Processor] = {
     "Beit": _processor(_square(224), BICUBIC, _HALF, ignores=(PAD,), crop_size=_square(224)),
-    "Bit": _cropped(224, 224, BICUBIC, _CLIP),
-    "Blip": _processor(_square(384), BICUBIC, _CLIP),
-    "Chameleon": _cropped(512, 512, LANCZOS, ((1.0,) * 3, (1.0,) * 3), rescale_factor=0.0078),
-    "ChineseCLIP": _cropped(224, 224, BICUBIC, _CLIP),
-    "CLIP": _cropped(224, 224, BICUBIC, _CLIP),
+    "Bit": _cropped(224, 224, BICUBIC, _CLIP, **_TO_RGB),
+    "Blip": _processor(_square(384), BICUBIC, _CLIP, **_TO_RGB),
+    "Chameleon": _cropped(512, 512, LANCZOS, ((1.0,) * 3, (1.0,) * 3), rescale_factor=0.0078, **_TO_RGB),
+    "ChineseCLIP": _cropped(224, 224, BICUBIC, _CLIP, **_TO_RGB),
+    "CLIP": _cropped(224, 224, BICUBIC, _CLIP, **_TO_RGB),
     "ConditionalDetr": _DETECTION,
     "ConvNext": _processor({"shortest_edge": 384}, BICUBIC, _HALF, Family.SHARE, ignores=(PAD,), crop_pct=224 / 256),
     "DeformableDetr": _DETECTION,
@@ -103,6 +116,7 @@ PROCESSORS: Mapping[str, Processor] = {
         _HALF,
         Family.NEAREST_MULTIPLE,
         refuses=(CROP, PAD),
+        stable={"keep_aspect_ratio": False, "ensure_multiple_of": 1},
         keep_aspect_ratio=False,
         ensure_multiple_of=1,
     ),
@@ -112,6 +126,7 @@ PROCESSORS: Mapping[str, Processor] = {
         _HALF,
         Family.OFFSET,
         ignores=(PAD,),
+        stable={"rescale_offset": False},
         crop_size=_square(289),
         include_top=True,
         rescale_offset=False,
@@ -132,13 +147,14 @@ PROCESSORS: Mapping[str, Processor] = {
         crop_size=_square(256),
         do_flip_channel_order=True,
     ),
-    "OwlViT": _processor(_square(768), BICUBIC, _CLIP, crop_size=_square(768)),
+    "OwlViT": _processor(_square(768), BICUBIC, _CLIP, crop_size=_square(768), **_TO_RGB),
     "Perceiver": _processor(
         _square(224),
         BICUBIC,
         _IMAGENET,
         Family.CROPPED_FIRST,
         ignores=(PAD,),
+        stable={CROP: False},
         do_center_crop=True,
         crop_size=_square(256),
     ),
@@ -154,10 +170,10 @@ PROCESSORS: Mapping[str, Processor] = {
         default_to_square=False,
     ),
     "Sam": _processor(
-        {"longest_edge": 1024}, BILINEAR, _IMAGENET, Family.LONGER_SIDE, do_pad=True, pad_size=_square(1024)
+        {"longest_edge": 1024}, BILINEAR, _IMAGENET, Family.LONGER_SIDE, do_pad=True, pad_size=_square(1024), **_TO_RGB
     ),
     "Segformer": _processor(_square(512), BILINEAR, _IMAGENET, ignores=(CROP, PAD)),
-    "Siglip": _processor(_square(224), BICUBIC, _HALF, default_to_square=False),
+    "Siglip": _processor(_square(224), BICUBIC, _HALF, default_to_square=False, **_TO_RGB),
     "ViT": _processor(_square(224), BILINEAR, _HALF),
 }
 """Classes by their name without ``ImageProcessor``."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
 from ir_interp.ir.fold import fold
 from ir_interp.ir.interpolates import read_layer
@@ -26,7 +26,6 @@ from ir_interp.pipelines.steps import ImageStep, Normalise, ReverseChannels
 from ir_interp.spec import Sizes
 from ir_interp.translation.dialect import Semantics
 
-Array = NDArray[Any]
 _ORDERS: Mapping[tuple[int, ...], tuple[str, str]] = {(0, 3, 1, 2): ("nhwc", "nchw"), (0, 2, 3, 1): ("nchw", "nhwc")}
 _OTHERS = {
     "NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR", "Slice", "StridedSlice", "Pad", "Reshape", "Unsqueeze",

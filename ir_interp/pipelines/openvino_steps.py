@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import SpecError, closest
 from ir_interp.executor.resize import resize
 from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.pipelines.output_size import Exactly
 from ir_interp.translation.dialect import Context
 
-Array = NDArray[Any]
 MODES = ("nearest", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
 VERSIONS = (4, 11)
 WRITTEN: Mapping[str, Any] = {

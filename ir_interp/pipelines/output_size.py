@@ -6,7 +6,7 @@ tensors (``Functions``). Sizes are integers, which float64 represents exactly; e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Protocol, cast
 
@@ -73,41 +73,41 @@ class SizeRounding(Enum):
         return functions.rint(value)
 
 
-class OutputSize(Protocol):
-    """A rule: the output height and width of an image."""
+@dataclass(frozen=True, slots=True)
+class OutputSize:
+    """A rule: the output height and width of an image. Its integers are positive; SpecError names one that is not."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.type == "int" and getattr(self, field.name) < 1:
+                raise SpecError(f"{field.name} is {getattr(self, field.name)}; expected a positive integer")
 
     @property
     def text(self) -> str:
         """The rule in words."""
+        raise NotImplementedError
 
     @property
     def fixed(self) -> tuple[int, int] | None:
         """The output size if it is the same for every image."""
+        return None
 
     @property
     def least(self) -> int:
-        """The smallest height or width that the rule produces."""
+        """The smallest height or width that the rule produces; 0 if a narrow image may lose all pixels."""
+        return 0
 
     def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
         """Return the output height and width."""
-
-
-def _check(**sizes: int) -> None:
-    """Raise SpecError for a size below 1."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise SpecError(f"{name} is {size}; expected a positive integer")
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exactly:
+class Exactly(OutputSize):
     """One size for every image; the aspect ratio changes."""
 
     height: int
     width: int
-
-    def __post_init__(self) -> None:
-        _check(height=self.height, width=self.width)
 
     @property
     def text(self) -> str:
@@ -131,7 +131,7 @@ class Exactly:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShorterSide:
+class ShorterSide(OutputSize):
     """The shorter side is ``size``, the longer one keeps the aspect ratio, rounded down; ``longest`` limits it.
 
     Source: torchvision 0.28, ``_compute_resized_output_size``; transformers 5.23, ``get_resize_output_image_size``.
@@ -141,7 +141,7 @@ class ShorterSide:
     longest: int | None = None
 
     def __post_init__(self) -> None:
-        _check(size=self.size)
+        OutputSize.__post_init__(self)
         if self.longest is not None and self.longest <= self.size:
             raise SpecError(f"longest is {self.longest}; expected more than the shorter side, {self.size}")
 
@@ -150,10 +150,6 @@ class ShorterSide:
         """The rule in words."""
         limit = "" if self.longest is None else f", the longer at most {self.longest}"
         return f"the shorter side to {self.size}{limit}"
-
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
 
     @property
     def least(self) -> int:
@@ -174,7 +170,7 @@ class ShorterSide:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SidesWithin:
+class SidesWithin(OutputSize):
     """The shorter side is ``shortest`` unless the longer one would exceed ``longest``: DETR's rule.
 
     Unlike ``ShorterSide`` it limits the shorter side before it rounds. Source: transformers 5.23,
@@ -184,22 +180,10 @@ class SidesWithin:
     shortest: int
     longest: int
 
-    def __post_init__(self) -> None:
-        _check(shortest=self.shortest, longest=self.longest)
-
     @property
     def text(self) -> str:
         """The rule in words."""
         return f"the shorter side to {self.shortest} unless the longer one would exceed {self.longest}"
-
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
-
-    @property
-    def least(self) -> int:
-        """A narrow image may lose all pixels."""
-        return 0
 
     def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
         """Return the output height and width."""
@@ -214,7 +198,7 @@ class SidesWithin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class Inside(OutputSize):
     """The largest size with the same aspect ratio that fits ``height`` and ``width``; smaller images grow.
 
     Sources: Ultralytics 8.3, ``LetterBox`` (half_even); transformers 5.23, ``get_image_size_for_max_height_width``
@@ -225,17 +209,10 @@ class Inside:
     width: int
     rounding: SizeRounding
 
-    def __post_init__(self) -> None:
-        _check(height=self.height, width=self.width)
-
     @property
     def text(self) -> str:
         """The rule in words."""
         return f"to fit {self.height}x{self.width}, the aspect ratio kept, rounded {_words(self.rounding)}"
-
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
 
     @property
     def least(self) -> int:
@@ -250,7 +227,7 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByRatio:
+class ByRatio(OutputSize):
     """Both sides divided by one ratio, so that the image fits ``height`` and ``width``, or ``covers`` them.
 
     Unlike ``Inside`` it divides by the ratio, which decides sizes near a half. Source: timm 1.0.31,
@@ -261,17 +238,10 @@ class ByRatio:
     width: int
     covers: bool
 
-    def __post_init__(self) -> None:
-        _check(height=self.height, width=self.width)
-
     @property
     def text(self) -> str:
         """The rule in words."""
         return f"to {'cover' if self.covers else 'fit'} {self.height}x{self.width}, the aspect ratio kept"
-
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
 
     @property
     def least(self) -> int:
@@ -286,7 +256,7 @@ class ByRatio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Multiple:
+class Multiple(OutputSize):
     """Height and width rounded to multiples of ``of_size``.
 
     Sources: transformers 5.23, GLPN (down) and DPT's padding (up); Ultralytics 8.3, ``LetterBox(auto=True)`` (up).
@@ -295,17 +265,10 @@ class Multiple:
     of_size: int
     rounding: SizeRounding
 
-    def __post_init__(self) -> None:
-        _check(of_size=self.of_size)
-
     @property
     def text(self) -> str:
         """The rule in words."""
         return f"to multiples of {self.of_size}, rounded {_words(self.rounding)}"
-
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
 
     @property
     def least(self) -> int:
@@ -320,7 +283,7 @@ class Multiple:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearestMultiple:
+class NearestMultiple(OutputSize):
     """Near ``height`` and ``width``, as multiples of ``of_size``, by the scale nearer to 1: DPT's rule.
 
     Source: transformers 5.23, ``dpt.get_resize_output_image_size`` with ``keep_aspect_ratio``.
@@ -330,22 +293,10 @@ class NearestMultiple:
     width: int
     of_size: int
 
-    def __post_init__(self) -> None:
-        _check(height=self.height, width=self.width, of_size=self.of_size)
-
     @property
     def text(self) -> str:
         """The rule in words."""
         return f"near {self.height}x{self.width}, the aspect ratio kept, to multiples of {self.of_size}"
-
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
-
-    @property
-    def least(self) -> int:
-        """A narrow image may lose all pixels: the nearest multiple may be 0."""
-        return 0
 
     def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
         """Return the output height and width."""
@@ -356,7 +307,7 @@ class NearestMultiple:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareOfShorterSide:
+class ShareOfShorterSide(OutputSize):
     """A share of the shorter side, rounded down: Perceiver's crop. Source: transformers 5.23, ``center_crop``."""
 
     height: float
@@ -372,15 +323,6 @@ class ShareOfShorterSide:
         """The rule in words."""
         return f"{self.height:g} by {self.width:g} of the shorter side"
 
-    @property
-    def fixed(self) -> None:
-        """The output size depends on the image."""
-
-    @property
-    def least(self) -> int:
-        """A share of one pixel is none."""
-        return 0
-
     def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
         """Return the output height and width."""
         shorter = functions.minimum(height, width)
@@ -392,7 +334,7 @@ def _words(rounding: SizeRounding) -> str:
     return words.get(rounding.value, str(rounding.value))
 
 
-RULES: tuple[type, ...] = (
+RULES: tuple[type[OutputSize], ...] = (
     Exactly, ShorterSide, SidesWithin, Inside, ByRatio, Multiple, NearestMultiple, ShareOfShorterSide,
 )  # fmt: skip
 """All rules, for readers of JSON."""

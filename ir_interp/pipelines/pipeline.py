@@ -10,15 +10,16 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, ShapeError, SpecError, closest
 from ir_interp.options.image_options import LAYOUTS
+from ir_interp.pipelines.alpha import CHANNELS, AlphaRule, without_alpha
 from ir_interp.pipelines.output_size import RULES, OutputSize
 from ir_interp.pipelines.steps import STEPS, ImageStep, Resize
 from ir_interp.views import notebook
 
-Array = NDArray[Any]
 _VERSION = 1
 _KINDS_OF: dict[Any, dict[str, type]] = {
     hint: {kind.__name__: kind for kind in kinds} for hint, kinds in ((ImageStep, STEPS), (OutputSize, RULES))
@@ -30,8 +31,9 @@ _KIND = "kind"  # the key for the name of a step or rule
 class Pipeline:
     """The preprocessing of an image in training: ``steps`` in order, then the ``layout`` "nchw" or "nhwc".
 
-    ``name`` is its origin: "CLIPImageProcessor (torchvision backend)". Called with an image, uint8 [height, width, 3],
-    it returns the result of the library's own pipeline, without the batch axis.
+    ``name`` is its origin: "CLIPImageProcessor (torchvision backend)". ``alpha`` is what happens to a fourth channel
+    first. Called with an image, uint8 [height, width, 3 or 4], it returns the result of the library's own pipeline,
+    without the batch axis.
 
     Raises SpecError for another layout.
 
@@ -47,6 +49,7 @@ class Pipeline:
     steps: tuple[ImageStep, ...]
     name: str = ""
     layout: str = "nchw"
+    alpha: AlphaRule = AlphaRule.REFUSED
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
@@ -55,9 +58,12 @@ class Pipeline:
     def __call__(self, image: ArrayLike) -> Array:
         """Return an image after all steps: [3, height, width], or [height, width, 3] in the layout "nhwc".
 
-        Raises ShapeError for an array other than uint8 [height, width, 3], and for a size without pixels.
+        Raises ShapeError for an array other than uint8 [height, width, 3], for a fourth channel if the library refuses
+        it, and for a size without pixels.
         """
         x = np.asarray(image)
+        if x.dtype == np.uint8 and x.ndim == 3 and x.shape[-1] == CHANNELS:
+            x = without_alpha(x, self.alpha, self.name)
         if x.dtype != np.uint8 or x.ndim != 3 or x.shape[-1] != 3 or not x.size:
             raise ShapeError(f"an array of {x.dtype} {list(x.shape)}; expected an image, uint8 [height, width, 3]")
         for step in self.steps:
@@ -94,7 +100,8 @@ class Pipeline:
     def json(self) -> str:
         """Return the pipeline as JSON, which ``of_json`` reads."""
         steps = [_record(step) for step in self.steps]
-        document = {"version": _VERSION, "name": self.name, "layout": self.layout, "steps": steps}
+        described = {"name": self.name, "layout": self.layout, "alpha": self.alpha.value}
+        document = {"version": _VERSION, **described, "steps": steps}
         return json.dumps(document, indent=2)
 
     @staticmethod
@@ -110,12 +117,14 @@ class Pipeline:
         if not isinstance(steps, list):
             raise ReadError("steps is not a list")
         strings = {name: document.pop(name) for name in ("name", "layout") if name in document}
+        alpha = document.pop("alpha", AlphaRule.REFUSED.value)
         if document:
-            raise ReadError(f"unknown key {min(document)!r}; expected version, name, layout or steps")
+            raise ReadError(f"unknown key {min(document)!r}; expected version, name, layout, alpha or steps")
         if not all(isinstance(value, str) for value in strings.values()):
             raise ReadError("name and layout must be strings")
         try:
-            return Pipeline(steps=tuple(_value(step, ImageStep) for step in steps), **strings)
+            made = tuple(_value(step, ImageStep) for step in steps)
+            return Pipeline(steps=made, alpha=_value(alpha, AlphaRule), **strings)
         except SpecError as error:
             raise ReadError(f"not a pipeline: {error}") from None
 

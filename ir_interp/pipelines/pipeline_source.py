@@ -11,6 +11,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.sources import json_object, text_of
 from ir_interp.options.image_options import Images
 from ir_interp.pipelines import huggingface, timm_config, torchvision_transforms
+from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.output_size import Exactly
 from ir_interp.pipelines.pipeline import Pipeline
@@ -52,6 +53,13 @@ def is_pipeline(path: Path) -> bool:
     return FileKind.of(path) is FileKind.JSON and bool(_KEYS & json_object(path, "an object").keys())
 
 
+def with_backend(text: str) -> tuple[str, Backend | None]:
+    """Return the name of a configuration or class, and the backend behind its colon, if any."""
+    name, _, word = text.rpartition(":")
+    backend = Backend(word) if name and word in [member.value for member in Backend] else None
+    return (name, backend) if backend else (text, None)
+
+
 def of_mapping(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
     if {"version", "steps"} <= document.keys() or timm_config.is_timm(document):
@@ -77,7 +85,8 @@ def of_object(source: Any, backend: Backend | None) -> Pipeline:
 
 def of_call(like: str, size: tuple[int, int], colour: int | None, images: Images) -> Pipeline:
     """Return the pipeline of a resize to ``size``, letterboxed if there is a ``colour``, and of ``images``."""
-    return Pipeline(steps=tuple(_steps(like, size, colour, images)), name=like, layout=images.layout or "nchw")
+    steps = tuple(_steps(like, size, colour, images))
+    return Pipeline(steps=steps, name=like, layout=images.layout or "nchw", alpha=AlphaRule.DROPPED)
 
 
 def _steps(like: str, size: tuple[int, int], colour: int | None, images: Images) -> Iterator[ImageStep]:

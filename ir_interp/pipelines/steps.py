@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, ShapeError, SpecError
 from ir_interp.library_registry import load, named
 from ir_interp.pipelines.openvino_steps import Interpolate, Scale
@@ -21,7 +21,6 @@ from ir_interp.pipelines.output_size import NUMPY, Exactly, Inside, OutputSize, 
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views.likeness import resized
 
-Array = NDArray[Any]
 _CHANNELS = 3
 _BRIGHTEST = 255
 

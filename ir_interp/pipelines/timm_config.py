@@ -28,10 +28,11 @@ _DEFAULTS: Mapping[str, Any] = {
 _WITHOUT_EFFECT = {
     "url", "file", "hash_sha256", "state_dict", "source", "hf_hub_id", "hf_hub_filename", "architecture", "tag",
     "custom_load", "fixed_input_size", "min_input_size", "test_input_size", "test_crop_pct", "num_classes",
-    "pool_size", "first_conv", "classifier", "license", "description", "origin_url", "paper_name", "paper_ids",
-    "notes", "label_offset", "label_names", "label_descriptions",
+    "pool_size", "test_pool_size", "first_conv", "classifier", "license", "description", "origin_url", "paper_name",
+    "paper_ids", "notes", "label_offset", "label_names", "label_descriptions",
 }  # fmt: skip
 """Keys about files, layers and labels, and those that only ``use_test_size`` reads."""
+KEYS = {*_DEFAULTS, *_WITHOUT_EFFECT}
 FILTERS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
 MODES = ("center", "squash", "border")
 
@@ -46,7 +47,7 @@ def read(document: Mapping[str, Any]) -> Pipeline:
     held = document.get("pretrained_cfg", document)
     if not isinstance(held, Mapping):
         raise ReadError("pretrained_cfg is not an object")
-    unknown = sorted(held.keys() - _DEFAULTS.keys() - _WITHOUT_EFFECT)
+    unknown = sorted(held.keys() - KEYS)
     if unknown:
         raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
     config = {**_DEFAULTS, **{key: value for key, value in held.items() if value}}

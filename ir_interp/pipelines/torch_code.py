@@ -42,7 +42,7 @@ def lines(step: Any) -> Iterator[str]:
 def _(step: Resize) -> Iterator[str]:
     library, _, call = step.like.partition(":")
     mode, *arguments = call.split(",")
-    if library.partition("@")[0] != "torchvision" or not {each.partition("=")[0] for each in arguments} <= {
+    if library.partition("@")[0] != "torchvision" or not {argument.partition("=")[0] for argument in arguments} <= {
         "antialias"
     }:
         raise InexactError(step.like, _TARGET, reason="expected resizes of torchvision")

@@ -70,17 +70,17 @@ def _of_text(text: str) -> Iterator[Transform]:
 
 
 def _of_line(line: str) -> Transform:
-    found = _LINE.match(line)
-    if not found:
+    match = _LINE.match(line)
+    if not match:
         raise ReadError(f"not a torchvision transform: {line[:60]!r}; expected one a line, as in CenterCrop(size=224)")
-    words = re.sub(r"InterpolationMode\.|torch\.|nearest-", lambda hit: hit[0][:-1] + "_", found[2])
+    words = re.sub(r"InterpolationMode\.|torch\.|nearest-", lambda hit: hit[0][:-1] + "_", match[2])
     try:
         call = ast.parse(f"f({words})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
-    if not isinstance(call, ast.Call) or call.args or not all(each.arg for each in call.keywords):
+    if not isinstance(call, ast.Call) or call.args or not all(keyword.arg for keyword in call.keywords):
         raise ReadError(f"{line[:60]!r}: expected arguments by name")
-    return Transform(found[1], {str(each.arg): _literal(each.value, line) for each in call.keywords})
+    return Transform(match[1], {str(keyword.arg): _literal(keyword.value, line) for keyword in call.keywords})
 
 
 def _literal(node: ast.expr, line: str) -> Any:
@@ -151,7 +151,7 @@ def _spread(transforms: list[Transform]) -> Iterator[Transform]:
 
 
 def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[ImageStep]:
-    is_tensor = backend is Backend.TORCHVISION
+    is_tensor, is_float = backend is Backend.TORCHVISION, False
     version = "v2" if any(transform.name in _OF_V2 for transform in transforms) else ""
     for place, transform in enumerate(transforms):
         if transform.name in _NOTHING:
@@ -164,10 +164,15 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
             yield CentreCrop(size=size, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN)
         elif transform.name == "Normalize":
             given = transform.take("mean", "std", "inplace")
+            if not is_float:
+                raise SpecError(f"{transform.name} of a uint8 image; expected a conversion to floats before it")
             yield Normalise(mean=_numbers(given["mean"]), deviation=_numbers(given["std"]))
+        elif transform.name == "ToTensor" and any(before.name in _OF_TENSORS for before in transforms[:place]):
+            raise SpecError("ToTensor of a tensor; expected a Pillow image: remove it")
         else:
-            yield from _conversion(transform, transform.version or version)
-            is_tensor = is_tensor or transform.name in _OF_TENSORS
+            conversion = list(_conversion(transform, transform.version or version))
+            yield from [] if is_float else conversion  # floats stay as they are
+            is_tensor, is_float = is_tensor or transform.name in _OF_TENSORS, is_float or bool(conversion)
 
 
 def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:

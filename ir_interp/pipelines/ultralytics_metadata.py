@@ -12,6 +12,7 @@ from typing import Any
 
 from ir_interp.arguments import natural
 from ir_interp.errors import ReadError, closest
+from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.output_size import Exactly, ShorterSide, SizeRounding
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import CentreCrop, ImageStep, Product, Rescale, Resize, letterbox
@@ -44,7 +45,7 @@ def read(metadata: Mapping[str, str]) -> Pipeline:
     else:
         raise ReadError(f"the task {task!r} is not supported; {closest(task, (*_LETTERBOXED, _CLASSIFY))}")
     rescaled = Rescale(factor=1 / 255, product=Product.QUOTIENT)
-    return Pipeline(steps=(*steps, rescaled), name=f"Ultralytics {task}")
+    return Pipeline(steps=(*steps, rescaled), name=f"Ultralytics {task}", alpha=AlphaRule.DROPPED)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import is_long, segments
-from ir_interp.plan.libraries.passes import are_named, passes
+from ir_interp.plan.libraries.passes import are_named
 from ir_interp.plan.pieces import Piece, taps_by_axis
 from ir_interp.plan.runtimes.integer_steps import axes_of_steps, changing, rounding_at_once
 from ir_interp.spec import Alpha, Area, Box, IntegerRounding, Linear, Mean, Nearest
@@ -100,7 +100,7 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
         return None
     found: list[WholeSum] = []
     waiting: list[Windows] = []
-    for step in map(piece.of_pass, passes(bound, dtype)):
+    for step in piece.passes(bound, dtype):
         if step.is_turned or step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
         if step.counts is not None:
@@ -175,10 +175,10 @@ def _size(bound: Plan, place: int) -> tuple[float, int]:
     if is_long(bound) and isinstance(bound.spec.kernel, _NEVER_NEGATIVE):
         return 1.0, next(taps).indices.shape[1]
     largest, count = 1.0, 0
-    for each in taps:
-        assert each.weights is not None
-        largest = max(largest, float(np.abs(each.weights).sum(axis=1).max(initial=1.0)))
-        count = max(count, each.indices.shape[1])
+    for tap in taps:
+        assert tap.weights is not None
+        largest = max(largest, float(np.abs(tap.weights).sum(axis=1).max(initial=1.0)))
+        count = max(count, tap.indices.shape[1])
     return largest, count
 
 
@@ -194,8 +194,8 @@ def doubt(sums: WholeSum, most: int) -> float:
     if most * math.prod(window.largest for window in in_lowest_terms(sums).windows) <= _EXACT:
         return 0.0
     weights = [np.abs(window.weights.astype(np.float64)) for window in sums.windows]
-    size = math.prod(each.sum(axis=1).max() for each in weights)
-    terms = sum(int(np.count_nonzero(each, axis=1).max()) for each in weights)
+    size = math.prod(weight.sum(axis=1).max() for weight in weights)
+    terms = sum(int(np.count_nonzero(weight, axis=1).max()) for weight in weights)
     return float(most * np.ldexp(size, -sums.bits) * (terms + _SPARE) * _ULP)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import Taps, window_taps
-from ir_interp.plan.libraries.passes import Pass
-from ir_interp.shapes import Shape
+from ir_interp.plan.libraries.passes import Pass, window_passes
+from ir_interp.shapes import Shape, resolve_axes
 
 Range = tuple[int, int]
 """Start and stop of a segment of an axis."""
@@ -38,17 +38,17 @@ class Piece:
 
     def of_input(self, bound: Plan) -> tuple[slice, ...]:
         """Return the part that the piece needs of an input without pads."""
-        found = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
+        pairs = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
         return tuple(
-            slice(*(min(max(edge - before, 0), size) for edge in stretch)) for stretch, (before, _), size in found
+            slice(*(min(max(edge - before, 0), size) for edge in stretch)) for stretch, (before, _), size in pairs
         )
 
     def padding(self, bound: Plan) -> tuple[Range, ...]:
         """Return the pads that the piece needs before and after that part."""
-        found = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
+        pairs = zip(self.inputs, bound.padding, bound.in_shape, strict=True)
         return tuple(
             (max(min(before, stop) - start, 0), max(stop - max(before + size, start), 0))
-            for (start, stop), (before, _), size in found
+            for (start, stop), (before, _), size in pairs
         )
 
     def taps(self, taps: Taps, axis: int) -> Taps:
@@ -62,16 +62,26 @@ class Piece:
         outputs, inputs = (tuple((0, stop - start) for start, stop in each) for each in (self.outputs, self.inputs))
         return Piece(outputs, inputs)
 
-    def of_pass(self, each: Pass) -> Pass:
-        """Return a pass restricted to the outputs, from the segment of inputs."""
-        (start, stop), (begin, end) = self.outputs[each.axis], self.inputs[each.axis]
-        indices = np.clip(each.indices[start:stop] - begin, 0, max(end - begin - 1, 0))  # others have a weight of 0
-        return replace(
-            each,
-            indices=indices,
-            weights=each.weights[start:stop],
-            counts=each.counts and each.counts.of(self.outputs[each.axis :]),
-        )
+    def without_neighbours(self, bound: Plan) -> Piece:
+        """Return the piece without the inputs beside its outputs along resized axes that keep their size."""
+        changing = {axis.axis for axis in bound.axes}
+        kept = set(resolve_axes(bound.spec.axes, len(bound.in_shape))) - changing
+        pairs = enumerate(zip(self.inputs, self.outputs, strict=True))
+        return Piece(self.outputs, tuple(outputs if axis in kept else inputs for axis, (inputs, outputs) in pairs))
+
+    def within(self, other: Piece) -> tuple[slice, ...]:
+        """Return the segment of another piece's inputs that are its own."""
+        pairs = zip(self.inputs, other.inputs, strict=True)
+        return tuple(slice(start - first, stop - first) for (start, stop), (first, _) in pairs)
+
+    def passes(self, bound: Plan, dtype: str) -> tuple[Pass, ...]:
+        """Return the passes of a plan for integers of a type, restricted to the outputs, from the segment of inputs."""
+        return tuple(map(self._of_pass, window_passes(bound, dtype, self.outputs)))
+
+    def _of_pass(self, each: Pass) -> Pass:
+        begin, end = self.inputs[each.axis]
+        indices = np.clip(each.indices - begin, 0, max(end - begin - 1, 0))  # others have a weight of 0
+        return replace(each, indices=indices)
 
 
 def taps_by_axis(bound: Plan, piece: Piece) -> dict[int, Taps]:

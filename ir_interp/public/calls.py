@@ -131,9 +131,10 @@ def preprocess(
     batch: int | None = None,
     channels: int = 3,
     name: str | None = None,
+    verify: bool = True,
     images: Images | None = None,
 ) -> str:
-    """Put a resize of an image library in front of a model (.onnx, .xml), and return the name of its new input.
+    """Put a resize of an image library in front of a model (.onnx, .xml, .pt2), and return the name of its new input.
 
     The new input takes a raw image, uint8 [height, width, 3] of any size. The image is resized to ``size`` as the call
     ``like`` ("pillow:bicubic") does, byte for byte, and then converted to the values of the input ``name`` by
@@ -141,11 +142,15 @@ def preprocess(
     (114 for YOLO). ``image_size`` is the height and width of all images, if static; more calls are then supported. A
     ``pipeline``, or the path ``config`` of one that ``ir_interp.pipeline`` reads with ``backend``, replaces ``like``,
     ``size``, ``letterbox``, mean and scale. With ``batch`` the new input takes that many images of one size, uint8
-    [batch, height, width, 3] (0 for any number). Images have 3 ``channels``, or 1 (grey, repeated), or 4 (alpha is
-    dropped).
+    [batch, height, width, 3] (0 for any number). Images have 3 ``channels``, or 1 (grey, repeated), or 4 (RGB and
+    alpha, which the pipeline blends or drops).
+
+    ``verify`` runs the new nodes in the runtime of the result, on random images of several sizes, before anything is
+    written: they must compute what the pipeline does in NumPy. A source that is converted first is proven as
+    ``ir_interp.convert`` does, a .pt2 against PyTorch.
 
     Raises ReadError for an unreadable file, InexactError for a step that has no such form, SpecError for options that
-    contradict each other.
+    contradict each other, VerificationError if a proof fails.
 
     Examples:
         >>> ir_interp.preprocess("model.onnx", "whole.onnx", like="pillow:bilinear", size=(8, 8))

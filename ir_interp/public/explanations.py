@@ -113,7 +113,7 @@ def plot(
 
 def _picture(path: Path) -> Path:
     if FileKind.of(path) not in (FileKind.PICTURE, FileKind.DRAWING):
-        raise SpecError(f"{path.name!r} is no name of a picture; expected .png or .svg")
+        raise SpecError(f"{path.name!r} is not the name of a picture; expected .png or .svg")
     return path
 
 

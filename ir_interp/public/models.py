@@ -22,7 +22,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
-    from ir_interp.converters.report import ConversionReport
+    from ir_interp.converters.reports.conversion_report import ConversionReport
     from ir_interp.converters.verify.comparison import ModelComparison
 
 
@@ -78,6 +78,8 @@ def convert(
     * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
     * .pt2 to .onnx, .xml: a program that PyTorch exported, through its own ONNX exporter
+    * .tflite to .onnx, .xml: a whole model, its resizes as LiteRT computes them; to .json or .py: all its resizes
+    * .keras, .h5, .pb, or the folder of a SavedModel, to .onnx, .xml: a model that TensorFlow reads
     * .onnx to .onnx: the same model, with its resizes made portable for a ``target``
 
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. An .xml is an
@@ -97,8 +99,8 @@ def convert(
     ``seed``, with sizes, indices and the like chosen such that the model accepts them. For dynamic dimensions,
     ``shapes`` are shapes by input name; by default the model runs at three extents: real, odd and small. ``freeze``
     writes the ``shapes`` into the result; its other dimensions are kept. With a ``reference`` as for ``compare``, the
-    source must equal that too; a .pt2 is its own reference, which PyTorch runs. ``reports`` are further files to write,
-    each by a function of the report and a path. ``progress`` is called with each step.
+    source must equal that too; a model of another framework is its own reference, which that runs. ``reports`` are
+    further files to write, each by a function of the report and a path. ``progress`` is called with each step.
 
     Existing results are overwritten. Raises ReadError for a source that cannot be read, InexactError (or an
     ExceptionGroup of several) if the target has no exact form, VerificationError if the result does not
@@ -133,7 +135,7 @@ def compare(
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime and process, and compare their outputs.
 
-    Either may be a program that PyTorch exported (.pt2), which is the reference then.
+    Either may be a model of another framework (.pt2, .tflite, .keras, .h5, .pb), which runs it as the reference.
 
     Instead of a second model, ``reference`` may be what another program computes: a function that takes the arrays of
     the inputs in order and returns the outputs, such as a torch module in evaluation mode; or outputs on ``inputs``,
@@ -162,12 +164,13 @@ def compare(
     from ir_interp.converters.verify.model_pairs import compare_models
     from ir_interp.converters.verify.run.inputs import Inputs
 
-    if second is not None and readers.is_of_pytorch(first):
+    if second is not None and readers.has_own_framework(first):
         first, second = second, first
-    if second is not None and readers.is_of_pytorch(second):
+    if second is not None and readers.has_own_framework(second):
         second, reference = None, second
-    if readers.is_of_pytorch(first):
-        raise SpecError(f"{readers.name_of(first)} is a program, which is a reference itself; compare an .onnx or .xml")
+    if readers.has_own_framework(first):
+        name = readers.name_of(first)
+        raise SpecError(f"{name} is a reference itself, which its own framework runs; compare an .onnx or .xml")
     if second is None:
         if options.per_resize or options.per_layer:
             flag = "--per-resize" if options.per_resize else "--per-layer"

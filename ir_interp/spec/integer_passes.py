@@ -43,7 +43,7 @@ class FixedPoint:
 
     def __str__(self) -> str:
         own = "" if self.width == 32 else f" that fit {self.width}"
-        return f"weights of {self.bits} bits{own}, sums {self.between}, {self.passes}{_vectors(self.lanes)}"
+        return f"weights of {self.bits} bits{own}, {_order(self)}{_vectors(self.lanes)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,28 @@ class FloatingPoint:
         _check_lanes(self)
 
     def __str__(self) -> str:
-        return f"float{self.bits}, sums {self.between}, {self.passes}, {self.rounding}{_vectors(self.lanes)}"
+        return f"float{self.bits}, {_order(self)}, {_ROUNDED[self.rounding]}{_vectors(self.lanes)}"
+
+
+_SUMS = {Between.ROUNDED: "rounded", Between.KEPT: "kept in full", Between.SHORTENED: "shortened"}
+_FIRST = {
+    Passes.LAST_FIRST: "the last axis first",
+    Passes.UNLESS_TALL: "the last axis first unless the image is over 100 times as tall as wide and gets shorter",
+    Passes.BY_LOSS: "the last axis first unless the first loses more than twice as many pixels",
+}
+_ROUNDED = {
+    IntegerRounding.HALF_EVEN: "rounded half to even",
+    IntegerRounding.HALF_UP: "rounded half up",
+    IntegerRounding.HALF_AWAY: "rounded half away from zero",
+    IntegerRounding.CUT_OFF: "rounded towards zero",
+}
+
+
+def _order(sums: FixedPoint | FloatingPoint) -> str:
+    """Return the order of the axes, and what happens to sums between them."""
+    if sums.passes is Passes.AT_ONCE:
+        return "sums over all axes at once"
+    return f"sums {_SUMS[sums.between]} between axes, {_FIRST[sums.passes]}"
 
 
 def _vectors(lanes: int | None) -> str:

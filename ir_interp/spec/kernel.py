@@ -26,6 +26,9 @@ class _Kernel:
     exclude_outside = False
     border = Border.EDGE
 
+    def __post_init__(self) -> None:
+        settle(self)
+
     @property
     def is_antialiased(self) -> bool:
         """Whether the kernel widens where an axis shrinks."""
@@ -57,9 +60,6 @@ class Nearest(_Kernel):
 
     word: ClassVar[str] = "nearest"
     example: ClassVar[str] = "Nearest(rounding='round_prefer_floor')"
-
-    def __post_init__(self) -> None:
-        settle(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +111,6 @@ class Box(_Kernel):
 
     word: ClassVar[str] = "box"
 
-    def __post_init__(self) -> None:
-        settle(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hamming(_Kernel):
@@ -123,9 +120,6 @@ class Hamming(_Kernel):
     exclude_outside: bool = False
 
     word: ClassVar[str] = "hamming"
-
-    def __post_init__(self) -> None:
-        settle(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,9 +154,6 @@ class Gaussian(_Kernel):
     word: ClassVar[str] = "gaussian"
     smooths: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        settle(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mitchell(_Kernel):
@@ -173,9 +164,6 @@ class Mitchell(_Kernel):
 
     word: ClassVar[str] = "mitchell"
     smooths: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        settle(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,7 @@ from ir_interp.errors import SpecError, spelled
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
 from ir_interp.spec.fields import settle
 from ir_interp.spec.integer_passes import FixedPoint, FloatingPoint
-from ir_interp.spec.kernel import (
-    Area,
-    Kernel,
-    Lanczos,
-    Mean,
-    Nearest,
-)
+from ir_interp.spec.kernel import Area, Kernel, Lanczos, Mean, Nearest
 from ir_interp.spec.modes import (
     Alpha,
     Arithmetic,
@@ -128,7 +122,9 @@ class ResizeSpec:
         rounds = self.rounds
         if isinstance(self.kernel, Nearest) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
             return ""
-        told = "fused sums of float32, as IPP orders them, half_even" if rounds is Integers.IPP else str(rounds)
+        told = (
+            "fused sums of float32, as IPP orders them, rounded half to even" if rounds is Integers.IPP else str(rounds)
+        )
         return told if self.alpha is Alpha.SEPARATE else f"{told}, {self.alpha}"
 
     @property

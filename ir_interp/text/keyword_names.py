@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import Parameter
 
-from ir_interp.errors import IrInterpError, leaves
+from ir_interp.errors import leaves
 
 _OTHERWISE = {
     "bgr": ("images",),
@@ -39,27 +39,17 @@ def flags_stay() -> Iterator[None]:
         _FLAGS_STAY.reset(token)
 
 
-@contextmanager
-def named_as_keywords(parameters: Mapping[str, Parameter]) -> Iterator[None]:
-    """Let errors from inside name keywords of a function in place of flags."""
-    try:
-        yield
-    except (IrInterpError, ExceptionGroup) as error:
-        name_keywords(error, parameters)
-        raise
-
-
 def name_keywords(error: BaseException, parameters: Mapping[str, Parameter]) -> None:
     """Name keywords of a function in the messages of an error, or of all in a group, in place of flags."""
     if _FLAGS_STAY.get():
         return
-    for each in leaves(error):
-        texts = {name: getattr(each, name) for name in ("problem", "reason") if isinstance(vars(each).get(name), str)}
+    for leaf in leaves(error):
+        texts = {name: getattr(leaf, name) for name in ("problem", "reason") if isinstance(vars(leaf).get(name), str)}
         for name, text in texts.items():
-            setattr(each, name, in_python(text, parameters))
-        messages = set(texts.values()) or {text for text in each.args if isinstance(text, str)}
-        each.args = tuple(
-            in_python(text, parameters) if isinstance(text, str) and text in messages else text for text in each.args
+            setattr(leaf, name, in_python(text, parameters))
+        messages = set(texts.values()) or {text for text in leaf.args if isinstance(text, str)}
+        leaf.args = tuple(
+            in_python(text, parameters) if isinstance(text, str) and text in messages else text for text in leaf.args
         )
 
 
@@ -77,7 +67,7 @@ def keyword(flag: str, parameters: Mapping[str, Parameter]) -> str:
     """Return the keyword of a flag: its own name, or the plural where several values are one; nothing without one."""
     name = flag.replace("-", "_")
     candidates = (name, f"{name}s", name.removeprefix("no_"), *_OTHERWISE.get(name, ()))
-    return next((each for each in candidates if each in parameters), "")
+    return next((candidate for candidate in candidates if candidate in parameters), "")
 
 
 def _spelled(name: str, flag: str, value: str, parameters: Mapping[str, Parameter]) -> str:

@@ -12,11 +12,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import SpecError
 from ir_interp.executor.strategies.runtime_integer_sums import columns, planned
 from ir_interp.plan.axes.geometry import Plan, plan
@@ -28,7 +27,6 @@ from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along
 from ir_interp.spec import Alpha, IntegerRounding, Nearest, ResizeSpec, Smooth
 from ir_interp.translation.agreement import difference_of_floats, entries_of, taps_by_axis
 
-Array = NDArray[Any]
 _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # half a unit in the last place of 1
 _TABLED = 2.0**-17  # largest rounding error of a weight where sums of bytes are integers (``plan.exact_sums``)
 
@@ -113,9 +111,11 @@ def _links(bound: Plan, dtype: str) -> Iterator[Link]:
         return
     rounding = rounding_at_once(bound.spec, dtype)
     for place, (axis, taps) in enumerate(zip(bound.axes, axis_taps(bound), strict=True)):
-        assert taps.weights is not None
-        link = Link(axis=axis.axis, indices=taps.indices, weights=taps.weights, unit=_SINGLE)
-        link = replace(link, loss=_TABLED * taps.indices.shape[1] * np.iinfo(dtype).max)
+        if taps.weights is None:  # copies, as of a box that grows
+            link = Link(axis=axis.axis, indices=taps.indices, weights=np.ones(taps.indices.shape), unit=0.0)
+        else:
+            link = Link(axis=axis.axis, indices=taps.indices, weights=taps.weights, unit=_SINGLE)
+            link = replace(link, loss=_TABLED * taps.indices.shape[1] * np.iinfo(dtype).max)
         yield _ended(link, rounding) if place == len(bound.axes) - 1 else link
 
 

@@ -71,15 +71,16 @@ class Library:
         known = self.dialect.versions
         if wanted is None:
             return self.installed() or known[0]
-        newest = self.measured[1][self.counted]
-        if not known[-1] <= wanted <= newest:
-            expected = f"{known[-1]} to {newest}" if newest > known[-1] else newest
+        oldest, newest = (release[self.counted] for release in self.measured)
+        if not oldest <= wanted <= newest:
+            expected = f"{oldest} to {newest}" if newest > oldest else newest
             raise ReadError(f"{self.name} {wanted} is not supported; expected version {expected}")
         return self._supported(wanted)
 
     def _supported(self, number: int) -> int:
-        """Return the version that a number within the measured ones stands for."""
-        return next(version for version in self.dialect.versions if version <= number)
+        """Return the version that a number within the measured ones stands for; Pillow 10 computes as 11."""
+        known = self.dialect.versions
+        return next((version for version in known if version <= number), known[-1])
 
     def installed(self) -> int | None:
         """Return the version that the installed release computes as; None if there is none.
@@ -136,4 +137,4 @@ class Library:
 def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
     """Return the member of ``choices`` for a value in any case, and without INTER_; else the value."""
     wanted = spelled(value).lower().removeprefix("inter_")
-    return next((each for each in choices if spelled(each).lower().removeprefix("inter_") == wanted), value)
+    return next((choice for choice in choices if spelled(choice).lower().removeprefix("inter_") == wanted), value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,8 +28,10 @@ from ir_interp.spec import (
 )
 from ir_interp.translation.axes import WHOLE_WINDOW, from_first, keeps, resized_axes, windows
 
+_REMEMBERED = 2**13  # specs: a model may hold thousands of resizes, each compared with hundreds of offers
 
-@lru_cache(maxsize=2**13)  # a model may hold thousands of resizes, each compared with hundreds of offers
+
+@lru_cache(maxsize=_REMEMBERED)
 def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:
     """Return a key that is equal for specs of equal values in exact arithmetic, for every input that fits ``shape``.
 
@@ -50,7 +52,8 @@ def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     return tuple(found)
 
 
-def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> dict[str, Hashable]:
+@lru_cache(maxsize=_REMEMBERED)
+def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> Mapping[str, Hashable]:
     """Return the meaning of a spec as named parts, equal for all equivalent attributes."""
     kernel = spec.kernel
     named: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}

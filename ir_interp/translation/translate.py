@@ -98,8 +98,8 @@ def _inexpressible(spec: ResizeSpec, dialect: Dialect, context: Context, name: s
 
 def _same(spec: ResizeSpec, offers: Iterable[ResizeSpec], shape: PartialShape | None) -> list[ResizeSpec]:
     """Return the offers that mean the same for every shape, first those that float32 cannot separate from ``spec``."""
-    wanted = meaning(spec, shape)
-    same = [offered for offered in offers if meaning(offered, shape) == wanted]
+    meant = meaning(spec, shape)
+    same = [offered for offered in offers if meaning(offered, shape) == meant]
     return sorted(same, key=lambda offered: (not arithmetics_agree(spec, offered), *_other_attributes(spec, offered)))
 
 

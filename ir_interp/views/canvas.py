@@ -35,10 +35,10 @@ def svg(figure: Any) -> bytes:
     """Return a figure as SVG, the same whenever it is drawn."""
     from matplotlib import rc_context
 
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "ir-interp"}):
-        figure.savefig(held, format="svg", metadata={"Date": None})
-    return held.getvalue()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
 
 
 def are_possible() -> bool:

@@ -145,7 +145,7 @@ class Explanation:
             "where": self.op.where,
             "shape": list(self.shape),
             "formula": describe.formula(self.op.spec),
-            "diagnostics": [each.code for each in self.op.diagnostics],
+            "diagnostics": [diagnostic.code for diagnostic in self.op.diagnostics],
             "axes": [_axis_record(table) for table in self.axes],
         }
 
@@ -244,7 +244,7 @@ def _table(plans: Mapping[Way, Plan], axis: int) -> AxisTable:
     columns: list[Column] = []
     for way, bound in plans.items():
         scale, cells = _cells(bound, axis)
-        same = next((each for each in columns if _same(each.cells, cells)), None)
+        same = next((column for column in columns if _same(column.cells, cells)), None)
         if same is None:
             columns.append(Column(ways=(way,), scale=scale, cells=cells))
         else:

@@ -75,7 +75,7 @@ def of_image(
     values = as_array(pictures.rings(shape) if given is None else given)
     name, spec = other
     specs = [bind(each, values.shape, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
-    axes = [each.axis for each in plan(specs[0], values.shape).axes]
+    axes = [axis.axis for axis in plan(specs[0], values.shape).axes]
     for each in specs:
         ends = values.shape, plan(each, values.shape).out_shape
         what = f"a picture of shapes {list(ends[0])} and {list(ends[1])}"
@@ -152,7 +152,7 @@ def configuration(against: object, op: ResizeOp, readings: Readings) -> tuple[st
         if is_call(against):
             return against, load(against).spec
         if against not in words and FileKind.of(against) not in WITH_RESIZES:
-            raise ReadError(f"against {against!r}: {closest(against, words)}, or a file")
+            raise ReadError(f"against {against!r} is neither a file nor a known name; {closest(against, words)}")
         against = words.get(against, against)
     match against:
         case Semantics():

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import FileKind, is_tiff
 from ir_interp.files.sources import check_regular
+from ir_interp.files.tiff_header import is_raster
 from ir_interp.resize_op import ResizeOp
 
 
@@ -48,10 +49,9 @@ _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", 
 
 
 _ORIENTATION = 0x0112  # the tag of EXIF
-_TOO_LARGE = (
-    "cannot be read as an image: it has more pixels than Pillow opens ({}); save its pixels as an array instead, "
-    ".npy or, if they exceed memory, .zarr"
-)
+_TOO_LARGE = "cannot be read as an image: it has more pixels than Pillow opens ({}); {}"
+_AS_ARRAY = "save its pixels as an array instead, .npy or, if they exceed memory, .zarr"
+_AS_TIFF = "`ir-interp run` reads it block by block if --output ends in {}"
 
 
 @contextmanager
@@ -69,7 +69,8 @@ def opened(path: Path) -> Iterator[Any]:
         problem = f"cannot be read as an image: expected one of {', '.join(FORMATS)}"
         raise ReadError(problem, path.name) from None
     except (image.DecompressionBombError, image.DecompressionBombWarning):
-        raise ReadError(_TOO_LARGE.format(image.MAX_IMAGE_PIXELS), path.name) from None
+        remedy = _AS_TIFF.format(".tif or .zarr" if is_raster(path) else ".zarr") if is_tiff(path) else _AS_ARRAY
+        raise ReadError(_TOO_LARGE.format(image.MAX_IMAGE_PIXELS, remedy), path.name) from None
     except SyntaxError as error:  # of a PNG
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
     except OSError as error:

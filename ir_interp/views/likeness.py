@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
@@ -20,7 +20,6 @@ from ir_interp.text.names import labels
 from ir_interp.translation.bounds import within
 from ir_interp.views import image_arrays, pictures
 
-Array = NDArray[Any]
 _WITH_ALPHA = (2, 4)  # channels
 _MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 

@@ -128,7 +128,7 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
         {},
         f"[1, 48, 64, 3] {AMBIGUOUS}(1, 2) or axes=(2, 3)",
     ),
-    (GREY, (), {}, "the output size is missing; pass sizes, as in (224, 224), or scales"),
+    (GREY, (), {}, "the output size is missing; give sizes=(224, 224) or scales=0.5"),
     (GREY, (224,), {}, "sizes: 224 is not a list of integers"),
     (GREY, ("pillow:box",), {}, "spec is 'pillow:box'; expected a ResizeSpec or sizes; pass a library call as like="),
     (GREY, ((4, 4), "pilow:box"), {}, "unknown library 'pilow'"),

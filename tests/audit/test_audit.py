@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextvars import ContextVar
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -33,6 +34,8 @@ from tests.support.graphs import save_model, values
 from tests.support.ir_text import interpolate
 from tests.support.runtimes import Array, onnx_model
 from tests.sweeps.audit import sweep, sweep_layers, table
+
+pytestmark = pytest.mark.usefixtures("one_worker")
 
 SAME, DIFFERS, REFUSED, CRASHES = Kind.SAME, Kind.DIFFERS, Kind.REFUSED, Kind.CRASHES
 NAMES = tuple(name for name, runtime in RUNTIMES.items() if runtime.is_asked)
@@ -340,10 +343,39 @@ def test_selection_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, errors = command(capsys, "audit", "a.onnx", "--select", "E5")
     assert (
         code,
-        errors.startswith("error: no code begins with 'E5'; expected one of 24 (docs/"),
+        errors == "error: no code begins with 'E5'; expected one of IRI001 to IRI041\n",
     ) == (2, True)
+    code, _, errors = command(capsys, "audit", "a.onnx", "--fail-on", "bad")
+    kinds = "IRI001 to IRI041, differs, mistake, refused, unknown"
+    assert (code, errors) == (2, f"error: no code begins with 'bad'; expected one of {kinds}\n")
     code, _, errors = command(capsys, "audit", "a.onnx", "--runtime", "onnxruntme")
     assert (code, "did you mean 'onnxruntime'?" in errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "tensorrt:7.0",
+            "expected one of tensorrt:8.2, tensorrt:8.6, tensorrt:9.2, tensorrt:10.1, tensorrt:10.6, tensorrt:10.11, "
+            "tensorrt:10.15 (oldest to newest)",
+        ),
+        (
+            "onnxruntime:x",
+            "expected one of onnxruntime:1.16, onnxruntime:1.20, onnxruntime:1.26, onnxruntime:1.30, onnxruntime:1.31 "
+            "(oldest to newest)",
+        ),
+        (
+            "onnxruntime:1.28",
+            "expected one of onnxruntime:1.16, onnxruntime:1.20, onnxruntime:1.26, onnxruntime:1.30, onnxruntime:1.31 "
+            "(oldest to newest); did you mean 'onnxruntime:1.30'?",
+        ),
+    ],
+)
+def test_unknown_releases_list_the_known_ones(name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("a.onnx"), node('mode = "linear"'))
+    code, _, errors = command(capsys, "audit", "a.onnx", "--runtime", name)
+    assert (code, errors) == (2, f"error: unknown runtime '{name}'; {message}\n")
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -414,7 +446,7 @@ def test_what_cannot_be_read_costs_only_itself(capsys: pytest.CaptureFixture[str
     assert "1 resize, 0 findings" in printed
     first, second = errors.splitlines()
     assert first.startswith("error: b.onnx: not an ONNX model")
-    assert second == "error: c.txt: unknown file type '.txt'; expected one of .onnx, .tflite, .xml"
+    assert second == "error: c.txt: unknown file type '.txt'; expected one of .h5, .keras, .onnx, .pb, .tflite, .xml"
     assert command(capsys, "audit", "gone.onnx") == (
         2,
         "",
@@ -439,6 +471,7 @@ def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
         "numpy.load = lambda path: eval(os.environ['TROUBLE']) if str(path) == 'bad.npy' else load(path)\n"
     )
     monkeypatch.setattr(child, "_START", before + child._START)
+    monkeypatch.setattr(probe, "_CURRENT", ContextVar("anew", default=None))  # other tests share a child
 
 
 @pytest.mark.usefixtures("troubled")

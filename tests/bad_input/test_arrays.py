@@ -46,13 +46,13 @@ def test_an_array_without_axes(runs_not: Callable[..., str], tmp_path: Path) -> 
     [
         (["--sizes", "8"], "sizes [8] and axes [2, 3] differ in length"),
         (["--sizes", "8,12,16"], "sizes [8, 12, 16] and axes [2, 3] differ in length"),
-        (["--sizes", "-8,12"], "--sizes '-8,12': -8 is no size; expected integers from 1, as in 50,60"),
+        (["--sizes", "-8,12"], "--sizes '-8,12': -8 is not a size; expected integers from 1, as in 50,60"),
         (["--sizes", "8x12"], "--sizes '8x12': expected integers with commas between them, as in 50,60"),
         (["--sizes", "8.5,12"], "--sizes '8.5,12': expected integers with commas between them, as in 50,60"),
         (["--scales", "two,2"], "--scales 'two,2': expected numbers with commas between them, as in 2,1.5"),
-        (["--scales", "0,2"], "--scales '0,2': 0 is no scale; expected numbers above 0, as in 2,1.5"),
-        (["--scales", "-1,2"], "--scales '-1,2': -1 is no scale; expected numbers above 0, as in 2,1.5"),
-        (["--scales", "nan,2"], "--scales 'nan,2': nan is no scale; expected numbers above 0, as in 2,1.5"),
+        (["--scales", "0,2"], "--scales '0,2': 0 is not a scale; expected numbers above 0, as in 2,1.5"),
+        (["--scales", "-1,2"], "--scales '-1,2': -1 is not a scale; expected numbers above 0, as in 2,1.5"),
+        (["--scales", "nan,2"], "--scales 'nan,2': nan is not a scale; expected numbers above 0, as in 2,1.5"),
         (["--scales", "1e38,2"], None),
         (["--sizes", "8,12", "--scales", "2,2"], "sizes and scales exclude each other; pass one of them"),
         (["--layer", "upp"], "a.xml: no resize named 'upp'; expected one of up; did you mean 'up'?"),
@@ -265,4 +265,9 @@ def test_an_image_beyond_the_bound_of_pillow(
     assert runs_not(source="x.png") == (
         "x.png: cannot be read as an image: it has more pixels than Pillow opens (5); save its pixels as an array "
         "instead, .npy or, if they exceed memory, .zarr"
+    )
+    Image.new("L", (3, 2)).save(tmp_path / "x.tif")
+    assert runs_not(source="x.tif") == (
+        "x.tif: cannot be read as an image: it has more pixels than Pillow opens (5); `ir-interp run` reads it block "
+        "by block if --output ends in .zarr"
     )

@@ -37,7 +37,8 @@ def test_a_constant_beyond_the_bin(fails_to_load: LoadFails, tmp_path: Path) -> 
         ('element_type="i64" shape="two" offset="0" size="16"', "@shape: 'two' is not a list of integers"),
         (
             'element_type="i46" shape="2" offset="0" size="16"',
-            "@element_type: unknown value 'i46'; expected one of 19, such as i4, i64, i16, u4, i8; did you mean 'i4'?",
+            "@element_type: unknown value 'i46'; expected one of bf16, boolean, f16, f32, f64, f8e4m3, "
+            "f8e5m2, i16, i32, i4, i64, i8, nf4, u1, u16, u32, u4, u64, u8; did you mean 'i4'?",
         ),
     ],
     ids=["far offset", "negative offset", "no offset", "size", "negative shape", "shape", "type"],

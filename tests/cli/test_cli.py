@@ -113,10 +113,11 @@ def test_no_command(cli: Cli) -> None:
         (
             ("plott",),
             "no command 'plott'; expected one of audit, compare, convert, explain, fix, identify, inspect, plot, "
-            "preprocess, reproduce, run; did you mean 'plot'?; see `ir-interp --help`",
+            "preprocess, reproduce, run; did you mean 'plot'? See `ir-interp --help`",
         ),
         (("inspect",), "FILE is missing; see `ir-interp inspect --help`"),
-        (("inspect", "a.xml", "--jsn"), "no option --jsn; did you mean '--json'?; see `ir-interp inspect --help`"),
+        (("inspect", "a.xml", "--jsn"), "no option --jsn; did you mean '--json'? See `ir-interp inspect --help`"),
+        (("audit", "a.onnx", "--nope"), "no option --nope; see `ir-interp audit --help`"),
         (
             ("inspect", "a.xml", "--semantics", "page"),
             "--semantics: 'page' is not one of 'runtime', 'document', 'reference', 'observed', 'openvino-2021.2', "
@@ -149,7 +150,7 @@ def test_no_command(cli: Cli) -> None:
         ),
         (
             ("preprocess", "a.onnx", "b.onnx", "--like", "pillow:box", "--size", "8"),
-            "--size is (8,); expected height and width, as in --size 224,224",
+            "--size is 8; expected height and width, as in --size 224,224",
         ),
         (("reproduce",), "SOURCE and FOLDER are missing, as in ir-interp reproduce model.onnx fault; or --kit FOLDER"),
         (("reproduce", "a.onnx"), "FOLDER is missing, as in ir-interp reproduce model.onnx fault; or --kit FOLDER"),
@@ -593,10 +594,12 @@ def test_convert_refuses_all_together(cli: Cli, folder: Path) -> None:
     code, printed, errors = cli("convert", "a.onnx", "b.xml", "--only", "native")
     assert (code, printed) == (1, "")
     sharp, soft, window = errors.splitlines()
-    assert sharp == ("error: sharp: no exact form in openvino 11; closest differs in exclude_outside (true, false)")
-    assert soft == "error: soft: no exact form in openvino 11; closest differs in antialias (shrinking, off)"
-    assert window.startswith("error: window: no exact form in openvino 11; closest differs in ")
-    assert "coordinates (tf_crop_and_resize, " in window
+    assert sharp == (
+        "error: sharp: no exact form in openvino 11; the closest form has exclude_outside false (needed: true)"
+    )
+    assert soft == "error: soft: no exact form in openvino 11; the closest form has antialias off (needed: shrinking)"
+    assert window.startswith("error: window: no exact form in openvino 11; the closest form has coordinates ")
+    assert window.endswith(" (needed: tf_crop_and_resize)")
     assert "axes" not in window
     assert [path.name for path in folder.iterdir()] == ["a.onnx"]
 
@@ -611,7 +614,7 @@ def test_convert_refuses_all_in_json_together(cli: Cli, folder: Path) -> None:
     code, printed, errors = cli("convert", "a.onnx", "b.json")
     assert (code, printed) == (1, "")
     assert [line.split(":")[1] for line in errors.splitlines()] == [" soft", " softer"]
-    assert all("antialias (shrinking, off)" in line for line in errors.splitlines())
+    assert all("antialias off (needed: shrinking)" in line for line in errors.splitlines())
     assert [path.name for path in folder.iterdir()] == ["a.onnx"]
 
 

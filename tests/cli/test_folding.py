@@ -59,6 +59,22 @@ def test_next_steps(code: str, file: str, runtime: str | None, step: str) -> Non
     assert next_step(finding) == step
 
 
+@pytest.mark.parametrize(
+    ("trained", "step"),
+    [
+        ("training.json", "ir-interp preprocess a.onnx a.ready.onnx --config training.json"),
+        ("pc.json:pil", "ir-interp preprocess a.onnx a.ready.onnx --config pc.json --backend pil"),
+        ("CLIPImageProcessor:pil", "ir-interp preprocess --help"),
+        ("pillow:bicubic", "ir-interp preprocess --help"),
+        ("pillow:box,box=0.5,1,2.5,3", "ir-interp preprocess --help"),
+    ],
+)
+def test_the_next_step_of_preprocessing(trained: str, step: str) -> None:
+    severity = RULES["IRI041"].severity
+    finding = Finding(code="IRI041", message="", file="a.onnx", where="a.onnx", severity=severity, trained=trained)
+    assert next_step(finding) == step
+
+
 def test_the_next_step_takes_a_model_that_is_repaired() -> None:
     """Else the commands, pasted one after the other, would convert the mistakes."""
     values = {"message": "", "file": "zoo/a.onnx", "where": "zoo/a.onnx"}

@@ -19,6 +19,8 @@ from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 NET = """g (float[1,3,8,8] x) => (float[1,3,k,l] y) <float[4] s = {1,1,0.5,0.5}> {
     [up] y = Resize <mode = "linear", antialias = 1> (x, "", s) }"""
 CALLS = [

@@ -82,6 +82,10 @@ def test_compare_like(photo: Path, capsys: Say) -> None:
             ["run", "P", "--like", "pillow:box", "--layer", "up", "--output", "y.png"],
             "--layer has no effect with --like",
         ),
+        (
+            ["run", "P", "--like", "pillow:box", "--sizes", "2,2", "--memory", "1GiB", "--output", "y.png"],
+            "to y.png; it goes with .zarr to .zarr and TIFF to TIFF or .zarr",
+        ),
         (["run", "P", "--like", "pillow:bx", "--sizes", "2,2", "--output", "y.png"], "unknown value 'bx'"),
         (["run", "P", "--like", "pillow:box", "--output", "y.png"], "sizes or scales are missing"),
         (["compare", "P"], "SECOND is missing: a model; or --like"),
@@ -104,7 +108,7 @@ def test_identify(photo: Path, capsys: Say) -> None:
     first, versions, none, further = capsys.readouterr().out.splitlines()
     assert (first, versions) == ("pillow:BICUBIC: equal, all 1800 values", "  versions 13, 12 and 11 agree")
     assert none.startswith("  none of these: another library, other settings or further steps: excluded, 1")
-    assert further == "to tell them apart, test an image of 64x30 resized to 21x28"
+    assert further == "to tell the versions apart, test an image of 64x30 resized to 21x28"
     for folder, name in (("a", photo), ("b", small(photo, "small.png"))):
         photo.with_name(folder).mkdir()
         photo.with_name(folder).joinpath("x.png").write_bytes(name.read_bytes())
@@ -118,7 +122,7 @@ def test_identify(photo: Path, capsys: Say) -> None:
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ``identify`` try calls with no other step than orientation and channels: all take seconds where none fits."""
-    monkeypatch.setattr(search, "_STAGES", search._STAGES[:2])
+    monkeypatch.setattr(search, "_STAGES", dict(list(search._STAGES.items())[:3]))
 
 
 @pytest.mark.usefixtures("few_steps")
@@ -169,7 +173,7 @@ def test_identify_says_what_it_does_not_know() -> None:
     assert len(found.fitting) > 10
     assert found.further is not None
     with pytest.raises(ir_interp.ShapeError):
-        ir_interp.identify([(x, x[..., 0])])
+        ir_interp.identify([(x, x[..., :2])])
 
 
 def test_a_call_is_a_source(capsys: Say) -> None:

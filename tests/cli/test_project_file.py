@@ -98,8 +98,10 @@ def test_the_nearest_file_counts(capsys: pytest.CaptureFixture[str]) -> None:
         ('runtime = "tensorrt"', "runtime is 'tensorrt'; expected a list of runtimes, as in [\"openvino\"]"),
         (
             'runtime = ["tensort"]',
-            "unknown runtime 'tensort'; expected one of 40 (docs/runtimes.md), such as tensorrt, tensorrt:9.2, "
-            "tensorrt:8.6, tensorrt:8.2, tensorrt:10.6; did you mean 'tensorrt'?",
+            "unknown runtime 'tensort'; expected one of installed, iree, litert, mnn, ncnn, onnxruntime, "
+            "onnxruntime-cuda, onnxruntime-directml, onnxruntime-qnn, onnxruntime-webgpu, onnxruntime:1.16 to "
+            "onnxruntime:1.31, opencv-dnn, openvino, openvino-converted, openvino:2021.2 to openvino:2026.4, "
+            "reference, tensorrt, tensorrt:8.2 to tensorrt:10.15, tract, tvm; did you mean 'tensorrt'?",
         ),
         ('select = "IRI02"', "select is 'IRI02'; expected a list of codes, as in [\"IRI022\"]"),
         ('severity = { tensorrt = "bad" }', "severity is 'bad'; expected one of error, note, warning"),

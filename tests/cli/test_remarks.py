@@ -116,7 +116,7 @@ def test_units_of_memory(text: str, size: int) -> None:
 @pytest.mark.parametrize("text", ["1", "GiB", "-1G", "1Gi B", "infGB", "1 PB"])
 def test_other_amounts_of_memory_are_refused(text: str) -> None:
     assert MEMORY.parse is not None
-    with pytest.raises(ValueError, match=r"is no amount of memory; expected one as in 512MiB, 1.5GiB, 1GB$"):
+    with pytest.raises(ValueError, match=r"is not an amount of memory; expected one as in 512MiB, 1.5GiB, 1GB$"):
         MEMORY.parse(text)
 
 

@@ -17,11 +17,11 @@ from rich.cells import cell_len
 from ir_interp import show_config
 from ir_interp.cli.terminal import Console, Marked
 from ir_interp.diagnostic_codes import RULES
-from ir_interp.executor.compiled import loop_runner
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
+from ir_interp.executor.compiled.loop_runner import is_installed
 from ir_interp.text.names import labels
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
+from tests.support.loops import use_loops
 
 SOFT = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,0.5,0.5}> {
     [NAME] y = Resize <mode = "linear", antialias = 1> (x, "", s) }"""
@@ -142,12 +142,11 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
 def test_why_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    use_loops(monkeypatch, None)
     assert show_config().loops.startswith("numba ")
-    monkeypatch.setenv(VARIABLE, "0")
+    use_loops(monkeypatch, "0")
     assert show_config().loops == "none: IR_INTERP_COMPILED is 0"
-    monkeypatch.setenv(VARIABLE, "1")
-    monkeypatch.setattr(loop_runner, "_loops", loop_runner._Loops())
+    use_loops(monkeypatch, "1")
     monkeypatch.setitem(sys.modules, "ir_interp.executor.loops", None)
     assert show_config().loops.startswith("none: import of ir_interp.executor.loops halted")
 

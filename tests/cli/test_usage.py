@@ -14,6 +14,8 @@ from tests.support.ir_text import interpolate
 NET = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}> {
     [up] y = Resize <mode = "linear"> (x, "", s) }"""
 TO_XML = ".onnx to .xml; it goes with"
+TENSORFLOW_TO_ONNX = ".keras to .onnx, .h5 to .onnx, .pb to .onnx"
+TENSORFLOW_TO_XML = ".keras to .xml, .h5 to .xml, .pb to .xml"
 TO_JSON = ".onnx to .json; it goes with .onnx to .xml, .onnx to .onnx"
 
 
@@ -29,22 +31,25 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             ("a.onnx", "b.xml", "--opset", "13"),
-            f"--opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx",
+            f"--opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx, {TENSORFLOW_TO_ONNX}",
         ),
         (
             ("a.onnx", "b.xml", "--dialect", "tensorrt"),
             f"--dialect has no effect on {TO_XML} .onnx to .json, .onnx to .py, .xml to .json, .xml to .py, "
             ".json to .py, .tflite to .json, .tflite to .py",
         ),
-        (("a.onnx", "b.json", "--fp16"), f"--fp16 has no effect on {TO_JSON}, .xml to .onnx, .pt2 to .xml"),
+        (
+            ("a.onnx", "b.json", "--fp16"),
+            f"--fp16 has no effect on {TO_JSON}, .xml to .onnx, .pt2 to .xml, {TENSORFLOW_TO_ONNX}",
+        ),
         (("layer.xml", "b.onnx", "--fp16"), "--fp16 has no effect on layer.xml, a layer without weights"),
         (
             ("a.onnx", "b.json", "--only", "native"),
-            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml",
+            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml, {TENSORFLOW_TO_XML}",
         ),
         (
             ("a.onnx", "b.json", "--strict"),
-            f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml",
+            f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml, {TENSORFLOW_TO_XML}",
         ),
         (
             ("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"),
@@ -123,7 +128,7 @@ def test_lengths_of_another_rank_than_the_file_resizes(capsys: pytest.CaptureFix
 
 def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
-    known = ".json, .onnx, .pt2, .tflite, .xml"
+    known = ".h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml"
     for name, said in (
         ("models", "models: is a folder; expected the name of a file that ends in {}; `ir-interp audit` takes folders"),
         ("-", "-: standard input is not read; expected the name of a file that ends in {}"),
@@ -132,7 +137,7 @@ def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str
             (("inspect", name), known),
             (("explain", name), known),
             (("compare", name, "a.onnx"), ".onnx, .xml"),
-            (("convert", name, "b.xml"), ".onnx, .xml, .json, .pt2, .tflite"),
+            (("convert", name, "b.xml"), ".onnx, .xml, .json, .pt2, .tflite, .keras, .h5, .pb"),
         ):
             code, printed, errors = command(capsys, *given)
             assert (code, printed) == (2, "")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
+from ir_interp.executor.compiled.loop_runner import is_installed
+from tests.support.loops import use_loops
 
 _IN_BOTH = ("test_tiles", "test_libraries", "test_prepared")
 
@@ -16,8 +17,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("_loops", ["0", "1"], ids=["numpy", "compiled"], indirect=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Compile nearly all loops first: numba keeps them for the other tests, which would each compile them meanwhile."""
+    items.sort(key=lambda item: not item.nodeid.endswith("test_golden.py::test_loops"))
+
+
 @pytest.fixture(autouse=True)
 def _loops(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, getattr(request, "param", "1"))
+        use_loops(patch, getattr(request, "param", "1"))
         yield

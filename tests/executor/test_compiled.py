@@ -24,13 +24,16 @@ from ir_interp import (
     Lanczos,
     Linear,
     Mean,
+    Nearest,
     ResizeSpec,
+    Rounding,
     Sizes,
 )
 from ir_interp.executor.compiled import loop_runner as compiled_loops
 from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 from ir_interp.plan.exact_sums import WholeSum
 from ir_interp.spec import Kernel
+from tests.support.loops import use_loops
 
 Array = NDArray[Any]
 KERNELS: list[Kernel] = [
@@ -100,7 +103,7 @@ def _summed(x: Array, sums: WholeSum) -> Array:
 def _both(x: Array, spec: ResizeSpec, monkeypatch: pytest.MonkeyPatch) -> list[Array]:
     results = []
     for value in ("0", "1"):
-        monkeypatch.setenv(VARIABLE, value)
+        use_loops(monkeypatch, value)
         results.append(ir_interp.resize(x, spec))
     return results
 
@@ -171,3 +174,34 @@ def test_loops_take_part_from_the_first_call(monkeypatch: pytest.MonkeyPatch) ->
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"
+
+
+@compiled
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "kernel",
+    [Nearest(rounding=Rounding.FLOOR), *KERNELS[:4]],
+    ids=str,
+)
+@pytest.mark.parametrize(("shape", "axes"), [((13, 11, 3), (0, 1)), ((2, 3, 13, 11), (2, 3)), ((40, 5), (0,))])
+def test_later_calls_take_a_shorter_way(
+    dtype: str, kernel: Kernel, shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    x = (rng.random((2, *shape)) * 100).astype(dtype)
+    if x.dtype.kind == "f":
+        x[1].flat[7], x[1].flat[60] = np.inf, np.nan
+    spec = ResizeSpec(kernel=kernel, axes=axes, target=Sizes((6, 9)[: len(axes)]))
+    use_loops(monkeypatch, "0")
+    wanted = [ir_interp.resize(each, spec) for each in x]
+    use_loops(monkeypatch, "1")
+    resize = ir_interp.prepare(spec, shape, dtype)
+    copies = [x.copy() for _ in range(4)]
+    copies[1].flags.writeable = False
+    copies[2] = np.repeat(x, 2, axis=-1)[..., ::2]  # not contiguous
+    for each in (copies[0], *copies):
+        for image, result in zip(each, wanted, strict=True):
+            out = np.empty_like(result)
+            np.testing.assert_array_equal(resize(image), result)
+            np.testing.assert_array_equal(resize(image, out=out), result)
+    assert len(resize._jobs) != 1 or resize._quick is not None

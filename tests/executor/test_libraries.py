@@ -481,7 +481,7 @@ def test_the_installed_version_is_the_default(monkeypatch: pytest.MonkeyPatch) -
     [
         ("jax", 10, 10),
         ("opencv", 4, 5),
-        ("pillow", 11, 13),
+        ("pillow", 10, 13),
         ("scipy", 17, 17),
         ("skimage", 26, 26),
         ("tensorflow", 2, 2),
@@ -551,7 +551,7 @@ def test_calls_in_words() -> None:
         ("pillow:box,box=1,x,3,4", "pillow:box,box=1,x,3,4: 'x' is not a number"),
         ("pillow:box,3", "pillow:box,3: '3' has no value; expected NAME=VALUE"),
         ("pillow:box,reducing_gap=1,2", "pillow@reducing_gap: (1.0, 2.0) is not one number"),
-        ("pillow@9:box", "pillow 9 is not supported; expected version 11 to 13"),
+        ("pillow@9:box", "pillow 9 is not supported; expected version 10 to 13"),
         (
             "torch:nearest,align_corners=true",
             "torch: align_corners requires linear, bilinear, bicubic, trilinear, not nearest",

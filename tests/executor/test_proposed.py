@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ir_interp import Antialias, Cubic, Linear, ResizeSpec, Sizes, prepare
 from ir_interp.executor.arrays.tiles import Tile
-from ir_interp.executor.compiled.loop_runner import VARIABLE
 from ir_interp.executor.prepared import Prepared
 from ir_interp.executor.strategies.float_proposal import Proposed, Rounding
 from ir_interp.library_registry import parse
 from ir_interp.spec import Kernel
+from tests.support.loops import use_loops
 
 Array = NDArray[Any]
 OWN: dict[str, Kernel] = {
@@ -33,7 +33,7 @@ CASES += [
 
 @pytest.fixture(autouse=True)
 def _without_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "0")
+    use_loops(monkeypatch, "0")
 
 
 def spec_of(name: str) -> ResizeSpec:

@@ -160,7 +160,14 @@ def _library_cases(draw: st.DrawFn) -> tuple[Array, ResizeSpec, list[list[slice]
         spec = parse(draw(st.sampled_from(CALLS + ANTIALIASED)), dtype=dtype)
     except (ReadError, SpecError):  # not for elements of this type
         reject()
-    spec = replace(spec, axes=(0, 1), target=Sizes((draw(st.integers(1, 60)), draw(st.integers(1, 60)))))
+    target: Sizes | Scales = Sizes((draw(st.integers(1, 60)), draw(st.integers(1, 60))))
+    if draw(st.booleans()):
+        factor = st.sampled_from([0.25, 1 / 3, 0.37, 0.5, 1.0, 1.5, 2.0])
+        target = Scales((draw(factor), draw(factor)))
+    try:
+        spec = replace(spec, axes=(0, 1), target=target)
+    except SpecError:  # it takes no factors
+        reject()
     if channels == (4,) and dtype == "uint8" and not isinstance(spec.kernel, Nearest):
         spec = replace(spec, alpha=Alpha.PREMULTIPLIED)
     x = _array((height, width, *channels), dtype, draw(st.integers(0, 99)), special=False)
@@ -271,6 +278,27 @@ def test_a_piece_has_the_neighbours_along_an_axis_that_keeps_its_length() -> Non
     np.testing.assert_array_equal(resize(x[needed], spec, region=piece, whole=x.shape), resize(x, spec)[piece])
 
 
+@pytest.mark.parametrize("dtype", ["float32", ">f4", "float64", "uint16"])
+@pytest.mark.parametrize("value", [1.0, np.nan])
+def test_a_piece_of_an_image_that_keeps_its_height(dtype: str, value: float) -> None:
+    """The part that a piece needs has the neighbours that integers are summed with; floats have none."""
+    spec = replace(parse("opencv:linear", dtype=np.dtype(dtype).name), axes=(0, 1), target=Scales((1.0, 0.25)))
+    x = np.arange(24).reshape(3, 8).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        x[2, 0] = value
+    piece = (slice(1, 2), slice(0, 2))
+    needed = region(spec, x.shape, piece)
+    assert needed[0] == slice(1, 3)
+    np.testing.assert_array_equal(resize(x[needed], spec, region=piece, whole=x.shape), resize(x, spec)[piece])
+
+
+def test_some_channels_of_premultiplied_blocks_that_lack_pixels() -> None:
+    spec = replace(parse("opencv:area"), axes=(0, 1), target=Scales((0.25, 0.25)), alpha=Alpha.PREMULTIPLIED)
+    x = np.random.default_rng(0).integers(0, 256, (3, 7, 4)).astype(np.uint8)
+    piece = (slice(0, 1), slice(1, 2), slice(1, 4))
+    np.testing.assert_array_equal(resize(x, spec, region=piece), resize(x, spec)[piece])
+
+
 HALVED = [Linear(antialias=Antialias.SHRINKING), Nearest(rounding=Rounding.FLOOR), Area(), Lanczos(radius=3)]
 
 
@@ -288,15 +316,24 @@ def test_a_window_of_a_long_axis_needs_no_more_than_itself(kernel: Kernel, dtype
     np.testing.assert_array_equal(y, resize(around, spec)[8:-8])
 
 
-@pytest.mark.parametrize("length", [40_000, 40_003])  # with the second, the last blocks lack pixels
-def test_a_window_of_blocks_needs_no_memory_for_the_others(length: int) -> None:
-    """OpenCV divides by the number of pixels of each block."""
-    spec, shape = parse("opencv:area", dtype="uint16"), (length, length)
+WINDOWS = [  # a call, the type of the pixels, the length of an axis
+    ("opencv:area", "uint16", 40_000),
+    ("opencv:area", "uint16", 40_003),  # the last blocks lack pixels, by whose number OpenCV divides
+    ("opencv:lanczos4", "uint8", 10**9),
+    ("pillow:bicubic", "uint8", 10**9),
+    ("torch:bilinear,antialias=True", "uint8", 10**6),
+    ("scipy:1", "uint8", 10**9),
+]
+
+
+@pytest.mark.parametrize(("call", "dtype", "length"), WINDOWS)
+def test_a_window_of_integers_of_a_library_needs_no_memory_for_the_others(call: str, dtype: str, length: int) -> None:
+    spec, shape = replace(parse(call, dtype=dtype), axes=(0, 1), target=None), (length, length)
     window = (slice(100, 108), slice(length // 2 - 8, (length + 1) // 2))
     tracemalloc.start()
     try:
         needed = region(spec, shape, window, scales=(0.5, 0.5))
-        x = np.full([each.stop - each.start for each in needed], 7, np.uint16)
+        x = np.full([each.stop - each.start for each in needed], 7, dtype)
         assert (resize(x, spec, scales=(0.5, 0.5), region=window, whole=shape) == 7).all()
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
@@ -304,6 +341,6 @@ def test_a_window_of_blocks_needs_no_memory_for_the_others(length: int) -> None:
 
 
 def test_an_axis_whose_taps_fit_no_memory_is_refused_before_they_are_computed() -> None:
-    spec = replace(parse("pillow:bilinear"), axes=(0,), target=Scales((0.5,)))
+    spec = replace(parse("torch:bilinear,antialias=True"), axes=(0,), target=Scales((0.5,)))
     with pytest.raises(ShapeError, match=r"^resizing \[1000000000\] to \[500000000\] needs 89\.4 GiB; the limit"):
         resize(np.zeros(513, np.uint8), spec, region=(slice(0, 256),), whole=(10**9,))

@@ -275,8 +275,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (("a.onnx", "a.onnx"), "a.onnx is an input and would be overwritten"),
-        (("a.onnx", "b.xml"), "b.xml: unknown file type '.xml'; expected one of .onnx"),
-        (("a.xml", "b.onnx"), "a.xml: unknown file type '.xml'; expected one of .onnx"),
+        (("a.onnx", "b.xml"), "b.xml: only ONNX models are repaired; repair the ONNX model, then convert it again"),
+        (("a.xml", "b.onnx"), "a.xml: only ONNX models are repaired; repair the ONNX model, then convert it again"),
         (("a.onnx", "b.onnx", "--select", "IRI9"), "no code begins with 'IRI9'"),
         (("a.onnx", "b.onnx", "--layer", "other"), "no resize 'other'; expected one of shrink"),
     ],

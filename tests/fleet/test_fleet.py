@@ -221,7 +221,10 @@ def test_a_folder_is_converted(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (("audit", "zoo", "--scheduler", "tcp://x:1"), "error: --scheduler has no effect without --results\n"),
-        (("audit", "zoo", "--results", "r.txt"), "--results 'r.txt' is no name of a file of results; expected .jsonl"),
+        (
+            ("audit", "zoo", "--results", "r.txt"),
+            "--results 'r.txt' is not the name of a file of results; expected .jsonl",
+        ),
         (("audit", "zoo", "--results", "r.jsonl", "--html", "a.html"), "--html has no effect with --results"),
         (("audit", "@gone.txt"), "error: gone.txt: cannot be read: "),
         (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +13,48 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from ir_interp import ReadError
 from ir_interp.converters.ir_to_onnx import attributes, onnx_model, openvino_attributes, write
 from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
 from ir_interp.converters.ir_to_onnx.emitters import refused
 from ir_interp.converters.ir_to_onnx.layer import Op
 from ir_interp.translation.dialect import Semantics
 from tests.ir_to_onnx import test_detection, test_elementwise, test_indices, test_recurrent, test_windows
-from tests.support.layer_types import drawn, saved
-from tests.support.layers import Configuration, in_openvino
+from tests.support.layer_types import attributes_of_openvino, drawn, saved
+from tests.support.layers import Configuration, Draw, in_openvino
+from tests.sweeps.attributes import differ
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "8"])
+def test_a_state_that_the_weights_are_not_for(size: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    saved(test_recurrent.TABLE["RNNSequence"], 0, path)
+    path.write_text(_stated(path.read_text(), "RNNSequence", "hidden_size", size))
+    with pytest.raises(ReadError, match=rf"@hidden_size: {size}, but the recurrent weights are for 3$"):
+        write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+
+
+REFUSED = ("deformableconvolution", 1)  # it lacks the attribute without which version 8 is refused
+
+
+def test_a_version_without_an_attribute_ignores_it(tmp_path: Path) -> None:
+    """OpenVINO does, so ONNX must not have what it says."""
+    path = tmp_path / "x.xml"
+    saved(test_windows.CONVOLUTIONS["DeformableConvolution"], 0, path)
+    path.write_text(path.read_text().replace('Convolution" version="opset8"', 'Convolution" version="opset1"'))
+    assert "out-of-bounds samples count as 0" in refusals(path)
 
 
 def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each type that is written, drawn by the tests of its family and serialised by OpenVINO."""
-    written: defaultdict[str, set[str]] = defaultdict(set)
-    read: defaultdict[str, set[str]] = defaultdict(set)
+    """Of each version of each type, drawn by the tests of its family; OpenVINO itself reports the attributes.
+
+    An emitter that read an attribute which its version lacks would compute what OpenVINO ignores.
+    """
+    read: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
 
     def watch(op: Op) -> tuple[str, ...]:
-        written[op.layer.type.lower()] |= op.layer.attributes.keys()
-        read[op.layer.type.lower()] |= op.read
+        assert op.layer.attributes.keys() <= op.read | attributes.may_stay_unread(op.layer.type), op.layer.where
+        read[op.layer.type.lower(), op.version] |= {name.partition(".")[0] for name in op.read}
         return ()
 
     monkeypatch.setattr(onnx_model, "check_unread", watch)
@@ -36,10 +62,30 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
         for seed in range(4):
             saved(configuration, seed, tmp_path / "x.xml")
             write.write_model(tmp_path / "x.xml", tmp_path / "x.onnx", Semantics.RUNTIME)
-    assert read.keys() == EMITTERS.keys() - {kind.lower() for kind in refused.TABLE}
-    unread = {kind: written[kind] - read[kind] - attributes.may_stay_unread(kind) for kind in written}
-    assert {kind: names for kind, names in unread.items() if names} == {}
-    assert attributes.WITHOUT_EFFECT.keys() <= read.keys()
+    assert {kind for kind, _ in read} == EMITTERS.keys() - {kind.lower() for kind in refused.TABLE}
+    stated = attributes_of_openvino()
+    assert stated.keys() - read.keys() == {REFUSED}, "versions that nothing draws"
+    unread = {key: names - read[key] - attributes.may_stay_unread(key[0]) for key, names in stated.items()}
+    del unread[REFUSED]
+    assert {key: names for key, names in unread.items() if names} == {}
+    unknown = {key: names - stated[key] for key, names in read.items() if key[0] not in ("const", "interpolate")}
+    assert {key: names for key, names in unknown.items() if names} == {}
+
+
+@pytest.mark.parametrize("table", ["WITHOUT_EFFECT", "READ_WHERE_EFFECTIVE", "WRITTEN_OF_OLD"])
+def test_the_lists_name_what_exists(table: str) -> None:
+    """And no attribute twice; the Model Optimizer's are those that OpenVINO's operations lack."""
+    lists: dict[str, frozenset[str]] = getattr(attributes, table)
+    stated = attributes_of_openvino()
+    for kind, names in lists.items():
+        versions = [stated[key] for key in stated if key[0] == kind]
+        assert versions, kind
+        known = frozenset[str]().union(*versions)
+        if table == "READ_WHERE_EFFECTIVE":
+            assert names <= known, kind
+            assert not names & attributes.WITHOUT_EFFECT.get(kind, frozenset()), kind
+        if table == "WRITTEN_OF_OLD":
+            assert not names & (known | attributes.may_stay_unread(kind)), kind
 
 
 IDLE: dict[str, tuple[Configuration, str, str, str]] = {
@@ -72,6 +118,107 @@ def test_what_may_stay_unread_has_no_effect(name: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(one, other)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A drawn layer, and the attributes that it lacks."""
+
+    type: str
+    configuration: Configuration
+    seed: int
+    without: tuple[str, ...] = ()
+
+    def save(self, path: Path) -> Draw:
+        """Save the model with this layer."""
+        draw = saved(self.configuration, self.seed, path)
+        text = path.read_text()
+        for name in self.without:
+            text = re.sub(rf'(type="{self.type}" version="\w+">\s*<data [^>]*?){name}="[^"]*" ?', r"\1", text)
+        path.write_text(text)
+        return draw
+
+
+def _layers(kind: str, tables: str, seeds: tuple[int, int], others: str = "") -> tuple[Layer, Layer]:
+    """Return the layers of a configuration, or of two, in which an attribute has an effect and has none."""
+    configurations = {name: each for (_, name), each in drawn().items()}
+    names = (tables, others or tables)
+    effective, idle = (
+        Layer(type=kind, configuration=configurations[name], seed=seed) for name, seed in zip(names, seeds, strict=True)
+    )
+    return effective, idle
+
+
+_ROIS = Layer(type="ROIPooling", configuration=test_detection.TABLE["ROIPooling"], seed=0)
+_DEFORMED, _PRIORS = "DeformablePSROIPooling", "PriorBox"
+WHERE_EFFECTIVE: dict[tuple[str, ...], tuple[tuple[Layer, Layer], tuple[str, ...]]] = {
+    ("part_size",): (_layers(_DEFORMED, _DEFORMED, (1, 0)), ("2",)),
+    ("trans_std",): (_layers(_DEFORMED, _DEFORMED, (1, 0)), ("0.9",)),
+    ("gaussian_sigma",): (_layers("MatrixNms", "MatrixNms", (2, 0)), ("0.3",)),
+    ("axis",): (_layers("MaxPool", "MaxPool-8", (1, 0), "MaxPool rounded up"), ("2",)),
+    ("eps",): (_layers("MVN", "MVN-6", (1, 0)), ("0.5",)),
+    ("flip",): (_layers(_PRIORS, "PriorBox-8", (1, 3)), ("false",)),
+    ("min_max_aspect_ratios_order",): (_layers(_PRIORS, "PriorBox-8", (4, 0), "PriorBox-1"), ("false",)),
+    ("offset",): (_layers(_PRIORS, "PriorBox-8", (0, 1)), ("0.1",)),
+    # OpenVINO checks the product of both against the channels.
+    ("spatial_bins_x", "spatial_bins_y"): (
+        _layers("PSROIPooling", "PSROIPooling-bilinear", (1, 0), "PSROIPooling"),
+        ("1", "3"),
+    ),
+    ("mask",): (_layers("RegionYolo", "RegionYolo", (1, 0)), ("0, 1",)),
+    ("num",): (_layers("RegionYolo", "RegionYolo", (0, 1)), ("1",)),
+    ("output_size",): (
+        (replace(_ROIS, without=("pooled_h", "pooled_w", "output_roi")), _ROIS),
+        ("3, 3",),
+    ),
+    ("spatial_scale",): (_layers("ROIPooling", "ROIPooling", (0, 0), "ROIPooling-bilinear"), ("0.5",)),
+    ("use_init_val",): (_layers("ScatterElementsUpdate", "ScatterElementsUpdate-12", (5, 4)), ("false",)),
+}
+"""For names of attributes: a layer in which other values change OpenVINO's result, one in which not, and the values."""
+
+
+def test_each_attribute_that_is_read_where_effective_has_a_row() -> None:
+    names = {(layers[0].type.lower(), name) for keys, (layers, _) in WHERE_EFFECTIVE.items() for name in keys}
+    assert names == {(kind, name) for kind, each in attributes.READ_WHERE_EFFECTIVE.items() for name in each}
+
+
+@pytest.mark.parametrize("names", WHERE_EFFECTIVE, ids=" and ".join)
+def test_an_attribute_is_read_where_it_changes_the_result(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers, values = WHERE_EFFECTIVE[names]
+    stated = dict(zip(names, values, strict=True))
+    assert [_effect(layer, stated, tmp_path / "x.xml") for layer in layers] == [True, False]
+    read = [_read(layer, tmp_path / "x.xml", monkeypatch) for layer in layers]
+    assert set(names) <= read[0]
+    assert not set(names) & read[1]
+
+
+def _effect(layer: Layer, values: Mapping[str, str], path: Path) -> bool:
+    """Return whether other values of attributes change what OpenVINO computes."""
+    draw = layer.save(path)
+    before = in_openvino(ov.Core().read_model(path), draw.feeds)
+    text = path.read_text()
+    for name, value in values.items():
+        text = _stated(text, layer.type, name, value)
+    assert text != path.read_text(), "the values that it has"
+    path.write_text(text)
+    return differ(before, in_openvino(ov.Core().read_model(path), draw.feeds))
+
+
+def _read(layer: Layer, path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the attributes of a layer that its emitter reads."""
+    names: set[str] = set()
+
+    def watch(op: Op) -> tuple[str, ...]:
+        if op.layer.type == layer.type:
+            names.update(name.partition(".")[0] for name in op.read)
+        return ()
+
+    monkeypatch.setattr(onnx_model, "check_unread", watch)
+    layer.save(path)
+    write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+    return names
+
+
 def _stated(text: str, kind: str, attribute: str, value: str) -> str:
     """Return an IR in which every layer of a type has an attribute of this value."""
 
@@ -87,7 +234,9 @@ def _stated(text: str, kind: str, attribute: str, value: str) -> str:
     ("configuration", "kind", "attribute", "value", "note"),
     [
         (test_detection.TABLE["PriorBoxClustered"], "PriorBoxClustered", "stepw", "3", "; did you mean 'step_w'?"),
-        (test_detection.TABLE["PriorBoxClustered"], "PriorBoxClustered", "flip", "1", "; did you mean 'clip'?"),
+        (test_detection.TABLE["PriorBoxClustered"], "PriorBoxClustered", "clips", "1", "; did you mean 'clip'?"),
+        (test_windows.POOLING["AvgPool-14"], "AvgPool", "dilations", "2", ""),
+        (test_indices.SELECTIONS["OneHot"], "OneHot", "negative_indices_mode", "normalize", ""),
         (test_elementwise.UNARY["Elu"], "Elu", "alfa", "1", "; did you mean 'alpha'?"),
         (test_elementwise.UNARY["Abs"], "Abs", "a", "1", ""),
     ],
@@ -109,6 +258,19 @@ def test_an_attribute_that_openvino_does_not_have_is_noted(
         np.testing.assert_array_equal(one, other)
     (found,) = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
     assert found.endswith(f"@{attribute}: OpenVINO has no such attribute and ignores it{note}")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "attribute"),
+    [("PriorBox-1", "PriorBox", "step_h"), ("PriorBoxClustered", "PriorBoxClustered", "flip")],
+)
+def test_what_the_model_optimizer_wrote_is_noted(name: str, kind: str, attribute: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    saved(test_detection.TABLE[name], 0, path)
+    path.write_text(_stated(path.read_text(), kind, attribute, "3"))
+    notes = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
+    known = f"@{attribute}: the Model Optimizer wrote it, and no release of OpenVINO reads it"
+    assert [note[note.index("@") :] for note in notes] == [known]
 
 
 def test_an_attribute_that_openvino_has_and_nothing_reads_is_refused(

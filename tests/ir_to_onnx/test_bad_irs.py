@@ -163,6 +163,23 @@ def test_a_layer_without_a_version(refused: Callable[..., list[str]]) -> None:
     assert refused(text) == ['net.xml:layer[2 "add"]@version: missing; expected opset1 and up']
 
 
+@pytest.mark.parametrize(
+    ("layer_type", "version", "said"),
+    [
+        ("Add", "opset17", "opset17 is unknown; expected opset16 or earlier"),
+        ("LSTMSequence", "opset1", "opset1 has no LSTMSequence; expected opset5 or later"),
+        ("RNNCell", "opset2", "opset2 has no RNNCell; expected opset3 or later"),
+        ("Reverse", "opset2", "opset2 has no Reverse; expected opset1"),
+    ],
+)
+def test_a_version_without_the_type(
+    layer_type: str, version: str, said: str, refused: Callable[..., list[str]]
+) -> None:
+    """OpenVINO does not read it either: a later set may change what a layer computes."""
+    text = net(add=LAYERS["add"].replace('type="Add" version="opset1"', f'type="{layer_type}" version="{version}"'))
+    assert refused(text) == [f'net.xml:layer[2 "add"]@version: {said}']
+
+
 @pytest.mark.parametrize("cut", [40, 400])
 def test_a_file_cut_short(cut: int, refused: Callable[..., list[str]]) -> None:
     (said,) = refused(net()[:cut])

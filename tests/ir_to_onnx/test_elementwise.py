@@ -266,3 +266,19 @@ def test_pdpd_that_openvino_ignores_is_refused(kind: str, version: int, dtype: A
         )
     ):
         ir_interp.convert(tmp_path / "pdpd.xml", tmp_path / "a.onnx")
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("Add", np.uint8), ("Add", np.int8), ("Subtract", np.uint8)])
+def test_8_bits_that_pdpd_aligns_with_fewer_axes_are_refused(kind: str, dtype: Any, tmp_path: Path) -> None:
+    """OpenVINO lets them wrap around, and saturates all others."""
+    draw = Draw(0)
+    ends = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    operands = [draw.input(np.resize(ends, [2, 3])), draw.input(ends[:1])]
+    outputs = {}
+    for broadcast in ("numpy", "pdpd"):
+        model = ov.Model([layer(kind, 1, *operands, auto_broadcast=broadcast)], draw.parameters, "one")
+        outputs[broadcast] = in_openvino(model, draw.feeds)[0]
+        ov.save_model(model, tmp_path / f"{broadcast}.xml", compress_to_fp16=False)
+    assert (outputs["pdpd"] != outputs["numpy"]).any()
+    with pytest.RaisesGroup(pytest.RaisesExc(ir_interp.UnsupportedLayerError, match="pdpd")):
+        ir_interp.convert(tmp_path / "pdpd.xml", tmp_path / "a.onnx")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,12 @@ def reshape(draw: Draw) -> Any:
 def reshape_to_nothing(draw: Draw) -> Any:
     x = draw.input(np.zeros([0, 3], np.float32))
     return layer("Reshape", 1, x, constant([3, 0], np.int64), special_zero=False)
+
+
+def reshape_to_none(draw: Draw) -> Any:
+    """A 0 is a length, or keeps that of the input."""
+    x = draw.input(np.zeros([0, draw.between(1, 4)], np.float32))
+    return layer("Reshape", 1, x, constant([0, 0], np.int64), special_zero=draw.chance())
 
 
 def reshape_empty(draw: Draw) -> Any:
@@ -128,7 +135,8 @@ def broadcast(mode: str) -> Configuration:
         shape = [1 if draw.chance(0.4) else length for length in target[kept:]]
         if mode == "bidirectional":
             target = [1 if draw.chance(0.3) else length for length in target]
-        return layer("Broadcast", 3, copied(draw, shape), draw.either(np.array(target)), mode=mode)
+        version = draw.among(1, 3) if mode == "numpy" else 3
+        return layer("Broadcast", version, copied(draw, shape), draw.either(np.array(target)), mode=mode)
 
     return draw_layer
 
@@ -142,12 +150,13 @@ def broadcast_explicit(draw: Draw) -> Any:
     )
 
 
-def number_range(draw: Draw) -> Any:
+def number_range(draw: Draw, version: int = 4) -> Any:
     dtype = draw.among(np.float32, np.int32, np.int64)
     start, step = draw.values([], dtype, -5, 5), np.array(draw.among(1, 2, -1, -3), dtype)
     stop = (start + step * draw.between(0, 6)).astype(dtype)
     names = {np.float32: "f32", np.int32: "i32", np.int64: "i64"}
-    return layer("Range", 4, *(draw.either(np.asarray(each)) for each in (start, stop, step)), output_type=names[dtype])
+    ends = [draw.either(np.asarray(each)) for each in (start, stop, step)]
+    return layer("Range", version, *ends, **({"output_type": names[dtype]} if version > 1 else {}))
 
 
 def range_by_a_whole_float(draw: Draw) -> Any:
@@ -159,12 +168,15 @@ def range_by_a_whole_float(draw: Draw) -> Any:
 def shape_of(draw: Draw) -> Any:
     shape = draw.shape(1)
     x = draw.input(draw.values(shape), open_axes=draw.some(len(shape)))
+    if draw.chance(0.3):
+        return layer("ShapeOf", 1, x)
     return layer("ShapeOf", 3, x, output_type=draw.among("i32", "i64"))
 
 
 SHAPES: dict[str, Configuration] = {
     "Reshape": reshape,
     "Reshape to nothing": reshape_to_nothing,
+    "Reshape to none": reshape_to_none,
     "Reshape of no rows": reshape_empty,
     "Reshape at run time": reshape_at_run_time,
     "Squeeze": squeeze,
@@ -178,6 +190,7 @@ SHAPES: dict[str, Configuration] = {
     "Broadcast": broadcast("numpy"),
     "Broadcast both ways": broadcast("bidirectional"),
     "Broadcast of axes": broadcast_explicit,
+    "Range-1": functools.partial(number_range, version=1),
     "Range": number_range,
     "Range by a whole float": range_by_a_whole_float,
     "ShapeOf": shape_of,

@@ -128,7 +128,8 @@ def pooling(kind: str, version: int, roundings: Sequence[str], **attributes: Any
         stated = windows(draw, rank) | {"kernel": [3] * rank, "strides": draw.integers(rank, 1, 2)}
         stated["rounding_type"] = draw.among(*roundings)
         if kind == "AvgPool":
-            del stated["dilations"]
+            if version < 16:
+                del stated["dilations"]
             stated["exclude-pad"] = draw.chance()
         elif version == 1:
             del stated["dilations"]
@@ -219,6 +220,7 @@ POOLING: dict[str, Configuration] = {
     "MaxPool-14": pooling("MaxPool", 14, ["floor", "ceil", "ceil_torch"]),
     "AvgPool-1": pooling("AvgPool", 1, ["floor", "ceil"]),
     "AvgPool-14": pooling("AvgPool", 14, ["floor", "ceil", "ceil_torch"]),
+    "AvgPool-16": pooling("AvgPool", 16, ["floor", "ceil", "ceil_torch"]),
     "open MaxPool": open_pooling("MaxPool"),
     "open AvgPool": open_pooling("AvgPool"),
     "MaxPool rounded up": rounded_up("MaxPool"),

@@ -324,7 +324,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "error: --sizes 4: one size for two axes; expected height and width, as in 4,4" in said
     assert f"error: {one} is an input and would be overwritten; choose another name" in said
     assert "error: --input 'x.zarr' and --output 'y.npy': expected both to be .zarr, or none" in said
-    assert "'much' is no amount of memory; expected one as in 512MiB, 1.5GiB" in said
+    assert "'much' is not an amount of memory; expected one as in 512MiB, 1.5GiB" in said
 
 
 @pytest.mark.parametrize(
@@ -348,6 +348,7 @@ def test_a_store_is_resized_as_a_library_does(tmp_path: Path, *, moved: bool, mo
         (("--dims", "y,", "--output", "b.zarr"), "error: --dims 'y,': expected names or numbers with commas"),
         (("--output", "b.npy"), "error: FILE 'a.zarr' and --output 'b.npy': expected both to be .zarr, or none\n"),
         (("--output", "b.zarr", "--layer", "up"), "error: --layer has no effect with --like, which resizes a.zarr\n"),
+        (("--output", "b.zarr", "--memory", "10MiB"), "error: --memory 10MiB is too little: the program itself takes "),
     ],
 )
 def test_a_call_on_a_store_names_mistakes(

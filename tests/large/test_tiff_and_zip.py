@@ -45,7 +45,8 @@ def _image(dtype: str = "uint8", bands: int = 3) -> Array:
     [
         ("uint8", "pillow:bicubic", {"tiled": True, "blockxsize": 32, "blockysize": 32, "compress": "deflate"}),
         ("uint8", "pillow:box", {"interleave": "pixel"}),
-        ("uint16", "opencv:area", {"interleave": "band", "compress": "lzw"}),
+        ("uint16", "opencv:area", {"interleave": "band", "compress": "lzw", "predictor": 2}),
+        ("float32", "opencv:area", {"interleave": "band", "compress": "deflate", "predictor": 3}),
         ("float32", "opencv:linear", {"nodata": float("nan"), "BIGTIFF": "YES"}),
     ],
 )
@@ -84,6 +85,7 @@ def test_pixels_place_and_description_stay_true(
         assert (file.descriptions[0], file.tags(1)) == ("red", {"kind": "reflectance"})
         assert file.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
         assert file.profile.get("compress") == settings.get("compress")
+        assert file.tags(ns="IMAGE_STRUCTURE").get("PREDICTOR") == (str(settings.get("predictor", "")) or None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "out.tif"]
 
 

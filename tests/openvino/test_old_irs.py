@@ -67,7 +67,10 @@ def test_interpolate_1(tmp_path: Path, mode: str) -> None:
     if mode == "nearest":
         attributes = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     source = saved(tmp_path / "a.onnx", [resize(**attributes)])
-    ir_interp.convert(source, tmp_path / "a.xml", ir=10, interpolate=1, only="native" if mode == "linear" else None)
+    only = "native" if mode == "linear" else None
+    report = ir_interp.convert(source, tmp_path / "a.xml", ir=10, interpolate=1, only=only)
+    others = "" if mode == "linear" else "; the others have no exact form there and became other operations"
+    assert report.notes == (f"{int(mode == 'linear')} of 1 resizes became Interpolate-1{others}",)
     tree = etree.parse(tmp_path / "a.xml").getroot()
     assert tree.get("version") == "10"
     assert layers(tmp_path / "a.xml").get("Interpolate", [1]) == [1]

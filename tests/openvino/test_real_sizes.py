@@ -5,6 +5,7 @@ The long form is ``python -m tests.sweeps.real_sizes``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,13 @@ from tests.support.runtimes import Array, Child, onnxruntime_resize
 from tests.sweeps.real_sizes import RealCase, check
 
 _ROWS, _COLUMNS = 300_000, 128  # taken of 64 columns: 2.3 times 2^24 elements
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    """Return a process that OpenVINO may kill."""
+    with Child(timeout=300) as process:
+        yield process
 
 
 def _gathered(*, threads: int, elements: bool = False, constant: bool = False, trailing: bool = False) -> int:
@@ -44,26 +52,25 @@ def _gathered(*, threads: int, elements: bool = False, constant: bool = False, t
 
 
 @pytest.mark.skipif(ov.Core().get_property("CPU", "RANGE_FOR_STREAMS")[1] < 2, reason="no second thread to go astray")
-def test_a_gather_goes_astray_where_a_thread_begins_beyond_2_24() -> None:
+def test_a_gather_goes_astray_where_a_thread_begins_beyond_2_24(child: Child) -> None:
     """Should it be right one day, LARGEST_GATHER and what is made of it can go."""
     assert 2 * LARGEST_GATHER.dynamic < _ROWS * _COLUMNS
-    assert _wrong(threads=2) > 100_000
+    assert _wrong(child, threads=2) > 100_000
 
 
 @pytest.mark.long
-def test_a_gather_goes_astray_on_two_threads_of_any_model() -> None:
-    assert _wrong(threads=1) == 0
-    assert _wrong(threads=2, constant=True) > 100_000
-    assert _wrong(threads=2, trailing=True) > 100_000
+def test_a_gather_goes_astray_on_two_threads_of_any_model(child: Child) -> None:
+    assert _wrong(child, threads=1) == 0
+    assert _wrong(child, threads=2, constant=True) > 100_000
+    assert _wrong(child, threads=2, trailing=True) > 100_000
 
 
-def test_elements_are_gathered_right() -> None:
-    assert _wrong(threads=2, elements=True) == 0
+def test_elements_are_gathered_right(child: Child) -> None:
+    assert _wrong(child, threads=2, elements=True) == 0
 
 
-def _wrong(**options: Any) -> int:
-    with Child(timeout=300) as child:
-        answer = child.call(_gathered, **options)
+def _wrong(child: Child, **options: Any) -> int:
+    answer = child.call(_gathered, **options)
     assert isinstance(answer, int), answer
     return answer
 
@@ -85,19 +92,17 @@ NAMES = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name fo
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_large_map_is_right(name: str) -> None:
+def test_a_large_map_is_right(name: str, child: Child) -> None:
     left_open, form, node = CASES[name]
-    with Child(timeout=300) as child:
-        case = RealCase(kind="feature map", node=node, left_open=left_open, form=form, threads=2)
-        assert child.call(check, case) == ""
+    case = RealCase(kind="feature map", node=node, left_open=left_open, form=form, threads=2)
+    assert child.call(check, case) == ""
 
 
-def test_an_open_batch_with_constant_indices_is_right() -> None:
+def test_an_open_batch_with_constant_indices_is_right(child: Child) -> None:
     """Only the batch is open; an axis of more than 256 is gathered from, at indices that are constants."""
     node = _resize("cubic", (24, 3, 300, 300), 2.5, exclude_outside=1)
-    with Child(timeout=300) as child:
-        case = RealCase(kind="batch", node=node, left_open="batch", form="any", threads=2)
-        assert child.call(check, case) == ""
+    case = RealCase(kind="batch", node=node, left_open="batch", form="any", threads=2)
+    assert child.call(check, case) == ""
 
 
 def test_beyond_2_31_bytes_nothing_gathers_single_elements(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def padded(y: Array, height: int, width: int, top: int, left: int, colour: int) 
 
 
 X = picture(70, 90)
+GREY = "pillow:BICUBIC,mode=L"
 RESULTS: dict[str, tuple[Array, Array, str, str]] = {
     "factors": (X, opencv(X, fx=0.47, fy=0.47), "opencv:INTER_LINEAR", "by factors fy=0.47, fx=0.47"),
     "two factors": (X, opencv(X, fx=0.4, fy=0.53), "opencv:INTER_LINEAR", "by factors fy=0.53, fx=0.4"),
@@ -64,6 +65,9 @@ RESULTS: dict[str, tuple[Array, Array, str, str]] = {
     "anywhere": (X, padded(opencv(X, 40, 40), 64, 64, 3, 9, 7), "opencv:INTER_LINEAR", "padded"),
     "crop after": (X, pillow(X, 48, 61)[3:45, 10:52], "pillow:BICUBIC", "shorter side resized to 48, centre crop"),
     "square": (X, pillow(X, 48, 48)[3:45, 3:45], "pillow:BICUBIC", "resized to 48x48, centre crop"),
+    "RGB to grey": (X, np.asarray(Image.fromarray(X).convert("L").resize((40, 30), 3)), GREY, "RGB to grey"),
+    "fit": (X, np.asarray(ImageOps.fit(Image.fromarray(X), (40, 40))), "pillow:BICUBIC", "ImageOps.fit"),
+    "tall fit": (X, np.asarray(ImageOps.fit(Image.fromarray(X), (20, 33), 1)), "pillow:LANCZOS", "ImageOps.fit"),
     "crop before": (X, pillow(X[:, 10:80], 40, 40), "pillow:BICUBIC", "centre crop, a square of 70"),
 }
 
@@ -127,7 +131,7 @@ def test_a_jpeg_of_a_call_that_no_other_resembles(tmp_path: Path) -> None:
 
 def test_a_jpeg_of_another_pipeline_is_none_of_these(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The resize of linear light is no call; the nearest is not taken for it, without crops and two resizes."""
-    monkeypatch.setattr(search, "_STAGES", search._STAGES[:4])
+    monkeypatch.setattr(search, "_STAGES", dict(list(search._STAGES.items())[:5]))
     linear = pillow((255 * (X2 / 255) ** 2.2).astype(np.uint8), 48, 56)
     answer = saved(tmp_path, (255 * (linear / 255) ** (1 / 2.2)).astype(np.uint8), quality=85)
     assert not answer.is_sure
@@ -205,8 +209,8 @@ def test_jpegs_without_luminance(tmp_path: Path, write: Callable[[Path], None], 
 def test_pairs_that_are_none(tmp_path: Path) -> None:
     Image.fromarray(X).save(tmp_path / "x.png")
     Image.fromarray(X).save(tmp_path / "y.jpg")
-    with pytest.raises(ShapeError, match="images of 3 and 1 channels are not a pair"):
-        ir_interp.identify([(X, X[:, :, 0])])
+    with pytest.raises(ShapeError, match="images of 3 and 2 channels are not a pair"):
+        ir_interp.identify([(X, X[:, :, :2])])
     with pytest.raises(ShapeError, match="some of the resized images are JPEG files; expected all of them, or none"):
         ir_interp.identify([(tmp_path / "x.png", tmp_path / "x.png"), (tmp_path / "x.png", tmp_path / "y.jpg")])
     with pytest.raises(ShapeError, match="expected one of each"):

@@ -32,6 +32,8 @@ from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 HOSTILE = """</td><script>document.title = 1</script><img src=http://example.org/x onerror=alert(1)> $x^{$ & " '"""
 LONG = "/backbone/stage" + "_and_on" * 60 + "/Resize"
 
@@ -324,7 +326,7 @@ def test_a_page_is_written_over_no_model(name: str, capsys: pytest.CaptureFixtur
     chain("a.onnx")
     held = Path("a.onnx").read_bytes()
     for verb in (("audit", "a.onnx"), ("compare", "a.onnx", "a.onnx"), ("convert", "a.onnx", "a.xml")):
-        said_no = f"error: --html '{name}' is no name of a page; expected .html\n"
+        said_no = f"error: --html '{name}' is not the name of a page; expected .html\n"
         assert command(capsys, *verb, "--html", name) == (2, "", said_no)
     assert Path("a.onnx").read_bytes() == held
     assert [path.name for path in Path().iterdir()] == ["a.onnx"]

@@ -93,10 +93,15 @@ def trials(name: str) -> Iterator[Trial]:
                 yield Trial(name=name, key=key, before=before, after={**before, key: value})
 
 
+def title(name: str, backend: Backend) -> str:
+    """Return the name of a class of transformers 5."""
+    return f"{name}ImageProcessor{'Pil' if backend is Backend.PIL else ''}"
+
+
 def read(name: str, config: Config, backend: Backend) -> Pipeline | None:
     """Return the pipeline of a configuration, None where it is refused."""
     try:
-        return of_mapping({"image_processor_type": f"{name}ImageProcessor", **config}, backend)
+        return of_mapping({"image_processor_type": title(name, backend), **config}, backend)
     except IrInterpError:
         return None
 

@@ -99,6 +99,7 @@ def test_its_steps(tmp_path: Path, capsys: Say) -> None:
         "3. subtract 1, 2, 3, divide by 1",
         "4. multiply by 0.25, 0.2, 0.166667",
         "5. channels first",
+        "images with alpha: refused",
     ]
 
 

@@ -56,7 +56,7 @@ def test_text_and_json() -> None:
     [
         ({"version": 2}, "unsupported pipeline version; expected 1"),
         ({"steps": {}}, "steps is not a list"),
-        ({"colour": 1}, "unknown key 'colour'; expected version, name, layout or steps"),
+        ({"colour": 1}, "unknown key 'colour'; expected version, name, layout, alpha or steps"),
         ({"layout": "hwc"}, "not a pipeline: layout is 'hwc'; expected nchw or nhwc"),
         ({"name": 3}, "name and layout must be strings"),
         ({"steps": [{"kind": "Rotate"}]}, "not a pipeline: kind 'Rotate'; expected"),
@@ -147,6 +147,9 @@ def test_printed_transforms(tmp_path: Path) -> None:
     preset = "ImageClassification(\n crop_size=[20]\n resize_size=[24]\n mean=[0.5]\n std=[0.5]\n"
     path.write_text(f"{preset} interpolation=InterpolationMode.BILINEAR\n)")
     assert ir_interp.pipeline(path, backend="pil").calls[0].like == "pillow:bilinear"
+    twice = "ToDtype(dtype=torch.float32, scale=True)\n"
+    path.write_text(f"Compose(\nToImage()\n{twice}{twice}ConvertImageDtype(dtype=torch.float32)\n)")
+    assert ir_interp.pipeline(path).text.splitlines() == ["divide by 255", "channels first"]
     for text, message in (
         ("RandomCrop(size=(3, 3))", "the transform RandomCrop is not supported"),
         ("Resize(size=3, p=1)\nToTensor()", "not torchvision transforms"),
@@ -154,6 +157,11 @@ def test_printed_transforms(tmp_path: Path) -> None:
         ("Compose(\nToDtype(scale=True)\n)", r"ToDtype\(scale=True\) does not give pixels from 0 to 1"),
         ("Compose(\nPILToTensor()\nResize(size=3)\n)", "v1 and v2 print the same text but compute different values"),
         ("Resize(size=3)", "Resize accepts Pillow images and tensors; choose backend pil or torchvision"),
+        (
+            "Compose(\nNormalize(mean=[0.5], std=[0.5])\nToTensor()\n)",
+            "Normalize of a uint8 image; expected a conversion to floats",
+        ),
+        ("Compose(\nPILToTensor()\nToTensor()\n)", "ToTensor of a tensor; expected a Pillow image: remove it"),
         ("Resize(size=__import__('os'))", "the arguments cannot be read"),
         ("hello", "not a torchvision transform: 'hello'"),
     ):
@@ -180,7 +188,7 @@ def test_metadata_of_ultralytics(tmp_path: Path) -> None:
 def test_what_holds_no_pipeline() -> None:
     with pytest.raises(ReadError, match="int holds no pipeline; expected a path, a mapping, an image processor"):
         ir_interp.pipeline(3)
-    for x in (np.zeros((3, 4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)):
+    for x in (np.zeros((3, 4, 5), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)):
         with pytest.raises(ShapeError, match=r"expected an image, uint8 \[height, width, 3\]"):
             ir_interp.pipeline(PLAIN, backend="pil")(x)
 

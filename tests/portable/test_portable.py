@@ -148,7 +148,7 @@ FORMS = {
         "openvino",
         "Resize-13 -> copies along axes 2, 3, indices at run time",
         "exact, in several operations",
-        "it would differ in step (given, given_unless_equal)",
+        "it would differ in step given_unless_equal (needed: given)",
     ),
     "negative axes": (
         graph(GROWN, 'Resize <mode = "linear", axes = [-1, -2]> (t, , , z)'),
@@ -581,6 +581,11 @@ EXPECTED = f"expected onnx:7 to onnx:24, {', '.join(('tensorrt', 'openvino', *ot
             f"unknown target 'trt'; {EXPECTED}; did you mean 'tensorrt'?",
         ),
         (
+            ["p.onnx", "--target", "tensorrt:7.0"],
+            "unknown target 'tensorrt:7.0'; expected one of tensorrt:8.2, tensorrt:8.6, tensorrt:9.2, tensorrt:10.1, "
+            "tensorrt:10.6, tensorrt:10.11, tensorrt:10.15 (oldest to newest)",
+        ),
+        (
             ["p.onnx", "--target", "onnx:25"],
             f"unknown target 'onnx:25'; {EXPECTED}",
         ),
@@ -599,6 +604,24 @@ def test_wrong_targets(
     assert (code, printed) == (2, "")
     assert complaint.strip().endswith(message)
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("files", "target", "remedy"),
+    [
+        (("m.xml", "p.onnx"), "onnx:18", "use --opset 18"),
+        (("m.pt2", "p.onnx"), "onnx:18", "convert to .onnx without it, then that .onnx with --target onnx:18"),
+        (("m.xml", "p.onnx"), "tensorrt", "convert to .onnx without it, then that .onnx with --target tensorrt"),
+        (("m.xml", "p.py"), "tensorrt", "leave it out"),
+    ],
+)
+def test_a_target_of_other_files(
+    files: tuple[str, str], target: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = (tmp_path / name for name in files)
+    source.touch()
+    code, _, complaint = command(capsys, "convert", str(source), str(output), "--target", target)
+    assert (code, complaint) == (2, f"error: {files[0]}: --target is for .onnx to .onnx only; {remedy}\n")
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,8 @@ from ir_interp.converters.audit.probe import INSTALLED, Job, run
 from tests.support.image_nodes import lay_between_transposes, loosen
 from tests.support.runtimes import onnx_model, onnxruntime_resize
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 MODE = "coordinate_transformation_mode"
 FLOORED = {"mode": "nearest", "nearest_mode": "floor", MODE: "align_corners"}
 CORNERS, ASYMMETRIC = {MODE: "align_corners"}, {MODE: "asymmetric"}

@@ -12,8 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp import InexactError, Pipeline
-from ir_interp.converters.preprocess import any_size_weights, preprocessed_files
-from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.converters.preprocess import any_size_weights
 from ir_interp.pipelines.output_size import ByRatio, Exactly, ShorterSide, SizeRounding
 from ir_interp.pipelines.steps import CentreCrop, Resize, letterbox
 from tests.preprocess.test_preprocess import identity, image
@@ -42,41 +41,40 @@ def resize(like: str) -> Pipeline:
 
 
 PIPELINES = (
-    resize("torch:nearest"), cropped("pillow@13:bicubic", 16), cropped("opencv:linear", 12, 400),
-    Pipeline(steps=letterbox("opencv:linear", 40, 48, 114)),
+    resize("torch:nearest"), resize("torchvision:bicubic"), cropped("pillow@13:bicubic", 16),
+    cropped("opencv:linear", 12, 400), Pipeline(steps=letterbox("opencv:linear", 40, 48, 114)),
 )  # fmt: skip
 
 
 @pytest.fixture
-def unverified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the runs that compare both models, and write fewer windows: most of the time. Results stay the same."""
-    monkeypatch.setattr(preprocessed_files, "ConvertOptions", lambda: ConvertOptions(verify=False))
+def few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write fewer windows, which takes less time. Results stay the same."""
     monkeypatch.setattr(any_size_weights, "_GROUPS", 2)
 
 
-@pytest.mark.usefixtures("unverified")
+@pytest.mark.usefixtures("few_windows")
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.steps[0].text)
 def test_bytes(pipeline: Pipeline, tmp_path: Path) -> None:
     """The processors that have bfloat16 use it by default: nodes are marked so that they do not."""
     source, whole = identity(tmp_path / "a.onnx", 1, 3, "h", "w"), tmp_path / "whole.xml"
-    assert ir_interp.preprocess(source, whole, pipeline=pipeline) == "image"
+    assert ir_interp.preprocess(source, whole, pipeline=pipeline, verify=False) == "image"
     assert unequal(whole, pipeline, {}) == []
 
 
-@pytest.mark.usefixtures("unverified")
+@pytest.mark.usefixtures("few_windows")
 def test_tables_by_default(tmp_path: Path) -> None:
     """The tables of a static image size keep float32, too."""
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "whole.xml"
     x = image(np.random.default_rng(0), 97, 64)
-    ir_interp.preprocess(source, whole, pipeline=resize("pillow:bicubic"), image_size=(97, 64))
+    ir_interp.preprocess(source, whole, pipeline=resize("pillow:bicubic"), image_size=(97, 64), verify=False)
     y = ov.Core().compile_model(whole, "CPU")(x)[0][0]
     assert np.array_equal(y, resize("pillow:bicubic")(x))
 
 
-@pytest.mark.usefixtures("unverified")
+@pytest.mark.usefixtures("few_windows")
 def test_more_taps_than_float32_sums(tmp_path: Path) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "whole.xml"
-    ir_interp.preprocess(source, whole, pipeline=resize("torchvision:bicubic"))
+    ir_interp.preprocess(source, whole, pipeline=resize("torchvision:bicubic"), verify=False)
     compiled = ov.Core().compile_model(whole, "CPU", FLOAT32)
     for height, is_small in ((97, True), (7, True), (14 * 126, True), (14 * 130, False)):  # the last: 508 and 524 taps
         x = image(np.random.default_rng(0), height, 20)
@@ -99,5 +97,5 @@ COVERING = Resize(like="opencv:linear", size=ByRatio(height=14, width=20, covers
 def test_what_is_refused(given: dict[str, Any], message: str, tmp_path: Path) -> None:
     source = identity(tmp_path / "a.onnx", 1, 3, "h", "w")
     with pytest.raises(InexactError, match=message):
-        ir_interp.preprocess(source, tmp_path / "whole.xml", **given)
+        ir_interp.preprocess(source, tmp_path / "whole.xml", **given, verify=False)
     assert not (tmp_path / "whole.xml").exists()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import Images, InexactError, IrInterpError, Pipeline, ReadError, SpecError
 from ir_interp.cli.main import main
-from ir_interp.pipelines.output_size import ShorterSide
+from ir_interp.pipelines.output_size import Exactly, ShorterSide
 from ir_interp.pipelines.steps import Resize
 from ir_interp.views.likeness import call, resized
 
@@ -199,9 +200,6 @@ def test_batches_that_are_refused(tmp_path: Path) -> None:
         ir_interp.preprocess(source, whole, **given, batch=4, channels=2)
     with pytest.raises(InexactError, match="so a batch has no form in nodes"):
         ir_interp.preprocess(source, whole, like="opencv:cubic", size=SIZE, batch=4, image_size=(30, 30))
-    config = {"image_processor_type": "ViTImageProcessorPil"}
-    with pytest.raises(SpecError, match="image processors blend alpha over white, which has no form in nodes"):
-        ir_interp.preprocess(source, whole, pipeline=ir_interp.pipeline(config), channels=4)
     flat = identity(tmp_path / "flat.onnx", 3, *SIZE)
     with pytest.raises(ReadError, match="takes one image without an axis for a batch"):
         ir_interp.preprocess(flat, whole, **given, batch=1)
@@ -312,3 +310,30 @@ def test_a_model_gets_images_of_its_size(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"takes images of 14 x 20; the pipeline gives 16 x 21$"):
         ir_interp.preprocess(source, whole, pipeline=shorter, image_size=(24, 32))
     assert not whole.exists()
+
+
+_DOUBLED = """
+    <ir_version: 8, opset_import: ["": 17]>
+    doubled (float[n,3,h,w] x) => (float[n,3,a,b] y)
+    <int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}, int64[2] factors = {2, 2}> {
+        lengths = Shape (x)
+        first = Slice (lengths, zero, two)
+        last = Slice (lengths, two, four)
+        larger = Mul (last, factors)
+        sizes = Concat <axis = 0> (first, larger)
+        y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+            (x, "", "", sizes)
+    }
+"""
+
+
+@pytest.mark.parametrize("like", ["pillow@13:bicubic", "torch:bicubic,antialias=true", "opencv:linear"])
+def test_a_model_that_computes_sizes_from_its_input(like: str, tmp_path: Path) -> None:
+    """The runtime infers shapes when it loads the model, so it must know the rank behind the new nodes."""
+    source, whole = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(onnx.parser.parse_model(_DOUBLED), source)
+    x = image(np.random.default_rng(0), 50, 33)
+    for steps in (Exactly(height=14, width=20), ShorterSide(size=12)):
+        pipeline = Pipeline(steps=(Resize(like=like, size=steps),))
+        ir_interp.preprocess(source, whole, pipeline=pipeline)
+        assert np.array_equal(made(whole, x)[0], pipeline(x).repeat(2, axis=1).repeat(2, axis=2))

@@ -14,6 +14,8 @@ from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.reports import Report, reports
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 REPORTS = reports()
 OF_EXPORTERS = [report for report in REPORTS if {*report.findings} & {*CODES}]
 NAMED = {

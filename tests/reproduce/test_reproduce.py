@@ -20,6 +20,8 @@ from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.sweeps.faults import problem, unnamed
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 FEW = ("openvino:antialias", "onnxruntime:crop-kept-scale")
 MODEL = """g (float[1,3,64,48] x) => (float[1,3,h,w] y) <int64[4] s = {1, 3, 32, 96}, float[4] t = {1, 1, 1.5, 1.5}> {
     [good] a = Resize <mode = "linear"> (x, "", "", s)

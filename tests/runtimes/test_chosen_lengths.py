@@ -15,6 +15,8 @@ from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.image_nodes import compute_sizes, lay_between_transposes, loosen, values
 from tests.support.runtimes import onnx_model, onnxruntime_resize
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 IMAGE, ALL = (2, 3), (0, 1, 2, 3)
 LINEAR, NEAREST, CUBIC = {"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic"}
 FLOOR, CEIL = {**NEAREST, "nearest_mode": "floor"}, {**NEAREST, "nearest_mode": "ceil"}

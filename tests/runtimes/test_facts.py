@@ -20,7 +20,7 @@ from ir_interp.converters.onnx import native
 from ir_interp.converters.onnx.resize_nodes import nodes_in
 from ir_interp.converters.openvino import interpolate_subgraph
 from ir_interp.converters.openvino.single_layer import interpolate_model
-from ir_interp.converters.report import Form, FormPolicy
+from ir_interp.converters.reports.conversion_report import Form, FormPolicy
 from ir_interp.converters.runtimes import onnxruntime, openvino
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from ir_interp.ir.interpolate_dialect import DIALECT

@@ -18,6 +18,8 @@ from tests.support.image_nodes import ImageNode, lay_between_transposes, loosen,
 from tests.support.runtimes import Array, onnx_model
 from tests.sweeps.runtimes import Drawn, Seen, native, saved
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 CUBIC, LINEAR, NEAREST = {"mode": "cubic"}, {"mode": "linear"}, {"mode": "nearest"}
 FIRST, LAST = (2, 3, 5, 6), (2, 5, 6, 3)
 KEEPS = "provided that axes [0] keep their sizes"

@@ -21,6 +21,8 @@ from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.graphs import save_model
 from tests.support.runtimes import onnx_model
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 OF_IMAGES = ("iree", "mnn", "ncnn", "opencv-dnn", "tvm")
 """Those whose rules are of the height and width of images alone."""
 NAMES = (*OF_IMAGES[:-1], "tract", "tvm")

@@ -13,6 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from ir_interp.converters.audit import auditing, runtime_results
 from tests.support.commands import command
 
+pytestmark = pytest.mark.usefixtures("one_worker")
+
 MODES: dict[str, dict[str, Any]] = {
     "nearest": {"mode": "nearest"},
     "linear": {"mode": "linear"},

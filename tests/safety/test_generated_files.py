@@ -266,7 +266,7 @@ def plain_structure(kind: str) -> object:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=HOSTILE)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_text_stays_text(kind: str, text: str) -> None:
     """The structure of a file depends on no name; its texts do, and hold the name."""
     writes, reads, shows = KINDS[kind]

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from ir_interp.converters.portable.portable_model import write_model
-from ir_interp.converters.report import Form, FormPolicy
+from ir_interp.converters.reports.conversion_report import Form, FormPolicy
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 
 WISH = FormPolicy(form=Form.DECOMPOSED)
@@ -55,7 +55,7 @@ def seconds(count: int, name: str, folder: Path) -> float:
 def test_time_grows_with_their_number(name: str, tmp_path: Path) -> None:
     """Of 8 times as many in 8 times the time; in the square of it, these would take 30 times."""
     seconds(20, name, tmp_path)  # what is imported late
-    few, many = (min(seconds(count, name, tmp_path) for _ in range(2)) for count in (250, 2000))
+    few, many = (min(seconds(count, name, tmp_path) for _ in range(2)) for count in (100, 800))
     assert many < 14 * few
 
 

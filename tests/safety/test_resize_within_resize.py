@@ -20,6 +20,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize
+from ir_interp.executor.arrays.threads import in_call, is_within_another, scratch
 from tests.support.places import ROOT
 from tests.support.runtimes import Child
 
@@ -91,16 +92,32 @@ CASES = [(count, dtype, "") for count in (3, 24) for dtype in ("float32", "float
 ALL = [pytest.param(24, "uint8", each, marks=pytest.mark.long) for each in LIBRARIES]
 
 
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    """Return another process: what runs the tests need not bear alarms."""
+    with Child(timeout=120) as process:
+        yield process
+
+
 @UNIX
 @pytest.mark.parametrize(("count", "dtype", "library"), [*CASES, (3, "uint8", "pillow"), *ALL])
-def test_in_a_signal_handler(count: int, dtype: str, library: str) -> None:
-    """In a process of its own: what runs the tests need not bear alarms."""
-    with Child(timeout=120) as child:
-        answer = child.call(interrupted_resizes, count, dtype, library)
+def test_in_a_signal_handler(count: int, dtype: str, library: str, child: Child) -> None:
+    answer = child.call(interrupted_resizes, count, dtype, library)
     assert isinstance(answer, tuple), answer
     within, right = answer
     assert within > 20
     assert right
+
+
+def test_a_call_within_another_leaves_its_memory_alone() -> None:
+    """Of a handler that interrupts at any moment, the tests above show what went right by chance, too."""
+    kind = np.dtype(np.float32)
+    with in_call():
+        outer = scratch(0, (8,), kind)
+        assert np.shares_memory(outer, scratch(0, (8,), kind))
+        with in_call():
+            assert is_within_another()
+            assert not np.shares_memory(outer, scratch(0, (8,), kind))
 
 
 class Resizes:

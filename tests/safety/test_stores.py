@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ir_interp.converters.workers.forks import Forks
+from tests.support.commands import command, command_in_a_fork
 from tests.support.graphs import save_model
-from tests.support.places import ROOT
 
 pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
 
@@ -107,38 +106,39 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """Return what forks processes, apart from that of other tests."""
+    runner = Forks()
+    yield runner
+    runner.close()
+
+
 @pytest.mark.parametrize("kind", STORES)
-def test_a_hostile_store_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hostile_store_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, forks: Forks
+) -> None:
     monkeypatch.chdir(tmp_path)
     save, reason = STORES[kind]
     save_model(Path("a.onnx"), 'g (float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { [up] y = Resize (x, "", s) }')
     Path("secret").write_bytes(bytes(64))
     save()
-    line = [
-        sys.executable,
-        "-P",
-        "-m",
-        "ir_interp",
-        "run",
-        "a.onnx",
-        "--input=a.zarr",
-        "--output=b.zarr",
-    ]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[-1].startswith(f"error: {reason}"), done.stderr
-    assert "Warning" not in done.stderr
+    line = ("run", "a.onnx", "--input=a.zarr", "--output=b.zarr")
+    code, printed, errors = command_in_a_fork(forks, tmp_path_factory.mktemp("fork"), *line, imports=("zarr",))
+    assert (code, printed) == (2, "")
+    assert errors.splitlines()[-1].startswith(f"error: {reason}"), errors
+    assert "Warning" not in errors
     assert not Path("PWNED").exists()
     assert not Path("b.zarr").exists()
 
 
-def test_links_inside_of_a_store_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_inside_of_a_store_are_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     link("other")
     Path("a.zarr/other").write_bytes(bytes(64))
     Path("b.zarr").symlink_to("a.zarr")
     save_model(Path("a.onnx"), 'g (float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { [up] y = Resize (x, "", s) }')
-    line = [sys.executable, "-P", "-m", "ir_interp", "run", "a.onnx", "--input=b.zarr", "--output=c.zarr"]
-    subprocess.run(line, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=60)
+    assert command(capsys, "run", "a.onnx", "--input=b.zarr", "--output=c.zarr")[::2] == (0, "")
     assert Path("c.zarr").is_dir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 import ir_interp
 from ir_interp import IrInterpError, ReadError, SpecError, VerificationError
 from ir_interp.converters.audit.auditing import models
+from ir_interp.converters.audit.exporters import EXPORTERS
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.spec import AtRunTime
 from tests.support.commands import command
@@ -23,6 +26,11 @@ torch: Any = pytest.importorskip("torch", reason="pip install 'ir-interp[torch]'
 pytest.importorskip("onnxscript", reason="pip install 'ir-interp[torch]'")
 
 aten, interpolate = torch.ops.aten, torch.nn.functional.interpolate
+CONFIGURATION = {
+    "image_processor_type": "ViTImageProcessor", "do_resize": True, "size": {"height": 24, "width": 24}, "resample": 2,
+    "do_rescale": True, "rescale_factor": 1 / 255,
+    "do_normalize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3,
+}  # fmt: skip
 X = np.random.default_rng(3).random((1, 2, 20, 21), np.float32)
 
 
@@ -135,22 +143,46 @@ class Changed(torch.nn.Module):  # type: ignore[misc]
         return interpolate(x, scale_factor=0.6, mode="bilinear", antialias=True)
 
 
-def test_what_the_exporter_changes_is_named_with_its_line() -> None:
+def test_what_the_exporter_changes_is_named_with_its_line_and_repaired() -> None:
     where = line(Changed, 1)
-    change = f"{where}: PyTorch's exporter changed this resize: axes ([2, 0.6], [3, 0.6], [2, 12], [3, 12])"
-    with pytest.raises(
-        VerificationError,
-        match=r"^the exporter is wrong, since before conversion output '\w+' differs from program.pt2: .* nothing was "
-        r"written; ",
-    ) as error:
-        ir_interp.convert(program(Changed()), "net.onnx")
-    assert change in str(error.value)
-    report = ir_interp.convert(program(Changed()), "net.onnx", verify=False)
+    change = f"{where}: PyTorch's exporter changed this resize: axes [2, 12], [3, 12] (needed: [2, 0.6], [3, 0.6])"
+    report = ir_interp.convert(program(Changed()), "net.onnx")
     assert not report.rows
     assert report.notes[0].startswith(change)
+    assert "; repaired: Resize-19 -> Resize-19: " in report.notes[0]
+    assert report.verification is not None
+    assert ir_interp.compare("net.onnx", program(Changed()), seed=1).passes
+    assert ir_interp.convert(program(Changed()), "net.xml").rows
     (row,) = ir_interp.audit(program(Changed())).rows
     assert row.op.where == where
-    assert not ir_interp.compare("net.onnx", program(Changed()), seed=1).passes
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_changed_sums_are_repaired_for_every_size(mode: str, antialias: bool) -> None:
+    class Scaled(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return interpolate(x, scale_factor=1.3, mode=mode, antialias=antialias)
+
+    auto = torch.export.Dim.AUTO
+    exported = torch.export.export(Scaled(), (torch.from_numpy(X),), dynamic_shapes={"x": {2: auto, 3: auto}})
+    report = ir_interp.convert(exported, "net.onnx")
+    assert "; repaired: Resize-19 -> weighted sums along axes 2, 3, indices at run time" in report.notes[0]
+    assert ir_interp.compare("net.onnx", exported, shapes={"x": (1, 2, 31, 17)}).passes
+
+
+class Copied(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return interpolate(x, scale_factor=0.6)
+
+
+def test_changed_copies_are_repaired_at_a_static_size_only() -> None:
+    assert "; repaired: Resize-19 -> copies along axes 2, 3" in ir_interp.convert(program(Copied()), "a.onnx").notes[0]
+    auto = torch.export.Dim.AUTO
+    exported = torch.export.export(Copied(), (torch.from_numpy(X),), dynamic_shapes={"x": {2: auto, 3: auto}})
+    with pytest.raises(VerificationError, match=r"^the exporter is wrong, .*; nothing was written; ") as error:
+        ir_interp.convert(exported, "net.onnx")
+    assert f"{line(Copied, 1)}: PyTorch's exporter changed this resize: axes " in str(error.value)
 
 
 def test_half_weights_are_compared_with_those_in_full_precision() -> None:
@@ -229,7 +261,7 @@ def test_modules_are_to_be_exported() -> None:
 
 def test_a_program_is_only_compared_with_a_model() -> None:
     for arguments in ({"second": "b.pt2"}, {"reference": [X]}):
-        with pytest.raises(SpecError, match=r"^\w.pt2 is a program, which is a reference itself; compare an "):
+        with pytest.raises(SpecError, match=r"^\w.pt2 is a reference itself, which its own framework runs; "):
             ir_interp.compare("a.pt2", **arguments)
 
 
@@ -246,3 +278,67 @@ def test_programs_are_opened_only_by_name() -> None:
         Path("folder", name).touch()
     assert models([Path("folder")]) == [Path("folder/net.onnx")]
     assert models([Path("folder/net.pt2")]) == [Path("folder/net.pt2")]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_preprocessing_in_front(suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One command makes a model that takes photos, from the program and the configuration of its training."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Upsample(scale_factor=2, mode="bilinear"))
+    torch.export.save(program(model, np.zeros((1, 3, 24, 24), np.float32)), "net.pt2")
+    Path("config.json").write_text(json.dumps(CONFIGURATION))
+    given = ("--config", "config.json", "--backend", "pil", "--image-size", "40,50")
+    code, printed, _ = command(capsys, "preprocess", "net.pt2", f"net{suffix}", *given)
+    assert (code, printed) == (0, f"wrote net{suffix}: input 'image', uint8 [40, 50, 3]\n")
+    np.save("x.npy", np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))
+    pipeline = ir_interp.pipeline("config.json", backend="pil")
+    assert ir_interp.compare(
+        f"net{suffix}",
+        reference=lambda x: model(torch.from_numpy(pipeline(x)[None])),
+        inputs={"image": "x.npy"},
+    ).passes
+
+
+class Exported(torch.nn.Module):  # type: ignore[misc]
+    """Calls that exporters change, refuse, or write as other operations."""
+
+    def forward(self, x: Any) -> Any:
+        return [
+            interpolate(x, size=(1, 30), mode="bicubic"),
+            interpolate(x, scale_factor=1.001, mode="bilinear"),
+            interpolate(x, size=(9, 9), mode="bilinear", antialias=True),
+            interpolate(x, size=(33, 8), mode="nearest-exact"),
+        ]
+
+
+def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str]) -> None:
+    """They are asked, not predicted, so the answers are those of the installed releases."""
+    rows = ir_interp.audit(program(Exported())).rows
+    made = [{name: str(each) for name, each in row.predictions.items() if name in EXPORTERS} for row in rows]
+    cubic, copied, antialiased, exact = made
+    assert cubic["torch-dynamo"] == cubic["torch-script"] == "same"
+    assert re.fullmatch(
+        r"differs by 0\.\d+: coordinates pytorch_half_pixel \(needed: half_pixel\)", cubic["openvino-pytorch"]
+    )
+    assert copied["torch-dynamo"].startswith("differs: axes")
+    assert copied["torch-script"] == copied["openvino-pytorch"] == "same"
+    assert antialiased["torch-dynamo"] == "same"
+    assert antialiased["torch-script"].startswith("refused: Exporting the operator 'aten::_upsample_bilinear2d_aa'")
+    assert antialiased["openvino-pytorch"] == (
+        "refused: No conversion rule found for operations: aten._upsample_bilinear2d_aa.default"
+    )
+    assert exact["torch-dynamo"] == "same: as other operations"
+    assert list(rows[-1].titles) == list(EXPORTERS)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_sizes_of_run_time_are_not_asked_of_exporters() -> None:
+    class Like(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            return interpolate(x, size=(x.shape[2] * 2, x.shape[3] + 1), mode="bilinear")
+
+    auto = torch.export.Dim.AUTO
+    (row,) = ir_interp.audit(program(Like(), X, ({2: auto, 3: auto},))).rows
+    assert str(row.predictions["torch-dynamo"]) == "same"
+    assert str(row.predictions["torch-script"]) == "unknown: not tried: run time decides its arguments"
+    (row,) = ir_interp.audit(program(Like(), X, ({2: auto, 3: auto},)), runtimes=["onnxruntime"]).rows
+    assert list(row.predictions) == ["onnxruntime"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ir_interp
-from ir_interp import IrInterpError
+from ir_interp import IrInterpError, VerificationError
 from ir_interp.converters.audit.probe import Job, run
 from tests.support.commands import command
 
@@ -176,7 +176,8 @@ def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:
     )
     code, _, errors = command(capsys, "convert", "a.json", "a.tflite")
     assert code == 1
-    assert "no exact form in tflite" in errors
+    remedy = "TFLite resizes axes 1 and 2 of rank 4 only; move the channels of the model to the last axis"
+    assert errors.endswith(f": no exact form in tflite; {remedy}\n")
     assert not Path("a.tflite").exists()
 
 
@@ -212,12 +213,12 @@ def test_broken_files_are_refused() -> None:
     assert 100 < refused < 600
 
 
-def whole_model(path: Path, dtype: str) -> None:
+def whole_model(path: Path, dtype: str, resize: ResizeOp | None = None) -> None:
     """Write a model of a Relu and a resize behind it."""
     import flatbuffers
 
     of = schema()
-    single_operator.write_resize(operator(dtype=dtype), path)
+    single_operator.write_resize(resize or operator(dtype=dtype), path)
     model = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
     (graph,) = model.subgraphs
     again = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0).subgraphs[0].tensors[0]
@@ -233,6 +234,43 @@ def whole_model(path: Path, dtype: str) -> None:
     builder = flatbuffers.Builder(1024)
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
     path.write_bytes(builder.Output())
+
+
+@pytest.mark.parametrize("target", ["a.onnx", "a.xml"])
+@pytest.mark.parametrize(
+    ("dtype", "note"),
+    [
+        ("float32", "before conversion the model is equal to a.tflite within "),
+        ("int8", "each of 2 values of operators equals LiteRT's: 0 of 204 levels round the other way, at edges only; "),
+    ],
+)
+def test_a_whole_model_equals_litert(dtype: str, note: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    whole_model(Path("a.tflite"), dtype)
+    report = ir_interp.convert("a.tflite", target)
+    assert [(row.name, row.source.where) for row in report.rows] == [("y", "a.tflite:operator[1]")]
+    assert report.verification is not None
+    assert note in report.verification.note
+    assert ir_interp.compare(target, "a.tflite", seed=2).passes
+    code, printed, _ = command(capsys, "inspect", target)
+    assert (code, f"input       front: {dtype} 1x5x6x2\noutput      y: {dtype} 1x8x9x2" in printed) == (0, True)
+
+
+def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 10 bits instead of 11, weights make other levels."""
+    whole_model(Path("a.tflite"), "int8", operator(shape=(1, 9, 11, 4), dtype="int8", size=(31, 29)))
+    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._EIGHT_BITS", 10)
+    with pytest.raises(
+        VerificationError, match=r"^a.tflite: RESIZE_BILINEAR that computes 'y' differs from LiteRT by "
+    ):
+        ir_interp.convert("a.tflite", "a.xml")
+    assert not Path("a.xml").exists()
+
+
+def test_copies_at_rounded_steps() -> None:
+    """LiteRT takes other pixels than the attributes mean, and so does the result."""
+    whole_model(Path("a.tflite"), "int8", operator(shape=(1, 3, 14, 1), dtype="int8", op=KINDS[1], size=(8, 46)))
+    (row,) = ir_interp.convert("a.tflite", "a.onnx").rows
+    assert row.form == "copies of the pixels that LiteRT takes"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])

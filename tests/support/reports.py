@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ir_interp.converters.reproduce.single_nodes import Layer, Node, operator
+from ir_interp.converters.reproduce.single_nodes import Node
 from tests.support.places import ROOT
 
 PATH = ROOT / "docs" / "known-issues.toml"
@@ -52,19 +52,6 @@ class Report:
         reported, verdict = next(iter(self.verdicts.items()))
         expected, _, part = verdict.partition(": ")
         return (reported, expected) == (runtime, kind) and bool(part) and part in reason
-
-
-def described(node: Node | Layer) -> str:
-    """Return a node in a line of a page, as in ``Resize-13 1x1x4x4, mode=cubic, sizes=1,1,1,1``."""
-    name = operator(node.version) if isinstance(node, Node) else "Interpolate"
-    element = "" if node.dtype == "float32" else f"{node.dtype} "
-    settings = [f"{key}={_spelled(value)}" for key, value in {**node.attributes, **node.given}.items()]
-    return ", ".join((f"{name}-{node.version} {element}{'x'.join(map(str, node.shape))}", *settings))
-
-
-def _spelled(value: object) -> str:
-    numbers = value if isinstance(value, list | tuple) else ()
-    return ",".join(f"{number:g}" for number in numbers) or str(value)
 
 
 @cache

@@ -70,8 +70,8 @@ class Change:
 
 
 def effective(kind: str, name: str) -> bool:
-    """Say whether an attribute has to have an effect: not where it may stay unread, or is of the model's frame."""
-    return kind not in _NOT_OF_LAYERS and kind in EMITTERS and name not in attributes.may_stay_unread(kind)
+    """Say whether an attribute has to have an effect: unless it never has one, or is of the model's frame."""
+    return kind not in _NOT_OF_LAYERS and kind in EMITTERS and name not in attributes.without_effect(kind)
 
 
 def apply(change: Change, path: Path) -> tuple[Draw, list[Array], list[Array]]:
@@ -99,7 +99,21 @@ def _changed(change: Change, draw: Draw, path: Path) -> list[Array]:
     path.with_suffix(".bin").replace(changed.with_suffix(".bin"))
     model = ov.Core().read_model(changed)
     ov.save_model(model, path, compress_to_fp16=False)  # with the shapes that follow
-    return in_openvino(ov.Core().read_model(path), draw.feeds)
+    results = in_openvino(ov.Core().read_model(path), draw.feeds)
+    if _ports(changed) == _ports(path):  # then the file itself is converted, since OpenVINO may drop what it ignores
+        changed.replace(path)
+        changed.with_suffix(".bin").replace(path.with_suffix(".bin"))
+    return results
+
+
+def _ports(path: Path) -> list[tuple[str | None, tuple[str | None, ...]]]:
+    """Return the types and shapes of all output ports, in any order."""
+    ports: Iterator[Any] = etree.parse(path).getroot().iter("port")
+    return sorted(
+        (port.get("precision"), tuple(dim.text for dim in port.iter("dim")))
+        for port in ports
+        if port.getparent().tag == "output"
+    )
 
 
 def differ(first: Sequence[Array], second: Sequence[Array]) -> bool:
@@ -120,8 +134,10 @@ def candidates(text: str, others: Sequence[str]) -> Iterator[str]:
             numbers = [change(float(each)) for each in text.split(",")]
         except ValueError:
             return
-        is_whole = not re.search(r"[.e]", text)
-        yield ", ".join(str(int(number)) if is_whole else repr(number) for number in numbers)
+        if not re.search(r"[.e]", text):
+            yield ", ".join(str(int(number)) for number in numbers)
+        if not all(number.is_integer() for number in numbers):  # a real attribute of value 1 looks like an integer
+            yield ", ".join(map(repr, numbers))
 
 
 def _models(seeds: int, path: Path) -> Iterator[tuple[tuple[str, str], int, list[tuple[str, str, str, str]]]]:
@@ -197,27 +213,26 @@ def _search(
             for candidate in candidates(value, sorted(others[kind, name]))
             if not candidate.startswith(_UNWRITTEN.get((kind, name), " "))
         ]
-        for change, problem in _tried(tries, folder):
+        for change, (has_effect, problem) in _tried(tries, folder):
             taken.add(change.key)
-            if problem is False:
-                continue
-            changes[change.key] = change
-            wrong += bool(problem)
+            if has_effect:
+                changes[change.key] = change
             if problem:
+                wrong += 1
                 print(f"{change}: {problem}", flush=True)
     return changes, {key: key in taken for key in every - changes.keys()}, wrong
 
 
-def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, str | bool]]:
-    """Yield the first change of each attribute that has an effect, and what is wrong with its ONNX.
+def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, tuple[bool, str]]]:
+    """Yield the changes that OpenVINO takes: whether each has an effect, and what is wrong with its ONNX.
 
-    A change that OpenVINO takes without an effect comes with False.
+    After a change with an effect, others of the same attribute are left out.
 
     Some values end OpenVINO's process, so a child tries them, and another one those behind.
     """
     answers = folder / "answers"
     answers.write_text("")
-    lines: list[str | bool | None] = []
+    lines: list[tuple[bool, str] | None] = []
     while len(lines) < len(tries):
         child = os.fork()
         if not child:
@@ -230,33 +245,34 @@ def _tried(tries: Sequence[Change], folder: Path) -> Iterator[tuple[Change, str 
         if len(lines) < len(tries):
             lines.append(None)  # of the one that ended it
             answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    shown = set()
-    for change, line in zip(tries, lines, strict=True):
-        if line is not None and (change.key, line is False) not in shown:
-            shown.add((change.key, line is False))
-            yield change, line
+    yield from ((change, line) for change, line in zip(tries, lines, strict=True) if line is not None)
 
 
 def _answer(tries: Sequence[Change], folder: Path, answers: Path) -> None:
-    """Try changes, and write a line for each; then end.
-
-    It is null for a value that OpenVINO does not take, false for one without an effect, else what is wrong with the
-    ONNX.
-    """
-    shown = set()
+    """Try changes, and write a line for each, null for a value that OpenVINO does not take; then end."""
+    effective_keys = set()
     with answers.open("a") as file:
         for change in tries:
-            line: str | bool | None = None
-            if change.key not in shown:
-                try:
-                    draw, before, after = apply(change, folder / "child.xml")
-                    line = _follows(folder / "child.xml", draw, after) if differ(before, after) else False
-                # Those of a runtime, and values that no layer can have
-                except (RuntimeError, ValueError, IrInterpError):  # a value that a runtime does not take
-                    pass
-                if isinstance(line, str):
-                    shown.add(change.key)
+            line = None if change.key in effective_keys else _try(change, folder / "child.xml")
+            if line and line[0]:
+                effective_keys.add(change.key)
             print(json.dumps(line), file=file, flush=True)
+
+
+def _try(change: Change, path: Path) -> tuple[bool, str] | None:
+    """Return whether a change has an effect, and what is wrong with its ONNX; None if OpenVINO refuses the value.
+
+    A value that has an effect, but no ONNX that onnxruntime runs, counts as refused: no layer may have it.
+    """
+    try:
+        draw, before, after = apply(change, path)
+    except (RuntimeError, ValueError):
+        return None
+    has_effect = differ(before, after)
+    try:
+        return has_effect, _follows(path, draw, after)
+    except (RuntimeError, ValueError, IrInterpError) as error:
+        return None if has_effect else (False, "" if isinstance(error, IrInterpError) else f"does not run: {error}")
 
 
 def _follows(path: Path, draw: Draw, expected: Sequence[Array]) -> str:
@@ -291,7 +307,7 @@ def check(file: Path, every: int) -> int:
     with TemporaryDirectory() as folder:
         for kind in sorted({change.type for change in changes}):
             tried = _tried([each for each in changes if each.type == kind], Path(folder))
-            shown |= {change.key for change, problem in tried if problem is not False}
+            shown |= {change.key for change, (has_effect, _) in tried if has_effect}
     idle = [change for change in changes if change.key not in shown]
     for change in idle:
         print(f"no effect: {change}")
@@ -303,13 +319,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = options(__doc__)
     parser.add_argument("--rows", type=Path, help="write the changes as JSON")
     parser.add_argument("--keep", action="store_true", help="search only for changes that this file has not")
+    parser.add_argument("--seeds", type=int, default=_SEEDS, help="how often each layer is drawn")
     parser.add_argument("--check", type=Path, help="repeat the changes of a JSON file instead")
     parser.add_argument("--every", type=int, default=1, help="of these only each so many-th")
     chosen: Any = parser.parse_args(arguments)
     if chosen.check:
         return int(bool(check(chosen.check, chosen.every)))
     with TemporaryDirectory() as folder:
-        changes, idle, wrong = _search(Path(folder), _SEEDS, read_rows(chosen.rows) if chosen.keep else ())
+        changes, idle, wrong = _search(Path(folder), chosen.seeds, read_rows(chosen.rows) if chosen.keep else ())
     for key in sorted(idle):
         print(f"no effect: {key}; {'other values are taken' if idle[key] else 'no other value is taken'}")
     if chosen.rows:

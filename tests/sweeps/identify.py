@@ -201,6 +201,19 @@ def _crop(rng: np.random.Generator, *, first: bool) -> Case:
     return Case(before=x, after=after, call=call, steps=("centre crop",), resized=(x.shape, (rows, columns)))
 
 
+def _fit(rng: np.random.Generator) -> Case:
+    """``ImageOps.fit``, which resizes a box whose edges lie within pixels, of colours or of their grey."""
+    names = ("BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS")
+    name, (height, width, rows, columns) = names[int(rng.integers(len(names)))], _sizes(rng)
+    x, is_grey = _picture(rng, height, width, 3), rng.random() < 0.3
+    image = Image.fromarray(x).convert("L" if is_grey else "RGB")
+    after = np.asarray(ImageOps.fit(image, (columns, rows), Image.Resampling[name]))
+    arguments = {"resample": name, "mode": image.mode}
+    call = Call(library="pillow", arguments=arguments, dtype="uint8", channels=1 if is_grey else 3)
+    resized = (np.asarray(image).shape, (rows, columns))
+    return Case(before=x, after=after, call=call, steps=("RGB to grey",) if is_grey else (), resized=resized)
+
+
 def _twice(rng: np.random.Generator) -> Case:
     first, second = (_pick(rng, 3) for _ in range(2))
     x = _picture(rng, int(rng.integers(260, 420)), int(rng.integers(260, 420)), 3)
@@ -263,6 +276,7 @@ _KINDS: dict[str, Callable[[np.random.Generator], Case | None]] = {
     "letterbox": _letterbox,
     "crop after": partial(_crop, first=False),
     "crop before": partial(_crop, first=True),
+    "fit": _fit,
     "twice": _twice,
     "JPEG": partial(_ordinary, jpeg=True),
     "draft": _drafted,
@@ -287,7 +301,7 @@ def _judged(case: Case, answer: Identified) -> str:
     """Return which of the results an answer is."""
     if case.call is None:
         return "WRONGLY SURE" if answer.is_sure else "among several" if answer.fitting else "none fits"
-    spec = effective(case.call.spec, [case.resized])
+    spec = effective(case.call.spec, [(*case.resized, None)])
     fitting = [each for each in answer.fitting if any(_is_of(text, case.resized, spec) for text in each.calls)]
     if not fitting:
         return "WRONGLY SURE" if answer.is_sure else "left out" if answer.fitting else "none fits"
@@ -303,7 +317,7 @@ def _judged(case: Case, answer: Identified) -> str:
 
 def _is_of(text: str, resized: tuple[tuple[int, ...], tuple[int, int]], spec: Any) -> bool:
     (op,) = ir_interp.load(text)
-    return bool(effective(op.spec, [resized]) == spec)
+    return bool(effective(op.spec, [(*resized, None)]) == spec)
 
 
 def main() -> int:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from ir_interp import (
@@ -38,7 +38,7 @@ from ir_interp import (
 from ir_interp.executor import definition
 from ir_interp.executor.arrays.store import store
 from ir_interp.executor.compiled import loop_runner
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
+from ir_interp.executor.compiled.loop_runner import is_installed
 from ir_interp.executor.strategies import library_passes, opencv_ipp
 from ir_interp.executor.strategies.runtime_integer_sums import planned
 from ir_interp.library_registry import parse
@@ -49,6 +49,7 @@ from ir_interp.plan.libraries.opencv_sums import is_of_ipp
 from ir_interp.plan.pieces import whole
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, Corners, rounding_at_once
 from ir_interp.spec import IntegerRounding, Kernel
+from tests.support.loops import use_loops
 from tests.support.sweeps import options
 
 Array = NDArray[Any]
@@ -202,11 +203,10 @@ def _cornered(x: Array, step: Corners) -> Array:
 
 def faults(rng: Rng, x: Array, spec: ResizeSpec) -> Iterator[str]:
     """Yield what differs: each path from NumPy alone to the last bit, and that from the plain form."""
-    given = os.environ.get(VARIABLE)
     results = {}
-    try:
+    with pytest.MonkeyPatch.context() as patch:
         for loops in LOOPS:
-            os.environ[VARIABLE] = loops
+            use_loops(patch, loops)
             made = resize(x, spec)
             piece = tuple(
                 slice(start := int(rng.integers(0, n)), int(rng.integers(start + 1, n + 1))) for n in made.shape
@@ -215,10 +215,6 @@ def faults(rng: Rng, x: Array, spec: ResizeSpec) -> Iterator[str]:
             yield from ([] if _same(alone, made[piece]) else [f"piece {piece}, loops {loops}"])
             yield from ([] if _same(prepare(spec, x.shape, x.dtype)(x), made) else [f"prepared, loops {loops}"])
             results[loops] = made
-    finally:
-        os.environ.pop(VARIABLE, None)
-        if given is not None:
-            os.environ[VARIABLE] = given
     yield from (f"loops {each}" for each, made in results.items() if not _same(made, results["0"]))
     wanted = plainly(x, spec)
     if wanted is None:

@@ -1,9 +1,10 @@
 """Every key of every image processor of Hugging Face: it changes the image as transformers does, or it is refused.
 
 ``python -m tests.sweeps.pipeline_effects`` gives each class, for both backends, other values of each key, beside none,
-a crop and padding. The pipeline must have the bits of transformers, or refuse the configuration. What each key does
-goes to tests/pipelines/effects.json with ``--write``, from which docs/pipelines.md is made. ``--classes 0:10`` takes
-some of the classes. Exits with 1 where a pipeline differs.
+a crop and padding, and images with alpha. The pipeline must have the bits of transformers, or refuse the configuration.
+timm's configurations must have no key that is refused. What each key does goes to tests/pipelines/effects.json with
+``--write``, which tests/pipelines/test_key_effects.py checks. ``--classes 0:10`` takes some of the classes. Exits with
+1 where a pipeline differs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import json
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ir_interp import Backend, IrInterpError
+from ir_interp.pipelines import timm_config
 from ir_interp.pipelines.huggingface_classes import PROCESSORS
-from tests.pipelines.key_effects import Config, Trial, effects, keys, read, trials
-from tests.sweeps.pipelines import processor_class
+from tests.pipelines.key_effects import Config, Trial, base, effects, keys, read, trials
+from tests.sweeps.pipelines import module, processor_class
 
 Array = NDArray[Any]
 OF_CALLS = {"return_tensors", "input_data_format", "device", "format", "ocr_lang", "tesseract_config"}
@@ -63,6 +67,28 @@ def unlisted(name: str, backend: Backend) -> list[str]:
     return [key for key in untried if read(name, {key: 1}, backend) is not None]
 
 
+def of_alpha(name: str) -> Iterator[tuple[str, Config]]:
+    """Yield what came of an image with alpha for configurations of a class."""
+    x = np.random.default_rng(0).integers(0, 256, (37, 52, 4), np.uint8)
+    x[:9, :, 3], x[9:18, :, 3] = 0, 255
+    for changed in ({}, {"do_convert_rgb": True}, {"do_convert_rgb": False}, {"do_normalize": False}):
+        trial = Trial(name=name, key="do_convert_rgb", before={}, after={**base(name), **changed})
+        for backend in Backend:
+            expected = by_library(name, trial.after, backend, x)
+            word = outcome(trial, backend, x, expected)
+            is_wrong = word == "refused by the library only" or (word == "equal" and expected is None)
+            yield "WRONG" if is_wrong else word, trial.after
+
+
+def untried_of_timm() -> list[str]:
+    """Return the keys of timm's configurations that are refused."""
+    pretrained = module("timm.models._pretrained")
+    if pretrained is None:
+        return []
+    names = [field.name for field in fields(pretrained.PretrainedCfg)]
+    return [name for name in names if name not in timm_config.KEYS]
+
+
 def main() -> int:
     """Run the sweep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -82,7 +108,13 @@ def main() -> int:
         for key in dict.fromkeys(key for backend in Backend for key in unlisted(name, backend)):
             counts["WRONG"] += 1
             print(f"WRONG: {name}: {key} is neither tried nor refused", flush=True)
-    print(dict(counts))
+        for word, config in of_alpha(name):
+            counts[word] += 1
+            if word == "WRONG":
+                print(f"{word}: {name} with alpha: {json.dumps(config)}", flush=True)
+    unknown = untried_of_timm()
+    counts["WRONG"] += len(unknown)
+    print(*(f"WRONG: timm: {key} is refused" for key in unknown), dict(counts), sep="\n")
     if asked.write:
         table = {name: effects(name) for name in PROCESSORS}
         PATH.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

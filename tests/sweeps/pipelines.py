@@ -35,6 +35,7 @@ from ir_interp.pipelines import source_code, timm_config, torch_code
 from ir_interp.pipelines.huggingface_classes import PROCESSORS
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.torchvision_transforms import read_text
+from tests.pipelines.key_effects import title
 from tests.pipelines.test_golden_pipelines import ROWS, drawn
 from tests.preprocess.test_preprocess import identity
 
@@ -62,8 +63,7 @@ def module(name: str) -> ModuleType | None:
 
 def processor_class(name: str, backend: Backend) -> Any:
     """Return the class of transformers that a name and a backend stand for, None where there is none."""
-    transformers = module("transformers")
-    return getattr(transformers, f"{name}ImageProcessor{'Pil' if backend is Backend.PIL else ''}", None)
+    return getattr(module("transformers"), title(name, backend), None)
 
 
 def _run_processor(cls: Any, config: dict[str, Any]) -> Callable[[Array], Any]:
@@ -123,7 +123,7 @@ def processors(draw: random.Random) -> Iterator[Case]:
             if "pad_size" in own or draw.random() < 0.1:
                 config |= {"do_pad": True, "pad_size": {"height": 130, "width": draw.randint(90, 130)}}
             ocr = {"apply_ocr": False} if name.startswith("LayoutLM") else {}
-            document = {"image_processor_type": f"{name}ImageProcessor", **config}
+            document = {"image_processor_type": title(name, backend), **config}
             yield Case(
                 kind=f"transformers, {backend.value}",
                 text=json.dumps(document),
@@ -174,6 +174,9 @@ def transforms(draw: random.Random) -> Iterator[Case]:
             [own.PILToTensor(), resize, *crop, own.ConvertImageDtype(torch.float32), normalize],
         ]
     )
+    if draw.random() < 0.2:  # a conversion or Normalize too many, or at another place
+        extra = [v2.ToImage(), own.ToTensor(), v2.ToDtype(torch.float32, scale=True), normalize]
+        steps.insert(draw.randint(0, len(steps)), draw.choice(extra))
     composed = own.Compose(steps)
 
     def run(x: Array) -> Any:
@@ -267,7 +270,7 @@ def golden() -> None:
     lines = []
     for row in ROWS:
         config, x = dict(row["config"]), drawn(*row["shape"])
-        name = config.pop("image_processor_type", "").removesuffix("ImageProcessor")
+        name = config.pop("image_processor_type", "").removesuffix("Pil").removesuffix("ImageProcessor")
         if name:
             y = _run_processor(processor_class(name, Backend(row["backend"])), config)(x)
         else:

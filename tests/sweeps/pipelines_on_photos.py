@@ -34,6 +34,7 @@ from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.output_size import Exactly
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.steps import Normalise, Rescale, Resize
+from tests.pipelines.key_effects import title
 from tests.preprocess.test_preprocess import identity
 from tests.sweeps.pipelines import module, processor_class
 
@@ -115,7 +116,7 @@ def huggingface() -> Iterator[Case]:
     for place, (name, config) in enumerate(HUGGING_FACE):
         backend = list(Backend)[place % 2]
         cls = processor_class(name, backend)
-        pipeline = of_mapping({"image_processor_type": f"{name}ImageProcessor", **config}, backend)
+        pipeline = of_mapping({"image_processor_type": title(name, backend), **config}, backend)
         processor = cls(**config)
         run = lambda x, processor=processor: processor(Image.fromarray(x), return_tensors=None)["pixel_values"][0]  # noqa: E731
         yield f"{name} {backend.value}", pipeline, run

@@ -4,7 +4,7 @@
 volumes, batches and signals, static and dynamic, with sizes and scales known or at run time, kernels and coordinates at
 random; converts each to an IR, in any form or one that is asked for, or makes it portable for OpenVINO; and runs it on
 1, 2 or 4 threads in a process of its own. Exits with 1 where one is wrong or refused, but for Interpolates that were
-asked for where none computes the same: these are counted by what the closest differs in.
+asked for where none computes the same: these are counted by what the closest form has.
 """
 
 from __future__ import annotations
@@ -176,7 +176,9 @@ def sweep(cases: int, seed: int) -> Iterator[tuple[RealCase, str]]:
             yield case, answer.text if isinstance(answer, Refused | Crashed) else answer
 
 
-_NO_FORM = re.compile(r"refused: y: no exact form in openvino 11; (closest differs in .*|OpenVINO: .*|float32 decides)")
+_NO_FORM = re.compile(
+    r"refused: y: no exact form in openvino 11; (the closest form has .*|OpenVINO: .*|float32 decides)"
+)
 
 
 def no_form(case: RealCase, found: str) -> str:

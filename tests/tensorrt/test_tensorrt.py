@@ -403,7 +403,7 @@ def refusal(network: trt.INetworkDefinition, at: Any, spec: ResizeSpec) -> str:
 def test_what_no_layer_computes_is_refused() -> None:
     network, x = network_of((1, 3, 4, 6))
     simple = ResizeSpec(kernel=Nearest(rounding=Rounding.SIMPLE), axes=(2, 3), target=Sizes((2, 12)))
-    assert refusal(network, x, simple).startswith("up: no exact form in tensorrt 10; closest differs in ")
+    assert refusal(network, x, simple).startswith("up: no exact form in tensorrt 10; the closest form has ")
     _, octets = network_of((1, 3, 4, 6), trt.DataType.UINT8)
     assert refusal(network, octets, HALF_PIXEL_UP) == (
         "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, int8, not uint8"

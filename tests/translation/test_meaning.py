@@ -58,7 +58,7 @@ def test_causes() -> None:
     symmetric = ResizeSpec(kernel=Linear(), coordinates=Coordinates.HALF_PIXEL_SYMMETRIC, target=Scales((1.5, 1.5)))
     refusal = refused(symmetric)
     assert refusal.cause is Cause.DIFFERENT
-    assert refusal.reason == f"closest differs in {refusal.differences_text}"
+    assert refusal.reason == f"the closest form has {refusal.differences_text}"
     assert refused(ResizeSpec(kernel=Linear(), target=None)).cause is not Cause.FLOAT32
 
 
@@ -71,4 +71,4 @@ def test_a_refusal_of_another_name() -> None:
             refusal.differences,
             Cause.FLOAT32,
         )
-        assert str(twin) == "up: no exact form in openvino 11; closest differs in step (1, 2)"
+        assert str(twin) == "up: no exact form in openvino 11; the closest form has step 2 (needed: 1)"

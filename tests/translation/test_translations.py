@@ -5,7 +5,7 @@ Every result that is called exact must reproduce its source in the source's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -52,13 +52,20 @@ def _check(case: OnnxCase, wanted: Any, outcome: Any) -> None:
         )
 
 
+@pytest.fixture(scope="module")
+def runtimes() -> Iterator[tuple[Child, Child]]:
+    """Return processes for onnxruntime and OpenVINO, which take seconds to start."""
+    with Child() as source, Child() as target:
+        yield source, target
+
+
 @pytest.mark.parametrize("left_open", OPEN)
-def test_onnx_to_ir(left_open: str) -> None:
+def test_onnx_to_ir(left_open: str, runtimes: tuple[Child, Child]) -> None:
     """Weighted integers are compared with this program's executor: onnxruntime rounds them otherwise (O10)."""
     cases = _draw(random_onnx_case, known_onnxruntime_bug, 1 + OPEN.index(left_open), ONNX_TYPES)
-    with Child() as source, Child() as target:
-        answers = source.map(run_in_onnxruntime, [(case,) for case in cases])
-        outcomes = target.map(partial(onnx_to_ir, left_open=left_open), [(case,) for case in cases])
+    source, target = runtimes
+    answers = source.map(run_in_onnxruntime, [(case,) for case in cases])
+    outcomes = target.map(partial(onnx_to_ir, left_open=left_open), [(case,) for case in cases])
     for case, answer, outcome in zip(cases, answers, outcomes, strict=True):
         copied = case.mode == "nearest" or "float" in case.dtype
         _check(case, answer if copied else resize(case.array(), spec_of(case)), outcome)

@@ -52,7 +52,7 @@ def test_the_first_resize_that_differs_is_named(capsys: pytest.CaptureFixture[st
     code, printed, errors = command(capsys, "compare", "a.onnx", "b.onnx", "--per-resize")
     assert (code, errors) == (1, "")
     assert "DIFFERS: largest difference " in printed
-    assert "the first resize that differs is 'two'\n0 of 1 outputs equal within the tolerance\n" in printed
+    assert "the first resize that differs is 'two'\n    ir-interp audit a.onnx\n0 of 1 outputs equal within" in printed
     said = words(printed)
     assert "3 resizes, in order resize its data its output one equal within 0 equal within 0 two equal within 0" in said
 

@@ -85,6 +85,19 @@ def test_sizes_and_scales_of_an_ir(by_scales: bool) -> None:
     assert (verification.note, verification.is_conclusive) == ("", True)
 
 
+def test_sizes_of_a_padded_axis_take_in_the_pads() -> None:
+    """A single row of a padded axis may be a pad, and then the output is constant."""
+    x, z = ops.parameter([-1, -1, -1], np.float32, name="x"), ops.parameter([3], np.int64, name="z")
+    axes = ops.constant(np.array([0, 1, 2]))
+    stated = {"coordinate_transformation_mode": "align_corners", "pads_begin": [1, 2, 1], "pads_end": [2, 3, 1]}
+    y = ops.interpolate(x, z, "linear_onnx", "sizes", axes=axes, **stated)
+    ov.save_model(ov.Model([y], [x, z], "net"), "a.xml")
+    assert given(Path("a.xml"))["z"].tolist()[:2] == [1 + 3, 64 + 5]
+    verification = ir_interp.convert("a.xml", "a.onnx").verification
+    assert verification is not None
+    assert verification.is_conclusive
+
+
 def test_every_step_that_tells_something_is_in_lower_case() -> None:
     assert all(kind == kind.lower() for kind, _ in input_roles._CONSUMERS)
     assert not input_roles._PASSES & {kind for kind, place in input_roles._CONSUMERS if place == 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 
 import ir_interp
 from ir_interp import VerificationError
+from ir_interp.converters.decompose import any_size
+from ir_interp.converters.decompose.apply_taps import Place, by_elements
+from ir_interp.converters.decompose.tensor import Ops, Value
 from ir_interp.converters.openvino import single_layer
 from ir_interp.converters.openvino.interpolate_subgraph import resize
 from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
@@ -19,21 +23,62 @@ from ir_interp.converters.verify.run.requests import NotRunError
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 
+AT_SIZE = large_sizes.AT_SIZE
 TEXT = """g (float[n,3,h,w] x) => (float[n,c,k,l] y) <float[4] s = {1,1,1.6,1.6}> {
     [up] y = Resize <mode = "linear", antialias = 1> (x, "", s)
 }"""
 
 
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the installed OpenVINO be of a release in which no sizes were measured."""
+    monkeypatch.setattr(metadata, "version", lambda name: "2031.0.0")
+
+
+@pytest.mark.usefixtures("unmeasured")
 def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
     assert report.verification is not None
     (alone,) = report.verification.alone
     assert alone.kind == "resize"
-    lengths = large_sizes.shape(report.rows[0].source)
+    lengths = large_sizes.shape(report.rows[0].source, AT_SIZE.elements)
     assert lengths is not None
     assert alone.name == f"up alone, on {list(lengths)}"
     assert lengths[:2] == (1, 3)
-    assert lengths[2] * lengths[3] * 3 * 1.6**2 > LARGEST_GATHER.dynamic * 4 / 3
+    assert lengths[2] * lengths[3] * 3 * 1.6**2 > LARGEST_GATHER.dynamic * 2
+
+
+def test_a_measured_release_is_tried_with_a_small_threshold(tmp_path: Path) -> None:
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert [each.name for each in report.verification.alone] == ["up alone, on [1, 3, 24, 24]"]
+
+
+@pytest.mark.parametrize("versions", ["2026.3.9", "2026.40.0", "2027.0.0", None])
+def test_any_other_release_is_tried_at_size(versions: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if versions is None:
+            raise metadata.PackageNotFoundError(name)
+        return versions
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert large_sizes.threshold() is AT_SIZE
+
+
+@pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
+def test_a_wrong_operation_beyond_the_threshold_is_refused(
+    end: str, target: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole model is right, since it is below."""
+
+    def shifted(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
+        last = ops.elementwise("maximum", indices, ops.constant(np.int64(1)))
+        return by_elements(ops, x, last, place)
+
+    source = save_model(tmp_path / "a.onnx", TEXT.replace("linear", "cubic"))
+    monkeypatch.setattr(any_size, "by_elements", shifted)
+    with pytest.raises(VerificationError, match=r"^resize 'up alone, on \[1, 3, 24, 24\]' differs by "):
+        ir_interp.convert(source, tmp_path / f"b.{end}", target=target)
 
 
 def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,13 +136,33 @@ def test_one_whose_output_is_empty_there_shows_nothing(end: str, target: str | N
     assert (alone.largest, alone.relative, alone.verdict) == (0, 0, "INCONCLUSIVE")
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1.0])
+def test_one_wrong_element_of_any_piece_shows(wrong: float) -> None:
+    expected = np.zeros([2, large_sizes._PIECE], np.float32)
+    for place in ((0, 0), (1, 7), (-1, -1)):
+        actual = expected.copy()
+        actual[place] = wrong
+        assert not large_sizes._difference(expected, actual, is_copy=False) <= 0.5
+        assert large_sizes._difference(expected, actual, is_copy=True) == 0
+
+
+def test_the_shape_is_the_least(tmp_path: Path) -> None:
+    """One pixel less, and the second thread would begin where Gather is right."""
+    text = TEXT.replace("1.6,1.6", "0.6,0.6")
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
+    (op,) = large_sizes.of_run_time(report.rows)
+    batch, channels, height, width = next(large_sizes.shapes(op, AT_SIZE.elements))
+    assert (batch, channels, height) == (1, 3, width)
+    assert 3 * (height - 1) ** 2 < AT_SIZE.elements <= 3 * height**2
+
+
 def test_no_tensor_between_the_axes_is_too_large(tmp_path: Path) -> None:
     """Images of 2^24 pixels would become 34 times as many between the first axis and the others."""
     text = 'g (float[a,b,c] x) => (float[34,3,29] y) <int64[3] z = {34,3,29}> { y = Resize <mode = "nearest", '
     text += 'coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "ceil"> (x, "", "", z) }'
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
     (op,) = large_sizes.of_run_time(report.rows)
-    shapes = list(large_sizes.shapes(op))
+    shapes = list(large_sizes.shapes(op, AT_SIZE.elements))
     assert shapes
     assert all(len(set(lengths)) == 1 for lengths in shapes)
 

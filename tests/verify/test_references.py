@@ -16,6 +16,7 @@ import ir_interp
 from ir_interp import IrInterpError, ReadError, VerificationError
 from ir_interp.errors import SpecError
 from tests.support.commands import command
+from tests.support.graphs import save_model
 from tests.verify.test_compare import chain
 
 X = np.random.default_rng(0).random((1, 2, 9, 9), np.float32)
@@ -55,6 +56,12 @@ def test_the_first_resize_that_differs_from_a_reference(capsys: pytest.CaptureFi
     code, printed, _ = command(capsys, "compare", "b.onnx", "all.npz")
     assert code == 1
     assert "the first resize that differs is 'two'\nthe first layer that differs is 'two'" in printed
+
+
+ZERO = """g (float[1,2,9,9] x) => (float[1,2,9,9] y) <float[1] zero = {0}, float[4] s = {1,1,1,1}> {
+    r = Resize <mode = "linear"> (x, "", s)
+    y = Mul (r, zero)
+}"""
 
 
 def _zeros(x: NDArray[Any]) -> list[NDArray[Any]]:
@@ -106,6 +113,8 @@ def test_conversions_that_must_equal_a_reference(capsys: pytest.CaptureFixture[s
         r"nothing was written$",
     ):
         ir_interp.convert("a.onnx", "c.xml", reference=_zeros)
+    with pytest.raises(VerificationError, match=r"^reference proves nothing about output 'y': INCONCLUSIVE: "):
+        ir_interp.convert(save_model(Path("zero.onnx"), ZERO), "c.xml", reference=lambda x: x * 0)
     assert not Path("c.xml").exists()
 
 

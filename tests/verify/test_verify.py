@@ -240,6 +240,46 @@ def test_a_fault_of_the_source_s_own_runtime_is_known(tmp_path: Path) -> None:
     assert [each.passes for each in verification.outputs] == [True]
 
 
+@pytest.mark.parametrize("axes", ["1, -1", "1, 2"])
+def test_a_negative_axis_that_onnxruntime_does_not_resize(axes: str, tmp_path: Path) -> None:
+    """Its rule needs no sizes, so it holds for those of run time."""
+    attributes = f'mode = "linear", keep_aspect_ratio_policy = "not_larger", axes = [{axes}]'
+    resize = f"Resize <{attributes}> (x, , , z)"
+    save_model(
+        tmp_path / "a.onnx", f"g (float[k,l,m] x) => (float[a,b,c] y) <int64[2] z = {{6, 10}}> {{ y = {resize} }}"
+    )
+    verification = ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml").verification
+    assert verification is not None
+    assert verification.is_conclusive
+    known = "for onnxruntime is at fault: it keeps the size of a negative axis under an aspect policy; 1 of 1"
+    assert (known in verification.note) == ("-" in axes)
+
+
+def test_an_antialiased_crop_that_onnxruntime_leaves_out(tmp_path: Path) -> None:
+    """Of an axis that keeps its size: 3 pixels by 1.3 of the smallest input."""
+    stated = 'mode = "cubic", antialias = 1, coordinate_transformation_mode = "tf_crop_and_resize"'
+    known = "<float[2] s = {0.7, 1.3}, float[4] r = {0.4, 0.1, 0.9, 0.6}>"
+    text = f"g (float[k,l] x) => (float[a,b] y) {known} {{ y = Resize <{stated}> (x, r, s) }}"
+    verification = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml").verification
+    assert verification is not None
+    assert verification.more_shapes[-1] == {"x": (2, 3)}
+    assert verification.is_conclusive
+
+
+def test_a_fault_of_openvino_at_sizes_of_run_time(tmp_path: Path) -> None:
+    """Whether axes grow is decided there: an IR whose antialias OpenVINO narrows is judged by the executor."""
+    x, scales = ops.parameter([-1, -1, -1, -1, -1], np.float32, name="x"), ops.parameter([3], np.float32, name="s")
+    attributes = {"antialias": True, "pads_begin": [0], "pads_end": [0]}
+    axes = np.array([2, 3, 4])
+    y = ops.interpolate(x, scales, "linear", "scales", axes=axes, **attributes)
+    ov.save_model(ov.Model([y], [x, scales], "net"), tmp_path / "a.xml", compress_to_fp16=False)
+    scales_file = tmp_path / "s.npy"
+    np.save(scales_file, np.array([2, 2, 1.5], np.float32))
+    verification = ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", inputs={"s": scales_file}).verification
+    assert verification is not None
+    assert "for OpenVINO is at fault: the plugin narrows antialias' triangle if axes grow and none" in verification.note
+
+
 @pytest.mark.parametrize("rank", [2, 5])
 def test_bfloat16_is_compared_in_its_own_bits(rank: int, tmp_path: Path) -> None:
     """OpenVINO's Python interface shows bfloat16 as float16, which is another number; NumPy's files know neither."""

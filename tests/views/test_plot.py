@@ -136,9 +136,12 @@ def test_without_matplotlib(what: str, capsys: pytest.CaptureFixture[str], monke
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a.xml", "p.jpg"), "error: 'p.jpg' is no name of a picture; expected .png or .svg\n"),
+        (("a.xml", "p.jpg"), "error: 'p.jpg' is not the name of a picture; expected .png or .svg\n"),
         (("a.xml", "p.png", "--sizes", "1,1,9,6"), "error: no axis changes\n"),
-        (("a.xml", "p.png", "--what", "image", "--against", "documents"), "error: against 'documents': expected "),
+        (
+            ("a.xml", "p.png", "--what", "image", "--against", "documents"),
+            "error: against 'documents' is neither a file nor a known name; expected ",
+        ),
         (("gone.xml", "p.png"), "error: gone.xml: cannot be read: No such file or directory\n"),
     ],
 )

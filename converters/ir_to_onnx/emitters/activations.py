@@ -48,9 +48,9 @@ def _clamp(graph: Graph, op: Op) -> str:
     """Limit to a range; the limits of integers are integers, in narrow types as a conversion makes them."""
     low, high, dtype = op.real("min"), op.real("max"), op.dtype()
     if dtype in WHOLE:
-        held = np.iinfo(as_dtype(dtype))
-        low, high = (min(max(each, held.min), held.max) for each in (low, high))
-        least, most = (math.trunc, math.trunc) if held.bits < 32 else (math.ceil, math.floor)
+        limits = np.iinfo(as_dtype(dtype))
+        low, high = (min(max(each, limits.min), limits.max) for each in (low, high))
+        least, most = (math.trunc, math.trunc) if limits.bits < 32 else (math.ceil, math.floor)
         low, high = min(least(low), most(high)), most(high)
         op.needs(12, graph.opset, dtype)
     return operators.clip(graph, op.inputs[0], low, high, dtype)

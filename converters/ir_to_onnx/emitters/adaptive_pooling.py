@@ -89,8 +89,8 @@ def _open_edges(held: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, NodeT
 
 def _mean_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
     order = operators.moved(op.rank(), axis.number, op.rank() - 1)
-    made = graph.node("MatMul", operators.transposed(graph, x, order), _shares(graph, op, axis))
-    return operators.transposed(graph, made, operators.inverse(order))
+    means = graph.node("MatMul", operators.transposed(graph, x, order), _shares(graph, op, axis))
+    return operators.transposed(graph, means, operators.inverse(order))
 
 
 def _shares(graph: Graph, op: Op, axis: _Axis) -> str:

@@ -50,9 +50,9 @@ class _Loop:
         stacked = [end for end in ends if end.slices is not None or end.layer not in last]
         outer = [*last, *(end.layer for end in stacked)]
         body = self._proto({number: given[number] for number in carried}, results, outer)
-        made = self.graph.outputs(len(outer), "Loop", trips, condition, *carried.values(), body=body)
-        joined = {end: self._joined(end, each) for end, each in zip(stacked, made[len(last) :], strict=True)}
-        return tuple(joined[end] if end in joined else made[last.index(end.layer)] for end in ends)
+        outputs = self.graph.outputs(len(outer), "Loop", trips, condition, *carried.values(), body=body)
+        joined = {end: self._joined(end, each) for end, each in zip(stacked, outputs[len(last) :], strict=True)}
+        return tuple(joined[end] if end in joined else outputs[last.index(end.layer)] for end in ends)
 
     def _given(self, end: End) -> str:
         """Return a parameter's tensor: the iteration number, a slice, a carried value, or one from outside."""
@@ -101,8 +101,8 @@ class _Loop:
         shape = self.op.shape(index)
         if slices.is_whole and (shape is None or shape[slices.axis] is None):
             lengths = self.graph.node("Shape", self.op.inputs[index])
-            held = self.graph.node("Gather", lengths, self.graph.ints([slices.axis]))
-            return self.graph.node("Div", held, self.graph.ints([slices.size]))
+            length = self.graph.node("Gather", lengths, self.graph.ints([slices.axis]))
+            return self.graph.node("Div", length, self.graph.ints([slices.size]))
         return self.graph.ints([slices.count(self._length(end, slices))])
 
     def _proto(self, carried: dict[int, str], results: dict[int, str], outer: list[int]) -> onnx.GraphProto:

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ir_interp.array_types import Array
+
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import layer_inputs, sliding_windows
-from ..layer import WHOLE, Array, Op
+from ..layer import WHOLE, Op
 from ..quantised import byte_products, channel_scales, channel_zeros, integer_layers
 from ..quantised import small_weights as weights
 from ..sliding_windows import Windows
@@ -41,7 +43,7 @@ def _convolution(grouped: bool) -> _Emitter:
         if of_bytes is not None:
             return of_bytes
         if op.dtype() in WHOLE:  # OpenVINO multiplies them in float32
-            inputs = tuple(operators.cast(graph, each, "float32") for each in op.inputs[:2])
+            inputs = tuple(operators.cast(graph, tensor, "float32") for tensor in op.inputs[:2])
             return operators.cast(graph, written(graph, replace(op, inputs=inputs)), op.result_dtype())
         return written(graph, op)
 
@@ -70,14 +72,14 @@ def _of_bytes(graph: Graph, op: Op, grouped: bool) -> str | None:
 
 def _unscaled(graph: Graph, op: Op) -> tuple[str, Array | None]:
     """Return the levels that go in, and their scales, if the weights absorb the scales."""
-    found = channel_scales.unscaled(
+    unscaled = channel_scales.unscaled(
         graph, op.inputs[0], "DequantizeLinear" if integer_layers.are_multiplied(op) else "Sub"
     )
-    held = weights.held(graph, op.inputs[1])
-    if found is None or held is None:
+    stored = weights.held(graph, op.inputs[1])
+    if unscaled is None or stored is None:
         return op.inputs[0], None
-    fits = held.without_groups().times(found[1].ravel().repeat(op.lengths(1)[1]))
-    return found if fits is not None and fits.since <= graph.opset else (op.inputs[0], None)
+    fits = stored.without_groups().times(unscaled[1].ravel().repeat(op.lengths(1)[1]))
+    return unscaled if fits is not None and fits.since <= graph.opset else (op.inputs[0], None)
 
 
 def _transposed(grouped: bool) -> _Emitter:
@@ -92,7 +94,7 @@ def _transposed(grouped: bool) -> _Emitter:
         if op.has(2):
             over, extra, beyond = _to_shape(op, over, extra)
         _refuse_negative(op, over)
-        made = graph.node(
+        output = graph.node(
             "ConvTranspose",
             op.inputs[0],
             weights,
@@ -100,7 +102,7 @@ def _transposed(grouped: bool) -> _Emitter:
             output_padding=list(extra) if any(extra) else None,
             **over.attributes,
         )
-        return graph.node("Pad", made, graph.ints([0] * (len(beyond) + 4) + [*beyond])) if any(beyond) else made
+        return graph.node("Pad", output, graph.ints([0] * (len(beyond) + 4) + [*beyond])) if any(beyond) else output
 
     return emit
 
@@ -113,16 +115,16 @@ def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths
 
     Added entries lie beyond the reach of every window, and of ONNX's output_padding too.
     """
-    wanted = op.known_integers(2, "the output's shape is")
+    sizes = op.known_integers(2, "the output's shape is")
     reach = [
         (length - 1) * stride + extent
         for length, stride, extent in zip(op.space(), over.strides, over.extents, strict=True)
     ]
     begin, automatic = over.begin, op.word("auto_pad", sliding_windows.AUTO_PADS, "explicit")
     if automatic.startswith("same"):
-        totals = [max(full + more - length, 0) for full, more, length in zip(reach, extra, wanted, strict=True)]
+        totals = [max(full + more - length, 0) for full, more, length in zip(reach, extra, sizes, strict=True)]
         begin = sliding_windows.shared(totals, _OPPOSITE[automatic])[0]
-    end = [full - before - length for full, before, length in zip(reach, begin, wanted, strict=True)]
+    end = [full - before - length for full, before, length in zip(reach, begin, sizes, strict=True)]
     limits = [max(pair) - 1 for pair in zip(over.strides, over.dilations, strict=True)]
     held = tuple(min(max(-each, 0), limit) for each, limit in zip(end, limits, strict=True))
     beyond = tuple(max(-each, 0) - more for each, more in zip(end, held, strict=True))

@@ -25,8 +25,8 @@ def _prior_grid(graph: Graph, op: Op) -> str:
     down, across = (step or image / cell for step, image, cell in zip(steps, shapes[1], shapes[0], strict=True))
     y, x = (np.mgrid[:rows, :columns] + 0.5) * np.reshape([down, across], [2, 1, 1])
     places = graph.constant(np.stack([x, y, x, y], axis=-1)[:, :, None], np.float32)
-    made = graph.node("Add", op.inputs[0], places)
-    return graph.node("Reshape", made, graph.ints([-1, 4])) if op.flag("flatten", True) else made
+    priors = graph.node("Add", op.inputs[0], places)
+    return graph.node("Reshape", priors, graph.ints([-1, 4])) if op.flag("flatten", True) else priors
 
 
 def _top_regions(graph: Graph, op: Op) -> str:

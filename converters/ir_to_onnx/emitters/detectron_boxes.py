@@ -37,7 +37,7 @@ def _moved(boxes: NodeTensor, moves: Sequence[NodeTensor], longest: float, edge:
 
 
 def _stacked(numbers: Sequence[NodeTensor]) -> NodeTensor:
-    return joined([each.unsqueeze(-1) for each in numbers], -1)
+    return joined([number.unsqueeze(-1) for number in numbers], -1)
 
 
 def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
@@ -75,7 +75,7 @@ def _proposals(op: Op, anchors: NodeTensor, moves: NodeTensor, scores: NodeTenso
     zero = flat.of(0)
     flat = flat if image.drops_small else large.where(flat, zero)
     values, places = _sorted(flat, overlaps.at_most(flat, 1, op.integer("pre_nms_count")), 1)
-    boxes = _stacked([node("GatherElements", each, places, axis=1) for each in corners])
+    boxes = _stacked([node("GatherElements", corner, places, axis=1) for corner in corners])
     limit = boxes.of(op.real("nms_threshold"))
     if image.drops_small:
         candidates = node("GatherElements", large.cast("int32"), places, axis=1).cast("bool")
@@ -120,7 +120,7 @@ def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     edge = 0.0 if op.flag("normalized", True) else 1.0
     info, numbers = tensor(graph, op.inputs[0]), op.lengths(0, [1])[0]
     places = 1, 0, (3 if numbers == 4 else 2), 2  # width, height, and their scales
-    width, height, across, down = (cut(info, each, each + 1, 1) for each in places)
+    width, height, across, down = (cut(info, place, place + 1, 1) for place in places)
     step, least = info.of(edge), info.of(op.real("min_size"))
     last = (width - step, height - step) if edge else (width, height)
     image = _Image(last=last, least=(across * least, down * least), edge=edge, drops_small=True)
@@ -137,11 +137,11 @@ def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
 def _single_image(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     """Propose for one image: the largest allowed number, with zeros behind the actual ones."""
     info = tensor(graph, op.inputs[0])
-    sizes = (cut(info, each, each + 1, 0) for each in (1, 0))
-    width, height = (each.unsqueeze(0) for each in sizes)
+    sizes = (cut(info, number, number + 1, 0) for number in (1, 0))
+    width, height = (size.unsqueeze(0) for size in sizes)
     one, least = info.of(1), info.of(op.real("min_size"))
     last = width - one, height - one
-    moves, scores = (tensor(graph, op.inputs[each]).unsqueeze(0) for each in (2, 3))
+    moves, scores = (tensor(graph, op.inputs[number]).unsqueeze(0) for number in (2, 3))
     image = _Image(last=last, least=(least, least), edge=1.0, drops_small=False)
     boxes, scores, kept = _proposals(op, tensor(graph, op.inputs[1]), moves, scores, image)
     rows, values = _flat(boxes, scores, kept)
@@ -175,7 +175,7 @@ def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
     has_area = (x1 > x0) & (y1 > y0)
     of_all = has_area.where(cut(scores.transposed(1, 0), 1, classes, 0), zero)
     scores, places = _sorted(of_all, cut(shape(of_all), 1, 2, 0), 1)
-    boxes = _stacked([node("GatherElements", each, places, axis=1) for each in corners])
+    boxes = _stacked([node("GatherElements", corner, places, axis=1) for corner in corners])
     return boxes, scores, scores > least
 
 

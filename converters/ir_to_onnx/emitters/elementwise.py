@@ -81,12 +81,12 @@ def _halved(graph: Graph, op: Op, x: str, y: str) -> str:
     """Shift signed integers to the right; negative ones by way of -1 - x, which inverts all bits."""
     wide = "int64" if op.dtype() == "int64" else "int32"
     x = x if op.dtype() == wide else operators.cast(graph, x, wide)
-    one, zero = (operators.scalar(graph, each, wide) for each in (1, 0))
+    one, zero = (operators.scalar(graph, number, wide) for number in (1, 0))
     is_negative = graph.node("Less", x, zero)
     size = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", x), one), x)
     moved = operators.cast(graph, _shifted(graph, size, y, f"u{wide}", "RIGHT"), wide)
-    made = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", moved), one), moved)
-    return made if op.dtype() == wide else operators.cast(graph, made, op.dtype())
+    output = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", moved), one), moved)
+    return output if op.dtype() == wide else operators.cast(graph, output, op.dtype())
 
 
 def _shifted(graph: Graph, x: str, y: str, unsigned: str, direction: str) -> str:
@@ -101,10 +101,12 @@ def _saturating(kind: str) -> _Binary:
         dtype = op.dtype()
         if dtype not in ("int8", "uint8"):
             return graph.node(kind, x, y)
+        if op.text("auto_broadcast").lower() == "pdpd" and op.rank(0) != op.rank(1):
+            raise op.refusal(f"OpenVINO lets {dtype} wrap around where pdpd aligns fewer axes, and saturates elsewhere")
         op.needs(12, graph.opset, dtype)
         wide = graph.node(kind, *(operators.cast(graph, each, "int32") for each in (x, y)))
-        held = np.iinfo(dtype)
-        return operators.cast(graph, operators.clip(graph, wide, held.min, held.max, "int32"), dtype)
+        limits = np.iinfo(dtype)
+        return operators.cast(graph, operators.clip(graph, wide, limits.min, limits.max, "int32"), dtype)
 
     return write
 
@@ -185,10 +187,10 @@ def _prelu(graph: Graph, op: Op) -> str:
 
 
 def _stored_or_merged(graph: Graph, op: Op) -> str | None:
-    held = small_weights.read(op.net, op.layer)
+    stored = small_weights.read(op.net, op.layer)
     aligned = op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd"
-    if aligned and held is not None and held.since <= graph.opset:
-        return held.written(graph, op.layer.name)
+    if aligned and stored is not None and stored.since <= graph.opset:
+        return stored.written(graph, op.layer.name)
     return merged.multiplied(graph, op)
 
 

@@ -1,4 +1,4 @@
-"""Overlapping frames, taken apart and put together: spectra of frames of a signal, images from columns."""
+"""Frames of signals, patches of images, and samples on a grid."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.onnx_primitives import NodeTensor, node
-from .. import layer_inputs
+from .. import layer_inputs, sliding_windows
 from ..layer import Op
 from ..sliding_windows import per_axis
 from ..tensors import cut, joined, operand, shape, squeezed, tensor
@@ -22,9 +22,11 @@ def _sizes(op: Op) -> tuple[int, int]:
 
 def _window(graph: Graph, op: Op, size: int) -> str:
     """Return the window, padded with zeros on both sides if it is shorter."""
-    held = op.lengths(1)[0]
-    before = (size - held) // 2
-    return operators.padded(graph, op.inputs[1], 1, 0, before, size - held - before) if held < size else op.inputs[1]
+    length = op.lengths(1)[0]
+    before = (size - length) // 2
+    return (
+        operators.padded(graph, op.inputs[1], 1, 0, before, size - length - before) if length < size else op.inputs[1]
+    )
 
 
 def _waves(size: int) -> NDArray[np.complex128]:
@@ -91,8 +93,45 @@ def _col2im(graph: Graph, op: Op) -> str:
     begin, end = (per_axis(op, name, 2, 0) for name in ("pads_begin", "pads_end"))
     strides, dilations = (list(per_axis(op, name, 2)) for name in ("strides", "dilations"))
     x = op.inputs[0] if op.rank() == 3 else operators.unsqueeze(graph, op.inputs[0], [0])
-    made = graph.node("Col2Im", x, *sizes, pads=[*begin, *end], strides=strides, dilations=dilations)
-    return made if op.rank() == 3 else operators.squeeze(graph, made, [0])
+    output = graph.node("Col2Im", x, *sizes, pads=[*begin, *end], strides=strides, dilations=dilations)
+    return output if op.rank() == 3 else operators.squeeze(graph, output, [0])
 
 
-TABLE = {"STFT": _stft, "ISTFT": _istft, "Col2Im": _col2im}
+def _extract(graph: Graph, op: Op) -> str:
+    """Gather the rows, then the columns of every patch, and put them in front of the channels."""
+    sizes, strides, rates = (op.integers(name) for name in ("sizes", "strides", "rates"))
+    batch, depth, *space = op.lengths()
+    x, lengths = op.inputs[0], []
+    automatic = op.word("auto_pad", sliding_windows.AUTO_PADS)
+    for place, (held, size, stride, rate) in enumerate(zip(space, sizes, strides, rates, strict=True)):
+        extent, axis = (size - 1) * rate + 1, 2 + 2 * place
+        count = -(-held // stride) if automatic.startswith("same") else (held - extent) // stride + 1
+        total = max((count - 1) * stride + extent - held, 0) if automatic.startswith("same") else 0
+        (before,), (after,) = sliding_windows.shared([total], automatic)
+        if total:
+            x = operators.padded(graph, x, 4 + place, axis, before, after)
+        indices = np.arange(size)[:, None] * rate + np.arange(count) * stride
+        x = graph.node("Gather", x, graph.constant(indices, np.int64), axis=axis)
+        lengths.append(count)
+    x = operators.transposed(graph, x, [0, 2, 4, 1, 3, 5])
+    return layer_inputs.reshaped(graph, op, x, [batch, sizes[0] * sizes[1] * depth, *lengths])
+
+
+_MODES = {"bilinear": ("bilinear", "linear"), "nearest": ("nearest", "nearest"), "bicubic": ("bicubic", "cubic")}
+
+
+def _grid_sample(graph: Graph, op: Op) -> str:
+    op.needs(16, graph.opset)
+    mode = _MODES[op.word("mode", tuple(_MODES), "bilinear")][graph.opset >= 20]
+    padding = op.word("padding_mode", ("zeros", "border", "reflection"), "zeros")
+    aligned = int(op.flag("align_corners"))
+    return graph.node("GridSample", *op.inputs, mode=mode, padding_mode=padding, align_corners=aligned)
+
+
+TABLE = {
+    "STFT": _stft,
+    "ISTFT": _istft,
+    "Col2Im": _col2im,
+    "ExtractImagePatches": _extract,
+    "GridSample": _grid_sample,
+}

@@ -49,8 +49,8 @@ def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppress
         return graph.node("Reshape", scores, graph.ints([images, 0]))
     values, places = graph.outputs(2, "TopK", scores, graph.ints([length]), axis=2)
     boxes = graph.node("Gather", op.inputs[0], graph.ints(classes), axis=0) if op.has(2) else op.inputs[0]
-    numbers = (each.unsqueeze(0 if op.has(2) else 1) for each in overlaps.columns(tensor(graph, boxes), 4))
-    spread = (node("Expand", each, each.of(shape, "int64")) for each in numbers)
+    numbers = (column.unsqueeze(0 if op.has(2) else 1) for column in overlaps.columns(tensor(graph, boxes), 4))
+    spread = (node("Expand", number, number.of(shape, "int64")) for number in numbers)
     order = tensor(graph, places, "int64")
     corners = joined([node("GatherElements", each, order, axis=2).unsqueeze(3) for each in spread], 3)
     corners = with_shape(corners, images * count, length, 4)
@@ -96,8 +96,8 @@ def _matrix_nms(graph: Graph, op: Op) -> tuple[str, ...]:
     best = graph.ints([min(most, shape[2]) if most > -1 else shape[2]])
     values, places = graph.outputs(2, "TopK", scores, best, axis=2)
     corners = [
-        node("GatherElements", _of_each_class(each, shape), tensor(graph, places), axis=2)
-        for each in overlaps.columns(tensor(graph, op.inputs[0]), 4)
+        node("GatherElements", _of_each_class(column, shape), tensor(graph, places), axis=2)
+        for column in overlaps.columns(tensor(graph, op.inputs[0]), 4)
     ]
     lowered = tensor(graph, values) * _decays(op, corners, tensor(graph, best, "int64"))
     lowered = (lowered > op.real("post_threshold", 0)).where(lowered, none)
@@ -114,7 +114,7 @@ def _of_each_class(number: NodeTensor, shape: suppression.Shape) -> NodeTensor:
 def _decays(op: Op, corners: list[NodeTensor], count: NodeTensor) -> NodeTensor:
     """Return by how much each score is lowered: the least factor that any better box gives it."""
     edge = 0.0 if op.flag("normalized", True) else 1.0
-    boxes = joined([each.unsqueeze(-1) for each in corners], -1)
+    boxes = joined([corner.unsqueeze(-1) for corner in corners], -1)
     zero, one = boxes.of(0), boxes.of(1)
     turned = [last < first for first, last in zip(corners[:2], corners[2:], strict=True)]
     area = (turned[0] | turned[1]).where(zero, overlaps.areas(boxes, edge))
@@ -191,7 +191,7 @@ def _listed(graph: Graph, op: Op, found: list[str], shape: suppression.Shape) ->
 
 def _of_classes(graph: Graph, op: Op, labels: str, boxes: str) -> tuple[str, str]:
     """Return the places of each class' boxes among [classes, boxes], and their numbers in the output."""
-    classes, count = (operators.scalar(graph, each, "int64") for each in op.lengths(1))
+    classes, count = (operators.scalar(graph, length, "int64") for length in op.lengths(1))
     label = operators.cast(graph, labels, "int64")
     rows = graph.node("Add", graph.node("Mul", label, count), boxes)
     return rows, graph.node("Add", graph.node("Mul", boxes, classes), label)
@@ -204,7 +204,7 @@ def _across(graph: Graph, op: Op, rows: list[str]) -> list[str]:
         return rows
     key, largest = (rows[1], 1) if sort == "score" else (rows[0], 0)
     order = graph.outputs(2, "TopK", key, graph.node("Shape", key), axis=0, largest=largest)[1]
-    return [graph.node("Gather", each, order, axis=0) for each in rows]
+    return [graph.node("Gather", row, order, axis=0) for row in rows]
 
 
 TABLE = {"MulticlassNms": _multiclass_nms, "MatrixNms": _matrix_nms}

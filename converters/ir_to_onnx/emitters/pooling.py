@@ -53,11 +53,11 @@ def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, a
     There are fewer of them, and the node before need not reorder its channels. Nothing may show onnxruntime that it
     could round first.
     """
-    made = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
+    output = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
     for each in (before, after):
-        stated = {each.name: helper.get_attribute_value(each) for each in each.attribute}
-        made = graph.node(each.op_type, made, *each.input[1:], **stated)
-    return made
+        stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in each.attribute}
+        output = graph.node(each.op_type, output, *each.input[1:], **stated)
+    return output
 
 
 def _lowest(dtype: str) -> float:
@@ -68,8 +68,8 @@ def _padded(graph: Graph, x: str, rounded: _Rounded, filling: float, dtype: str)
     """Return the pooled data. A Concat of one input keeps onnxruntime from moving pads to a node that refuses them."""
     if not rounded.pads:
         return x
-    made = graph.node("Pad", x, rounded.pads, operators.scalar(graph, filling, dtype))
-    return graph.node("Concat", made, axis=0)
+    output = graph.node("Pad", x, rounded.pads, operators.scalar(graph, filling, dtype))
+    return graph.node("Concat", output, axis=0)
 
 
 def _within_axes(graph: Graph, op: Op, places: str) -> str:

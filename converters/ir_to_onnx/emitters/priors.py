@@ -112,9 +112,9 @@ def _prior_box_clustered(graph: Graph, op: Op) -> str:
     across, down = given if any(given) else (_F32(width / columns), _F32(height / rows))
     sizes = list(zip(_reals(op, "width"), _reals(op, "height"), strict=True))
     centres = _centres(rows, columns, (across, down), op.real("offset"))
-    made = np.array([_around(centre, *size)[0] for centre in centres for size in sizes], _F32)
-    made /= np.array([width, height, width, height], _F32)
-    return _output(graph, op, np.clip(made, 0, 1) if op.flag("clip", True) else made)
+    boxes = np.array([_around(centre, *size)[0] for centre in centres for size in sizes], _F32)
+    boxes /= np.array([width, height, width, height], _F32)
+    return _output(graph, op, np.clip(boxes, 0, 1) if op.flag("clip", True) else boxes)
 
 
 def _output(graph: Graph, op: Op, boxes: _Reals) -> str:

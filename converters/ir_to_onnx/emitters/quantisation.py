@@ -40,9 +40,9 @@ def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     if before is None or after is None or axis is None:
         return None
     source = op.net.source(op.layer, 0)
-    held = small_weights.constant(op.net, source[0]) if source else None
-    if held is not None:
-        return _stored(graph, op, levels.of(held.astype(np.float32)), after, axis)
+    stored = small_weights.constant(op.net, source[0]) if source else None
+    if stored is not None:
+        return _stored(graph, op, levels.of(stored.astype(np.float32)), after, axis)
     if before.parts_at_ties:
         return None
     return _rounded(graph, op, levels, before, after)
@@ -70,8 +70,8 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
         return _of_channels(graph, op, levels, x)
     relu = _movable(graph, op, before, after) if levels.count == ranges.MOST else None
     if relu is not None:
-        made = integer_layers.rounded(graph, relu.input[0], before)
-        return integer_layers.rounded(graph, graph.node("LeakyRelu", made, alpha=0.0), before)
+        output = integer_layers.rounded(graph, relu.input[0], before)
+        return integer_layers.rounded(graph, graph.node("LeakyRelu", output, alpha=0.0), before)
     x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero)
     x = graph.node("QuantizeLinear", x, *before.written(graph))
     return graph.node("DequantizeLinear", x, *after.written(graph))
@@ -169,9 +169,9 @@ def _is_constant(op: Op) -> bool:
 
 
 def _product(graph: Graph, x: str, factors: _Numbers) -> str:
-    held = graph.constant(factors)
-    graph.exact.add(held)  # in half precision, the factors would move the levels
-    return graph.node("Mul", x, held)
+    constant = graph.constant(factors)
+    graph.exact.add(constant)  # in half precision, the factors would move the levels
+    return graph.node("Mul", x, constant)
 
 
 def _in_floats(graph: Graph, op: Op, levels: Ranges) -> str:

@@ -17,8 +17,8 @@ def _moved(
     graph: Graph, op: Op, x: str, apart: Sequence[int | None], order: Sequence[int], joined: Sequence[int | None]
 ) -> str:
     """Take axes apart, permute them and join them again."""
-    made = operators.transposed(graph, layer_inputs.reshaped(graph, op, x, apart), order)
-    return layer_inputs.reshaped(graph, op, made, joined)
+    output = operators.transposed(graph, layer_inputs.reshaped(graph, op, x, apart), order)
+    return layer_inputs.reshaped(graph, op, output, joined)
 
 
 def _open_shape(op: Op) -> tuple[int | None, ...]:
@@ -107,10 +107,10 @@ def _reverse_sequence(graph: Graph, op: Op) -> str:
     if {batch, time} == {0, 1}:
         return graph.node("ReverseSequence", op.inputs[0], lengths, batch_axis=batch, time_axis=time)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
-    made = graph.node(
+    output = graph.node(
         "ReverseSequence", operators.transposed(graph, op.inputs[0], order), lengths, batch_axis=0, time_axis=1
     )
-    return operators.transposed(graph, made, operators.inverse(order))
+    return operators.transposed(graph, output, operators.inverse(order))
 
 
 TABLE: dict[str, Callable[[Graph, Op], str]] = {

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir_interp.errors import ReadError
+
 from ...onnx import operators
 from ...onnx.graph import Graph
 from ...onnx.operators import as_dtype
@@ -17,6 +19,7 @@ from ..layer import Op
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}  # all that OpenVINO's CPU plugin runs
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 _TIME_FIRST = (1, 0, 2)
+_LSTM_CELL = 4  # the version of LSTMCell that has no input_forget any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ class _Recurrence:
     def node(self, x: str, lengths: str, states: Sequence[str], direction: str = "forward") -> tuple[str, ...]:
         """Add the node: its outputs are those of all steps, and the last of each state."""
         self._refuse()
-        hidden = self.op.integer("hidden_size")
+        hidden = self._hidden()
         attributes = {
             "direction": None if direction == "forward" else direction,
             "activations": self._activations(),
@@ -61,16 +64,25 @@ class _Recurrence:
         names = (x, *weights, self._biases(), lengths, *states)
         return self.graph.outputs(1 + self.kind.states, self.kind.node, *names, hidden_size=hidden, **attributes)
 
+    def _hidden(self) -> int:
+        """Return the size of the state. Raises ReadError if it is not that of the recurrent weights."""
+        hidden, weights = self.op.integer("hidden_size"), self.op.shape(self.first + 1) or (None,)
+        if weights[-1] not in (hidden, None):
+            where = f"{self.op.layer.where}@hidden_size"
+            raise ReadError(f"{hidden}, but the recurrent weights are for {weights[-1]}", where)
+        return hidden
+
     def _refuse(self) -> None:
         peepholes = self.first + 3
-        if self.op.flag("input_forget"):
+        is_first = self.op.layer.type.lower() == "lstmcell" and self.op.version < _LSTM_CELL
+        if is_first and self.op.flag("input_forget"):
             raise self.op.refusal("its input and forget gates are coupled")
         if self.kind.node == "LSTM" and self.op.has(peepholes) and np.any(self.op.known(peepholes, "peepholes are")):
             raise self.op.refusal("it has peepholes, which OpenVINO's CPU plugin ignores")
 
     def _activations(self) -> list[str] | None:
         text = self.op.text("activations")
-        given = tuple(each.strip().lower() for each in text.split(",")) if text else self.kind.activations
+        given = tuple(word.strip().lower() for word in text.split(",")) if text else self.kind.activations
         unknown = [each for each in given if each not in _ACTIVATIONS]
         if unknown:
             raise self.op.refusal(f"activation {unknown[0]!r} is not run by OpenVINO's CPU plugin")
@@ -93,11 +105,11 @@ class _Recurrence:
 
     def _joined(self, name: str, order: Sequence[int | None]) -> str:
         """Return gates in another order, None for one of zeros."""
-        hidden, count = self.op.integer("hidden_size"), max(each for each in order if each is not None) + 1
+        hidden, count = self._hidden(), max(each for each in order if each is not None) + 1
         zeros = np.zeros((self.directions, hidden), as_dtype(self.op.dtype()))
-        held = self.graph.initialisers.get(name)
-        if held is not None:
-            pieces = np.split(held, count, axis=1)
+        constant = self.graph.initialisers.get(name)
+        if constant is not None:
+            pieces = np.split(constant, count, axis=1)
             return self.graph.constant(
                 np.concatenate([zeros if i is None else pieces[i] for i in order], axis=1), name=name
             )

@@ -12,10 +12,14 @@ from ..layer import Op
 from ..tensors import cut, reduction, squeezed, tensor
 from . import sampled_regions
 
+_COORDINATES = 4  # of a box: OpenVINO ends the process for some other numbers
+
 
 def _region_yolo(graph: Graph, op: Op) -> str:
     """Apply the sigmoid to places, objectness and classes of every anchor; sizes stay as they are."""
     soft, classes, coordinates = op.flag("do_softmax", True), op.integer("classes"), op.integer("coords")
+    if coordinates != _COORDINATES:
+        raise op.refusal(f"its boxes have {coordinates} coordinates; expected {_COORDINATES}")
     anchors = op.integer("num") if soft else len(op.integers("mask", ()))
     batch, _, rows, columns = op.lengths()
     length = coordinates + 1 + classes
@@ -33,8 +37,8 @@ def _reorg_yolo(graph: Graph, op: Op) -> str:
     stride = op.integer("stride")
     batch, depth, rows, columns = op.lengths()
     apart = [batch, depth // stride**2, rows * stride, columns * stride]
-    made = graph.node("SpaceToDepth", layer_inputs.reshaped(graph, op, op.inputs[0], apart), blocksize=stride)
-    return layer_inputs.reshaped(graph, op, made, [batch, depth * stride**2, rows // stride, columns // stride])
+    output = graph.node("SpaceToDepth", layer_inputs.reshaped(graph, op, op.inputs[0], apart), blocksize=stride)
+    return layer_inputs.reshaped(graph, op, output, [batch, depth * stride**2, rows // stride, columns // stride])
 
 
 def _roi_pooling(graph: Graph, op: Op) -> str | NodeTensor:
@@ -66,7 +70,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
     if finer == 0:
         raise op.refusal("it takes the largest of samples whose number depends on the region")
     form = "output_half_pixel" if aligned == "asymmetric" else None
-    made = graph.node(
+    output = graph.node(
         "RoiAlign",
         op.inputs[0],
         regions,
@@ -78,8 +82,8 @@ def _roi_align(graph: Graph, op: Op) -> str:
         spatial_scale=op.real("spatial_scale"),
     )
     if finer > 1:
-        made = graph.node("MaxPool", made, kernel_shape=[finer, finer], strides=[finer, finer])
-    return graph.node("Relu", made) if largest else made
+        output = graph.node("MaxPool", output, kernel_shape=[finer, finer], strides=[finer, finer])
+    return graph.node("Relu", output) if largest else output
 
 
 def _psroi_pooling(graph: Graph, op: Op) -> NodeTensor:

@@ -42,9 +42,9 @@ def _nms_rotated(graph: Graph, op: Op) -> tuple[str, ...]:
         number, box = (graph.node("Gather", each, order, axis=0) for each in (number, box))
     whole = operators.scalar(graph, classes, "int64")
     parts = [graph.node("Div", number, whole), graph.node("Mod", number, whole), box]
-    parts = [operators.unsqueeze(graph, each, [1]) for each in parts]
+    parts = [operators.unsqueeze(graph, part, [1]) for part in parts]
     indices = operators.cast(graph, graph.node("Concat", *parts, axis=1), op.result_dtype(0))
-    reals = [operators.cast(graph, each, "float32") for each in parts[:2]]
+    reals = [operators.cast(graph, part, "float32") for part in parts[:2]]
     listed = graph.node("Concat", *reals, operators.unsqueeze(graph, score, [1]), axis=1)
     made = indices, listed, operators.cast(graph, total, op.result_dtype(2)) if len(op.layer.outputs) > 2 else ""
     return made[: len(op.layer.outputs)]
@@ -180,7 +180,7 @@ def _means(values: NodeTensor, samples: tuple[_Samples, _Samples], size: tuple[i
     """Return the mean of the samples of each cell [regions, rows, columns, depth]."""
     down, across = samples
     lengths = ([-1], [size[0]], down.most, [size[1]], across.most, [depth])
-    apart = node("Reshape", values, joined([values.of(each, "int64") for each in lengths], 0))
+    apart = node("Reshape", values, joined([values.of(length, "int64") for length in lengths], 0))
     if down.counts is None or across.counts is None or down.are_there is None or across.are_there is None:
         return reduction("ReduceMean", apart, 2, 4, keep=False)
     are_there = down.are_there.unsqueeze(1, 3, 4, 5) & across.are_there.unsqueeze(1, 2, 3, 5)

@@ -62,7 +62,7 @@ def _deformable_psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     """Average samples of each cell of a region, moved by offsets; regions from the first of image -1 on are zeros."""
     op.word("mode", ("bilinear_deformable",), "bilinear_deformable")
     size, depth, lengths = op.integer("group_size"), op.integer("output_dim"), op.lengths(0, [2, 3])
-    zero, half, one = (constant(graph, each) for each in (0, 0.5, 1))
+    zero, half, one = (constant(graph, number) for number in (0, 0.5, 1))
     scale = constant(graph, op.real("spatial_scale"))
     places = []  # [regions, channels, cells, cells, bins, bins], with sizes of 1
     for axis, count in enumerate(_bins(op)):

@@ -70,9 +70,9 @@ def _squeeze(graph: Graph, op: Op) -> str:
 
 
 def _unsqueeze(graph: Graph, op: Op) -> str:
-    given = op.known_integers(1, "axes are")
-    rank = op.rank() + len(given)
-    return operators.unsqueeze(graph, op.inputs[0], sorted(op.from_first(axis, rank) for axis in given))
+    axes = op.known_integers(1, "axes are")
+    rank = op.rank() + len(axes)
+    return operators.unsqueeze(graph, op.inputs[0], sorted(op.from_first(axis, rank) for axis in axes))
 
 
 def _transpose(graph: Graph, op: Op) -> str:
@@ -114,10 +114,10 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
 def _with_rest(graph: Graph, op: Op, axis: int) -> str:
     """Return sizes known only at run time, with -1 among them replaced by the rest of the axis."""
     lengths = layer_inputs.int64(graph, op, 2)
-    held = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
+    length = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
     others = graph.node("Add", operators.reduction(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
     open_ones = graph.node("Less", lengths, graph.ints([0]))
-    return graph.node("Where", open_ones, graph.node("Sub", held, others), lengths)
+    return graph.node("Where", open_ones, graph.node("Sub", length, others), lengths)
 
 
 def _cut_around(graph: Graph, op: Op, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
@@ -176,6 +176,8 @@ def _scalar(graph: Graph, op: Op, index: int, dtype: str) -> str:
     if value is not None:
         return operators.scalar(graph, value.ravel()[0], dtype)
     number = op.inputs[index] if op.dtype(index) == dtype else operators.cast(graph, op.inputs[index], dtype)
+    if dtype not in WHOLE:  # onnxruntime 1.32 takes the float of a Cast of a Shape for an int64, and refuses the Range
+        number = graph.node("Sum", number)
     return number if op.shape(index) == () else graph.node("Reshape", number, graph.constant(np.zeros(0, np.int64)))
 
 

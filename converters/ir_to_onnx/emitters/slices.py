@@ -36,13 +36,13 @@ def _slice_scatter(graph: Graph, op: Op) -> str:
     """Replace the slice: slicing the indices of all places finds where."""
     start, stop, step = (layer_inputs.int64(graph, op, index) for index in (2, 3, 4))
     axes = layer_inputs.int64(graph, op, 5) if op.has(5) else graph.ints(range(op.lengths(2)[0]))
-    zero, one = (operators.scalar(graph, each, "int64") for each in (0, 1))
+    zero, one = (operators.scalar(graph, number, "int64") for number in (0, 1))
     shape, all_in_one = graph.node("Shape", op.inputs[0]), graph.ints([-1])
     places = graph.node("Range", zero, graph.node("Size", op.inputs[0]), one)
     taken = graph.node("Slice", graph.node("Reshape", places, shape), start, stop, axes, step)
     flat, updates = (graph.node("Reshape", op.inputs[index], all_in_one) for index in (0, 1))
-    made = graph.node("ScatterElements", flat, graph.node("Reshape", taken, all_in_one), updates, axis=0)
-    return graph.node("Reshape", made, shape)
+    output = graph.node("ScatterElements", flat, graph.node("Reshape", taken, all_in_one), updates, axis=0)
+    return graph.node("Reshape", output, shape)
 
 
 def _strided_slice(graph: Graph, op: Op) -> str:

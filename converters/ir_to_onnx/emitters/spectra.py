@@ -66,8 +66,8 @@ def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
 def _times(graph: Graph, x: str, matrix: str, axis: int, rank: int) -> str:
     """Multiply along an axis."""
     order = operators.moved(rank, axis, rank - 1)
-    made = graph.node("MatMul", operators.transposed(graph, x, order), matrix)
-    return operators.transposed(graph, made, operators.inverse(order))
+    product = graph.node("MatMul", operators.transposed(graph, x, order), matrix)
+    return operators.transposed(graph, product, operators.inverse(order))
 
 
 def _resized(graph: Graph, x: str, held: int, size: int, axis: int, rank: int) -> str:
@@ -124,9 +124,9 @@ def _sized(graph: Graph, op: Op, x: str, wanted: _Size, axis: int, rank: int) ->
         return _resized_at_run_time(graph, x, wanted, axis, rank), None
     if wanted == -1 and (op.shape() or ())[axis] is None:
         return x, None
-    held = op.lengths(axes=[axis])[0]
-    size = held if wanted == -1 else wanted
-    return _resized(graph, x, held, size, axis, rank), size
+    length = op.lengths(axes=[axis])[0]
+    size = length if wanted == -1 else wanted
+    return _resized(graph, x, length, size, axis, rank), size
 
 
 def _complex(graph: Graph, op: Op, *, inverse: bool) -> str:
@@ -162,11 +162,11 @@ def _to_real(graph: Graph, op: Op) -> str:
     *others, (axis, wanted) = _axes(graph, op, rank)
     if isinstance(wanted, str):
         raise op.refusal("the number of real values is known only at run time")
-    held = op.lengths(axes=[axis])[0]
-    size = 2 * (held - 1) if wanted == -1 else wanted
+    length = op.lengths(axes=[axis])[0]
+    size = 2 * (length - 1) if wanted == -1 else wanted
     half = size // 2 + 1
     parts = _over(graph, op, _parts(graph, op.inputs[0], rank), others, rank, inverse=True)
-    real, imaginary = (_resized(graph, part, held, half, axis, rank) for part in parts)
+    real, imaginary = (_resized(graph, part, length, half, axis, rank) for part in parts)
     twice = np.array([1 if k in (0, size - k) else 2 for k in range(half)])[:, None]
     waves = _held(graph, op, _waves(half, size, size, inverse=True) * twice)
     return graph.node("Sub", _times(graph, real, waves[0], axis, rank), _times(graph, imaginary, waves[1], axis, rank))

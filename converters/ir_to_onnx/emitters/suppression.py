@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_interp.array_types import Array
+
 from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import layer_inputs
-from ..layer import Array, Op
+from ..layer import Op
 
 NONE = -np.inf
 """The score of boxes that are not selected."""
@@ -30,8 +32,8 @@ def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, le
     boxes = graph.node("Concat", first, graph.node("Max", first, last), axis=2)  # ONNX would flip boxes
     limits = (graph.constant([each], np.float32) for each in (overlap, least))
     chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
-    found = graph.node("ScatterND", nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
-    return graph.node("Reshape", found, graph.ints([shape[0], shape[1] * shape[2]]))
+    output = graph.node("ScatterND", nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
+    return graph.node("Reshape", output, graph.ints([shape[0], shape[1] * shape[2]]))
 
 
 def nothing(graph: Graph, shape: Shape) -> str:

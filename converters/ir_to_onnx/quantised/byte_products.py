@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
+from ir_interp.array_types import Array
 from ir_interp.ir.net import Layer, Port
 
 from ...onnx.graph import Graph
-from ..layer import Array, Op
+from ..layer import Op
 from . import small_weights
 
 _BYTES = ("uint8", "int8")
@@ -51,8 +52,8 @@ def multiplied(graph: Graph, op: Op) -> str | None:
 def kernel(op: Op) -> Array | None:
     """Return the second operand if it is an int32 constant."""
     source = op.net.source(op.layer, 1)
-    held = small_weights.constant(op.net, source[0]) if source else None
-    return held if held is not None and op.dtype(1) == "int32" else None
+    stored = small_weights.constant(op.net, source[0]) if source else None
+    return stored if stored is not None and op.dtype(1) == "int32" else None
 
 
 def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, **attributes: Any) -> str | None:
@@ -95,8 +96,8 @@ def _zero(graph: Graph, less: Op, dtype: str) -> str | None:
     if value is not None:
         number = int(value.ravel()[0]) if value.size == 1 else None
         number = -number if number is not None and less.layer.type.lower() == "add" else number
-        held = np.iinfo(dtype)
-        return graph.constant(number, dtype) if number is not None and held.min <= number <= held.max else None
+        limits = np.iinfo(dtype)
+        return graph.constant(number, dtype) if number is not None and limits.min <= number <= limits.max else None
     if less.layer.type.lower() == "add" or _dtype(less, 1) != dtype or less.shape(1) != ():
         return None
     return _in_bytes(graph, less.inputs[1])
@@ -116,5 +117,5 @@ def _in_bytes(graph: Graph, tensor: str) -> str:
     node = graph.maker(tensor)
     if node is None or node.op_type not in _MOVES:
         return node.input[0] if node is not None and node.op_type == "Cast" else tensor
-    stated = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     return graph.node(node.op_type, _in_bytes(graph, node.input[0]), *node.input[1:], **stated)

@@ -39,9 +39,9 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
         tensor = node.input[0]
     if node is None or node.op_type != "Conv" or len(node.output) != 1:
         return None
-    held = small_weights.held(graph, node.input[1])
+    stored = small_weights.held(graph, node.input[1])
     biases = [graph.initialisers.get(name) for name in node.input[2:]]
-    scaled = None if held is None else held.times(factors)
+    scaled = None if stored is None else stored.times(factors)
     if scaled is None or scaled.since > graph.opset or any(each is None for each in biases):
         return None
     added = [each * factors.ravel() for each in biases if each is not None]
@@ -135,16 +135,16 @@ _TAKEN_IN = ("Mul", "Add")
 
 def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
     while (node := graph.maker(tensor)) is not None and (node.op_type in kinds or _is_taken_in(graph, node)):
-        tensor = next(each for each in node.input if each not in graph.initialisers)
+        tensor = next(name for name in node.input if name not in graph.initialisers)
     return tensor
 
 
 def _is_taken_in(graph: Graph, node: onnx.NodeProto) -> bool:
-    return node.op_type in _TAKEN_IN and any(each in graph.initialisers for each in node.input)
+    return node.op_type in _TAKEN_IN and any(name in graph.initialisers for name in node.input)
 
 
 def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:
-    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     return graph.node(node.op_type, *inputs, **attributes)
 
 

@@ -24,17 +24,17 @@ _BYTES = Side(scale=np.ones((), np.float32), zero=np.zeros(()))
 
 def convolved(graph: Graph, op: Op, over: Windows) -> str | None:
     """Return a convolution of bytes, from levels with zero points of channels; None if onnxruntime has none."""
-    found = channel_scales.unscaled(graph, op.inputs[0], "Sub")
-    held = small_weights.held(graph, op.inputs[1])
+    unscaled = channel_scales.unscaled(graph, op.inputs[0], "Sub")
+    stored = small_weights.held(graph, op.inputs[1])
     shape = op.shape()
-    if found is None or held is None or shape is None or None in shape or over.same:
+    if unscaled is None or stored is None or shape is None or None in shape or over.same:
         return None
     if not integer_layers.is_of_single_channels(op) or not integer_layers.makes_levels(op):
         return None
-    held = held.without_groups()
+    stored = stored.without_groups()
     rows = op.lengths(1)[1]
-    scaled = held.times(found[1].ravel().repeat(rows))
-    shift = graph.maker(found[0])
+    scaled = stored.times(unscaled[1].ravel().repeat(rows))
+    shift = graph.maker(unscaled[0])
     zero = None if shift is None else graph.initialisers.get(shift.input[1])
     if scaled is None or scaled.since > graph.opset or shift is None or zero is None:
         return None
@@ -61,5 +61,5 @@ def _padded(graph: Graph, x: str, zero: NDArray[np.float32], lengths: tuple[int,
 def _level(graph: Graph, zero: NDArray[np.float32], shape: list[int]) -> str:
     if 0 in shape:
         return ""
-    held = graph.node("Expand", graph.constant(zero, np.uint8), graph.ints(shape))
-    return graph.node("DequantizeLinear", held, *_BYTES.written(graph))
+    level = graph.node("Expand", graph.constant(zero, np.uint8), graph.ints(shape))
+    return graph.node("DequantizeLinear", level, *_BYTES.written(graph))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ir_interp.ir.net import Layer, Net
 
 from ..layer import Conversion, Op
-from ..rewired import rewired
+from ..layer_order import rewired
 from . import ranges
 
 

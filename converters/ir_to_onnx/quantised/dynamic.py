@@ -16,7 +16,7 @@ from ir_interp.ir.net import Layer, Net, Port, tensor_name
 
 from ...onnx.graph import Graph
 from ..layer import Op
-from ..rewired import rewired
+from ..layer_order import rewired
 from . import small_weights
 
 TYPE = "DynamicQuantizeLinear of ONNX"
@@ -26,8 +26,8 @@ TYPE = "DynamicQuantizeLinear of ONNX"
 def gathered(net: Net) -> Net:
     """Return a net in which one layer replaces those of each DynamicQuantizeLinear."""
     for layer in list(net.layers.values()):
-        found = _Found.of(net, layer)
-        net = net if found is None else _with_one(net, found)
+        pattern = _Found.of(net, layer)
+        net = net if pattern is None else _with_one(net, pattern)
     return net
 
 
@@ -143,7 +143,7 @@ def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, 
     for sources in _orders(pattern.type, _sources(net, end[0])[: len(pattern.inputs)]):
         tried, passed = dict(seen), set(layers)
         pairs = zip(sources, pattern.inputs, strict=True)
-        if len(sources) == len(pattern.inputs) and all(_matches(net, *each, tried, passed) for each in pairs):
+        if len(sources) == len(pattern.inputs) and all(_matches(net, *pair, tried, passed) for pair in pairs):
             seen |= tried
             layers |= passed | {end[0].id}
             if name:
@@ -174,7 +174,7 @@ def _is_right(net: Net, ends: dict[str, _End]) -> bool:
         and not net.has_dynamic_ranks
         and all(ends[name][1].shape == () for name in ("largest", "smallest"))
         and modes == ["half_to_even"] * 2
-        and all(float(each["min"]) == 0 and float(each["max"]) == 255 for each in limits)
+        and all(float(limit["min"]) == 0 and float(limit["max"]) == 255 for limit in limits)
     )
 
 

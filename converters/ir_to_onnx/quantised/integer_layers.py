@@ -52,7 +52,7 @@ def _feeds_channels(op: Op) -> bool:
 
 def _feeds_levels(op: Op) -> bool:
     readers, _ = _behind(op, _BETWEEN)
-    return bool(readers) and all(_single(op, each) is not None for each in readers)
+    return bool(readers) and all(_single(op, reader) is not None for reader in readers)
 
 
 def _behind(op: Op, passing: Sequence[str]) -> tuple[list[Layer], set[str]]:
@@ -74,8 +74,8 @@ def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
 
 def are_taken_in(op: Op) -> bool:
     """Return whether a depthwise convolution of integers reads a layer's output, and takes in its scales."""
-    readers = (replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0]))
-    return any(is_of_single_channels(each) and makes_levels(each) for each in readers)
+    readers = (replace(op, layer=reader) for reader in op.net.readers(op.layer, op.layer.outputs[0]))
+    return any(is_of_single_channels(reader) and makes_levels(reader) for reader in readers)
 
 
 def is_of_single_channels(op: Op) -> bool:
@@ -110,7 +110,7 @@ def levels(op: Op, index: int) -> Side | None:
     if kind != "concat":
         return _single(op, source[0])
     first, *others = (levels(before, each) for each in range(len(source[0].inputs)))
-    return first if first is not None and all(first.equals(each) for each in others) else None
+    return first if first is not None and all(first.equals(other) for other in others) else None
 
 
 def marked(graph: Graph, op: Op, tensor: str) -> str:
@@ -118,8 +118,8 @@ def marked(graph: Graph, op: Op, tensor: str) -> str:
 
     This changes no value; onnxruntime finds levels only directly before a convolution.
     """
-    readers = [replace(op, layer=each) for each in op.net.readers(op.layer, op.layer.outputs[0])]
-    given = [levels(each, 0) for each in readers if are_multiplied(each)]
+    readers = [replace(op, layer=reader) for reader in op.net.readers(op.layer, op.layer.outputs[0])]
+    given = [levels(reader, 0) for reader in readers if are_multiplied(reader)]
     if not given or given[0] is None:
         return tensor
     return rounded(graph, tensor, given[0])
@@ -145,12 +145,12 @@ def rounded_floats(graph: Graph, tensor: str) -> tuple[onnx.NodeProto, onnx.Node
 
 
 def _are_floats(graph: Graph, tensor: str) -> bool:
-    made = graph.maker(tensor)
-    while made is not None and made.op_type in ("Relu", "LeakyRelu", "Clip", "MaxPool"):
-        made = graph.maker(made.input[0])
-    if made is None:
+    maker = graph.maker(tensor)
+    while maker is not None and maker.op_type in ("Relu", "LeakyRelu", "Clip", "MaxPool"):
+        maker = graph.maker(maker.input[0])
+    if maker is None:
         return True
-    if made.op_type == "Conv":
-        return small_weights.held(graph, made.input[1]) is None
-    sources = (graph.maker(each) for each in made.input)
+    if maker.op_type == "Conv":
+        return small_weights.held(graph, maker.input[1]) is None
+    sources = (graph.maker(name) for name in maker.input)
     return any(source is None or source.op_type != "DequantizeLinear" for source in sources)

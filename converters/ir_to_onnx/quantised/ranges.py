@@ -8,8 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
+
 from ...onnx.graph import Graph
-from ..layer import Array, Op
+from ..layer import Op
 
 _Numbers = NDArray[np.float32]
 MOST = 256
@@ -102,7 +104,7 @@ class Ranges:
     def spread(self) -> tuple[int, ...]:
         """The shape that all limits have together."""
         limits = (self.low, self.high, self.out_low, self.out_high)
-        return np.broadcast_shapes(*(each.shape for each in limits))
+        return np.broadcast_shapes(*(limit.shape for limit in limits))
 
     @property
     def axis(self) -> int | None:
@@ -167,7 +169,7 @@ def read(op: Op) -> Ranges | None:
     if op.layer.type.lower() != "fakequantize":
         return None
     limits = [op.value(index) for index in range(1, 5)]
-    known = [np.asarray(each, np.float32) for each in limits if each is not None]
+    known = [np.asarray(limit, np.float32) for limit in limits if limit is not None]
     if len(known) < 4:
         return None
     low, high, out_low, out_high = known

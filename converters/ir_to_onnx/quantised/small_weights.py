@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import helper
 
+from ir_interp.array_types import Array
 from ir_interp.ir.constants import read_constant
 from ir_interp.ir.net import Layer, Net
 
 from ...onnx import operators
 from ...onnx.graph import Graph
-from ..layer import Array
 
 _SINCE = {"uint8": 10, "int8": 10, "uint4": 21, "int4": 21, "float8_e4m3fn": 19, "float8_e5m2": 19}
 _SINCE_AXIS, _SINCE_BLOCKS = 13, 21  # operator sets of DequantizeLinear with scales along an axis, and of blocks
@@ -91,7 +91,7 @@ def held(graph: Graph, tensor: str) -> Weights | None:
     node = graph.maker(tensor)
     if node is None or node.op_type != "DequantizeLinear" or not graph.initialisers.keys() >= set(node.input):
         return None
-    stated = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     values, scale, *zero = (graph.initialisers[name] for name in node.input)
     if stated.get("block_size") or scale.ndim > 1:
         return None
@@ -123,10 +123,10 @@ def is_looked_up(net: Net, product: Layer) -> bool:
 def _stored(net: Net, layer: Layer) -> Layer | None:
     """Return the constant behind conversions to other types; None if there is none."""
     while layer.type.lower() == "convert":
-        found = net.source(layer, 0)
-        if found is None:
+        source = net.source(layer, 0)
+        if source is None:
             return None
-        layer = found[0]
+        layer = source[0]
     return layer if layer.type.lower() == "const" else None
 
 
@@ -151,12 +151,12 @@ def turned(net: Net, layer: Layer, index: int) -> Weights | None:
         source = net.source(source[0], 0)
     if source is None or len(net.readers(*source)) > 1:
         return None
-    found = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
-    if found is None or found.values.ndim != 2:
+    stored = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
+    if stored is None or stored.values.ndim != 2:
         return None
-    scale, zero = (each.T if each is not None and found.block else each for each in (found.scale, found.zero))
-    axis = None if found.axis is None else 1 - found.axis
-    return replace(found, values=found.values.T, scale=np.asarray(scale), zero=zero, axis=axis)
+    scale, zero = (each.T if each is not None and stored.block else each for each in (stored.scale, stored.zero))
+    axis = None if stored.axis is None else 1 - stored.axis
+    return replace(stored, values=stored.values.T, scale=np.asarray(scale), zero=zero, axis=axis)
 
 
 def _integers(net: Net, layer: Layer) -> tuple[Array, Array | None] | None:

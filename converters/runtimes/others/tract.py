@@ -70,8 +70,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if _orders_axes(op):
         return _in_order(op)
     found = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
-    shrinks = isinstance(op.spec.target, Scales) and min(op.spec.target.values, default=1) < 1
-    if found.spec is not None and shrinks and _filters_single(op.spec) and geometry(op) is None:
+    if found.spec is not None and _filters_single(op.spec) and _may_be_single(op):
         return replace(found, provided=_NO_SINGLE)
     is_open = found.spec is not None and bool(may_change) and ties_are_open(op)
     return replace(found, provided=NO_TIE) if is_open else found
@@ -79,6 +78,15 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 
 _NO_SINGLE = "no size becomes 1"
 """The condition of a dynamic node: see ``_filters_single_output``."""
+
+
+def _may_be_single(op: ResizeOp) -> bool:
+    """Return whether a dynamic axis may come to one output; sizes are decided by ``_filters_single_output``."""
+    if geometry(op) is not None:
+        return False
+    if isinstance(op.spec.target, Scales):
+        return min(op.spec.target.values, default=1) < 1
+    return not isinstance(op.spec.target, Sizes) or op.spec.aspect is not Aspect.STRETCH
 
 
 def _filters_single(spec: ResizeSpec) -> bool:

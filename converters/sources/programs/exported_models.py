@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
@@ -21,6 +22,9 @@ from ...onnx.resize_nodes import FoundNode, nodes
 from .program_files import read, save_onnx
 from .program_resizes import line, resizes, samplers
 
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
 _STACK_TRACE, _NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 """Metadata of a node in an exported model: where the call stands in Python, and its node of the program."""
 _NAME = re.compile(r"%(?P<name>\w+)")
@@ -28,10 +32,14 @@ _NAME = re.compile(r"%(?P<name>\w+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedResize:
-    """A resize of a program, and the one that the exporter wrote for it; None if it wrote other operations."""
+    """A resize of a program, and the one that the exporter wrote for it; None if it wrote other operations.
+
+    ``repair`` is the form in which a changed one was written again, empty if there is none.
+    """
 
     source: ResizeOp
     written: ResizeOp | None
+    repair: str = ""
 
     @property
     def grade(self) -> Grade | None:
@@ -42,14 +50,21 @@ class ExportedResize:
     @property
     def change(self) -> str:
         """The exporter's change, after the line of Python; empty if there is none."""
-        specs, known = self._specs(), static_shape(self.source.shape)
-        if specs is None:
+        if self.written is None:
             return f"{self.source.where}: PyTorch's exporter wrote other operations than a Resize"
         if self.grade is not None:
             return ""
+        repair = f"; repaired: {self.repair}" if self.repair else ""
+        return f"{self.source.where}: PyTorch's exporter changed this resize: {self.difference}{repair}"
+
+    @property
+    def difference(self) -> str:
+        """The parts in which the written resize differs; empty if other operations were written."""
+        specs, known = self._specs(), static_shape(self.source.shape)
+        if specs is None:
+            return ""
         by_part = ", ".join(map(str, differences(*specs, self.source.shape)))
-        apart = by_part or f"float32 decides: {first_difference(*specs, known) if known else 'at some sizes'}"
-        return f"{self.source.where}: PyTorch's exporter changed this resize: {apart}"
+        return by_part or f"float32 decides: {first_difference(*specs, known) if known else 'at some sizes'}"
 
     def _specs(self) -> tuple[ResizeSpec, ResizeSpec] | None:
         """Return both specs, None if the exporter wrote no resize."""
@@ -66,6 +81,7 @@ class ExportedResize:
 class ExportedModel:
     """An ONNX model that PyTorch exported, and the resizes of its program. ``samplers`` are lines with grid_sample."""
 
+    program: ExportedProgram
     model: Path
     resizes: tuple[ExportedResize, ...]
     samplers: tuple[str, ...]
@@ -85,6 +101,7 @@ def exported(path: Path, name: str) -> Iterator[ExportedModel]:
         save_onnx(program, model, path.name)
         written = {of_python(node): node.op for node in nodes(model)}
         yield ExportedModel(
+            program=program,
             model=model,
             resizes=tuple(
                 ExportedResize(source=op, written=written.get((op.where.removeprefix(f"{path.name}:"), op.name)))

@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.sources import check_regular
 from ir_interp.shapes import PartialShape
 
+from ...runtimes.messages import first_line
+
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
-
-Array = NDArray[Any]
 End: TypeAlias = tuple[str, str, PartialShape]
 
 
 def read(path: Path) -> ExportedProgram:
     """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
-    with _silent():
+    with silent():
         try:
             import onnxscript  # noqa: F401  # of the extra, too, so one message covers both
             import torch.export
@@ -41,18 +41,18 @@ def read(path: Path) -> ExportedProgram:
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
         except Exception as error:  # whatever torch raises for another file
-            raise ReadError(f"not a program as torch.export.save writes it: {_first_line(error)}", path.name) from error
+            raise ReadError(f"not a program as torch.export.save writes it: {first_line(error)}", path.name) from error
 
 
 def save(program: ExportedProgram, path: Path) -> None:
     """Write a program in memory to a file, so that it is read as any other. Raises ReadError if torch cannot."""
     import torch.export
 
-    with _silent():
+    with silent():
         try:
             torch.export.save(program, path)
         except Exception as error:  # whatever torch raises for objects that it cannot write
-            raise ReadError(f"PyTorch cannot save it: {_first_line(error)}", path.name) from error
+            raise ReadError(f"PyTorch cannot save it: {first_line(error)}", path.name) from error
 
 
 def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
@@ -62,13 +62,13 @@ def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
     """
     import torch.onnx
 
-    with _silent():
+    with silent():
         try:
             model = torch.onnx.export(program, dynamo=True, verbose=False)
             assert model is not None
             model.save(path)
         except Exception as error:  # whatever the exporter raises for an operation that it does not know
-            raise ReadError(f"PyTorch cannot export it to ONNX: {_first_line(_cause(error))}", name) from error
+            raise ReadError(f"PyTorch cannot export it to ONNX: {first_line(_cause(error))}", name) from error
 
 
 def function(program: ExportedProgram) -> Callable[..., list[Array]]:
@@ -116,12 +116,8 @@ def _cause(error: BaseException) -> BaseException:
     return _cause(error.__cause__) if error.__cause__ else error
 
 
-def _first_line(error: BaseException) -> str:
-    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
-
-
 @contextmanager
-def _silent() -> Iterator[None]:
+def silent() -> Iterator[None]:
     """Keep torch's progress, warnings and tracebacks away from a command's own output."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

@@ -12,10 +12,11 @@ from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import write
 
 from ...dialects.tflite import DIALECT
-from ...report import Row, expressed
+from ...reports.conversion_report import Row, expressed
+from .packing import packed, unpacked
 from .schema import schema
-from .single_operator import IDENTIFIER, OF_OPERATOR, OPTIONS
-from .tflite_files import load
+from .single_operator import OF_OPERATOR
+from .tflite_files import KINDS, load
 
 
 def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row, ...]:
@@ -49,24 +50,17 @@ def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
 
 
 def _packed(path: Path, settings: dict[str, dict[str, Any]]) -> bytes:
-    import flatbuffers
-
-    of, held = schema(), path.read_bytes()
-    model = of.ModelT.InitFromPackedBuf(held, 0)
-    if any(buffer.offset or buffer.size for buffer in model.buffers or ()):
-        raise ReadError("its weights lie behind the model, where they cannot be rewritten", path.name)
+    model = unpacked(path)
     for operator, name in _operators(model):
         if name in settings:
             _set(model, operator, settings[name])
-    builder = flatbuffers.Builder(len(held))
-    builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
-    return bytes(builder.Output())
+    return packed(model)
 
 
 def _operators(model: Any) -> Iterator[tuple[Any, str]]:
     """Yield every resize and the name of its output."""
     of = schema()
-    kinds = {getattr(of.BuiltinOperator, kind) for kind in OPTIONS}
+    kinds = {getattr(of.BuiltinOperator, kind) for kind in KINDS}
     for graph in model.subgraphs:
         for operator in graph.operators if graph.operators is not None else ():
             code = model.operatorCodes[operator.opcodeIndex]
@@ -78,10 +72,10 @@ def _operators(model: Any) -> Iterator[tuple[Any, str]]:
 def _set(model: Any, operator: Any, attributes: dict[str, Any]) -> None:
     of, kind = schema(), attributes["op"]
     operator.opcodeIndex = _code(model, getattr(of.BuiltinOperator, kind))
-    options = getattr(of, f"{OPTIONS[kind]}T")()
+    options = getattr(of, f"{KINDS[kind]}T")()
     options.alignCorners = bool(attributes["align_corners"])
     options.halfPixelCenters = bool(attributes["half_pixel_centers"])
-    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, OPTIONS[kind]), options
+    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, KINDS[kind]), options
 
 
 def _code(model: Any, number: int) -> int:

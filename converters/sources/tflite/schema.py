@@ -24,6 +24,6 @@ def schema() -> ModuleType:
     try:
         from ai_edge_litert import schema_py_generated
     except ImportError:
-        raise IrInterpError("the schema of .tflite is not installed; run `pip install ai-edge-litert`") from None
+        raise IrInterpError("a .tflite file needs LiteRT: pip install 'ir-interp[tflite]'") from None
     found: ModuleType = schema_py_generated
     return found

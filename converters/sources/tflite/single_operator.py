@@ -10,23 +10,25 @@ import numpy as np
 from ir_interp.errors import InexactError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime
+from ir_interp.translation.grades import Translation
 from ir_interp.translation.translate import write
 
 from ...dialects.tflite import DIALECT
-from ...report import Row, expressed
+from ...reports.conversion_report import Row, expressed
+from .packing import packed
 from .schema import DTYPES, schema
+from .tflite_files import KINDS
 
-OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
 _VERSION = 3  # of the file format
 OF_OPERATOR = 3  # the version that has both flags, and 8-bit types
-IDENTIFIER = b"TFL3"
+_CHANNELS_LAST = "TFLite resizes axes 1 and 2 of rank 4 only; move the channels of the model to the last axis"
 _QUANTUM = 1 / 128  # of integers: the same for input and output, so that it makes no difference which
 
 
 def write_resize(op: ResizeOp, output: Path) -> Row:
     """Write a file of only ``op``, from x to y. Raises InexactError if TFLite has no such resize."""
     name = op.name or op.where
-    translation = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
+    translation = _translated(op, name)
     dtype = op.dtype or "float32"
     if dtype not in DTYPES:
         raise InexactError(name, DIALECT.name, reason=f"TFLite has no tensors of {dtype}")
@@ -36,9 +38,17 @@ def write_resize(op: ResizeOp, output: Path) -> Row:
     return Row(name=name, source=op, form=expressed(translation), grade=translation.grade, within=translation.within)
 
 
-def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes:
-    import flatbuffers
+def _translated(op: ResizeOp, name: str) -> Translation:
+    """Return a resize as an operator. Raises InexactError if there is none, with the way on if its axes are others."""
+    try:
+        return write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
+    except InexactError as error:
+        if not any(difference.part == "axes" for difference in error.differences):
+            raise
+        raise InexactError(name, DIALECT.name, error.differences, reason=_CHANNELS_LAST, cause=error.cause) from None
 
+
+def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes:
     of = schema()
     height, width = attributes["size"]
     made = (shape[0], height, width, shape[3])
@@ -54,21 +64,19 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
     code = of.OperatorCodeT()
     code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
     code.version = OF_OPERATOR
-    options = getattr(of, f"{OPTIONS[kind]}T")()
+    options = getattr(of, f"{KINDS[kind]}T")()
     options.alignCorners = bool(attributes["align_corners"])
     options.halfPixelCenters = bool(attributes["half_pixel_centers"])
     operator = of.OperatorT()
     operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0, 1], [2]
-    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, OPTIONS[kind]), options
+    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, KINDS[kind]), options
     graph.operators = [operator]
     empty, held = of.BufferT(), of.BufferT()
     held.data = list(size.tobytes())
     model = of.ModelT()
     model.version, model.description = _VERSION, "ir_interp"
     model.operatorCodes, model.subgraphs, model.buffers = [code], [graph], [empty, held]
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
-    return bytes(builder.Output())
+    return packed(model)
 
 
 def _tensor(name: str, shape: tuple[int | None, ...], dtype: str, buffer: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,19 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context, Semantics
 
 from ...dialects.tflite import DIALECT
+from .packing import BROKEN, IDENTIFIER
 from .schema import DTYPES, schema
 
-_IDENTIFIER = b"TFL3"
-_OPTIONS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
-_BROKEN = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError, UnicodeDecodeError)
-"""The errors of reading beyond the end of a flatbuffer, or in the middle of something else."""
+KINDS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
+"""The operators that resize, and the table of their options."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantisation:
+    """Scales and zero points of a tensor, one or one for each channel; empty for one that is not quantised."""
+
+    scales: tuple[float, ...] = ()
+    zeros: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +38,18 @@ class Tensor:
     dtype: str
     shape: PartialShape
     data: bytes
-    quantisation: tuple[tuple[float, ...], tuple[int, ...]]
+    quantisation: Quantisation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """An operator of a file: its type, its place, its tensors, and its table of options."""
+    """An operator of a file: its type, its place, its tensors, and its table of options.
+
+    ``graph`` is 0 unless it belongs to a branch or loop.
+    """
 
     type: str
+    graph: int
     where: str
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor | None, ...]
@@ -59,7 +69,7 @@ class File:
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return every resize of a file. Raises ReadError for a file that is not TFLite, or is truncated."""
-    return [_read(each, semantics) for each in read_file(path).operators if each.type in _OPTIONS]
+    return [resize(each, semantics) for each in read_file(path).operators if each.type in KINDS]
 
 
 def read_file(path: Path) -> File:
@@ -69,12 +79,18 @@ def read_file(path: Path) -> File:
             held = file.read()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
-    if held[4:8] != _IDENTIFIER:
+    if held[4:8] != IDENTIFIER:
         raise ReadError("not a TFLite file: it does not begin as one", path.name)
     try:
         return _File(held, path.name).read()
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ReadError(f"not a TFLite file, or cut off: {error}", path.name) from error
+
+
+def is_quantised(file: File) -> bool:
+    """Return whether an operator computes levels, other than to convert them."""
+    computing = (each for each in file.operators if each.type not in ("QUANTIZE", "DEQUANTIZE"))
+    return any(end.quantisation.scales and "int" in end.dtype for each in computing for end in each.outputs if end)
 
 
 class _File:
@@ -95,7 +111,7 @@ class _File:
             [self._tensor(graph.Tensors(n)) for n in range(self._count(graph.TensorsLength()))] for graph in graphs
         ]
         operators = (
-            self._operator(graph.Operators(n), tensors[g], f"{self.name}:{f'graph[{g}]/' if g else ''}operator[{n}]")
+            self._operator(graph.Operators(n), tensors[g], g, f"{self.name}:{f'graph[{g}]/' if g else ''}operator[{n}]")
             for g, graph in enumerate(graphs)
             for n in range(self._count(graph.OperatorsLength()))
         )
@@ -128,24 +144,26 @@ class _File:
             quantisation=self._quantisation(tensor.Quantization()),
         )
 
-    def _quantisation(self, found: Any) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    def _quantisation(self, found: Any) -> Quantisation:
         if found is None:
-            return (), ()
+            return Quantisation()
         scales = tuple(found.Scale(n) for n in range(self._count(found.ScaleLength())))
-        return scales, tuple(found.ZeroPoint(n) for n in range(self._count(found.ZeroPointLength())))
+        zeros = tuple(found.ZeroPoint(n) for n in range(self._count(found.ZeroPointLength())))
+        return Quantisation(scales=scales, zeros=zeros)
 
-    def _operator(self, found: Any, tensors: list[Tensor], where: str) -> Operator:
+    def _operator(self, found: Any, tensors: list[Tensor], graph: int, where: str) -> Operator:
         code = self.model.OperatorCodes(found.OpcodeIndex())
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         kind = self.types.get(number, f"operator {number}")
         options = None
-        if kind in _OPTIONS and found.BuiltinOptions() is not None:
-            options = getattr(self.schema, _OPTIONS[kind])()
+        if kind in KINDS and found.BuiltinOptions() is not None:
+            options = getattr(self.schema, KINDS[kind])()
             options.Init(found.BuiltinOptions().Bytes, found.BuiltinOptions().Pos)
         inputs = [found.Inputs(n) for n in range(self._count(found.InputsLength()))]
         outputs = [found.Outputs(n) for n in range(self._count(found.OutputsLength()))]
         return Operator(
             type=kind,
+            graph=graph,
             where=where,
             inputs=_chosen(tensors, inputs),
             outputs=_chosen(tensors, outputs),
@@ -164,20 +182,21 @@ def _chosen(tensors: list[Tensor], indices: list[int]) -> tuple[Tensor | None, .
     return tuple(None if index < 0 else tensors[index] for index in indices)
 
 
-def _read(found: Operator, semantics: Semantics) -> ResizeOp:
+def resize(found: Operator, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
+    """Return an operator as a resize. Raises ReadError for one that TFLite does not define."""
     data, size, *_ = (*found.inputs, None, None)
     if data is None or size is None or not found.outputs or found.outputs[0] is None:
         raise ReadError("it lacks its data, its size or its output", found.where)
     if data.quantisation != found.outputs[0].quantisation:
         raise ReadError(
-            "its output is quantised otherwise than its input; expected the same scale and zero point", found.where
+            "its output is quantised differently from its input; expected the same scale and zero point", found.where
         )
     attributes: dict[str, Any] = {"op": found.type, "size": _size(size, found.where)}
     try:
         if found.options is not None:
             attributes["align_corners"] = bool(found.options.AlignCorners())
             attributes["half_pixel_centers"] = bool(found.options.HalfPixelCenters())
-    except _BROKEN as error:
+    except BROKEN as error:
         raise ReadError(f"its options are cut off: {error}", found.where) from error
     context = Context(version=1, shape=data.shape, dtype=data.dtype, semantics=semantics)
     return read(DIALECT, attributes, context, name=found.outputs[0].name or found.where, where=found.where)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 
-from ...report import Compared
+from ...reports.verification import Compared
 from ..run.array_files import Named
 from . import tolerances
-
-Array = NDArray[Any]
 
 
 def compare_all(

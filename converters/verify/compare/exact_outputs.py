@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...report import Verification
+from ...reports.verification import Verification
 from .model_outputs import ModelOutputs
 
 

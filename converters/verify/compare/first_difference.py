@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import VerificationError
 from ir_interp.resize_op import ResizeOp
 
-from ...report import Compared
+from ...reports.verification import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors
 from ..run.array_files import Named
 from ..run.processes import Runs
@@ -60,11 +60,14 @@ class FirstLayer:
 
     name: str
     compared: Compared
+    resize: str = ""
 
     @property
     def text(self) -> str:
-        """The tensor in one line."""
-        return f"the first layer that differs is {self.name!r}: it {self.compared.difference}"
+        """The tensor in one line, with the resize that computes it, if one does."""
+        is_named = self.resize in ("", self.name)
+        name = repr(self.name) if is_named else f"{self.name!r}, the output of the resize {self.resize!r}"
+        return f"the first layer that differs is {name}: it {self.compared.difference}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +137,8 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
             break
         comparison, values = difference
         if _matters(run, second, outputs, comparison.name, values):
-            return FirstLayer(name=comparison.name, compared=comparison)
+            resize_of = {each.output: each.op.name for each in resizes_with_tensors(first)}
+            return FirstLayer(name=comparison.name, compared=comparison, resize=resize_of.get(comparison.name) or "")
         names = names[names.index(comparison.name) + 1 :]
     return None
 

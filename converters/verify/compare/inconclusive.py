@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ...report import Compared
+from ...reports.verification import Compared
 from ..run.processes import Runs
 from .array_differences import worst
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...report import Verification
+from ...reports.verification import Verification
 from . import exact_outputs, quantised_levels, reordered_sums, segments, tied_rows
 from .model_outputs import ModelOutputs
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_interp.errors import VerificationError
 
-from ...report import Compared
+from ...reports.verification import Compared
 from ..run.array_files import Named
 from ..run.processes import Runs
 from .array_differences import compare_all, largest_difference

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ir_interp.array_types import Array
 
 from ...onnx import levels as in_levels
 from ..graphs import Graph, Step, Value, read
 from . import tolerances
 
-Array = NDArray[Any]
 Values = Mapping[str, Array]
 
 

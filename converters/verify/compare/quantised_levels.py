@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 
 from ...onnx import qoperator
-from ...report import Compared, Levels, Verification
+from ...reports.verification import Compared, Levels, Verification
 from ..graphs import read
 from ..run.array_files import Named
 from ..run.processes import Runs
@@ -25,7 +26,7 @@ from . import source_spread, tolerances
 from .array_differences import absolute_differences, check, compare, coordinate_error
 from .comparable_models import in_float32
 from .model_outputs import ModelOutputs, SegmentError, outputs_difference
-from .quantisations import Array, DynamicQuantisation, Quantisation, Values, dynamic_quantisations, quantisations
+from .quantisations import DynamicQuantisation, Quantisation, Values, dynamic_quantisations, quantisations
 
 _OPERATORS = frozenset(name.lower() for name in qoperator.OPERATORS)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ir_interp.errors import VerificationError
 
 from ...onnx.half_models import is_half
-from ...report import Verification
+from ...reports.verification import Verification
 from ..run.processes import Runs
 from . import source_segments
 from .array_differences import all_pass, worst

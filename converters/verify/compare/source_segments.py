@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 
-from ...report import Compared, Verification
+from ...reports.verification import Compared, Verification
 from ..graphs import Graph, read
 from ..run.array_files import Named
 from ..run.processes import Runs
@@ -29,7 +28,6 @@ from .model_outputs import SegmentError
 from .moved_values import moved
 from .tied_rows import compare_aligned
 
-Array = NDArray[Any]
 Values = dict[str, Array]
 
 # More tensors make shorter segments, in which last bits grow less. But each is an output of the model, held in memory,

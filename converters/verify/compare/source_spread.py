@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 
 from ..graphs import read
@@ -20,7 +21,7 @@ from ..run.processes import Runs
 from . import half_irs
 from .array_differences import coordinate_error, largest_difference
 from .moved_values import moved
-from .quantisations import Array, Quantisation, Values
+from .quantisations import Quantisation, Values
 
 _RESIZES = frozenset(("resize", "upsample", "interpolate", "gridsample"))  # they find coordinates at run time
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...report import Compared, Verification
+from ...reports.verification import Compared, Verification
 from ..graphs import Graph
 from ..run.array_files import Named
 from . import array_differences, tolerances

@@ -21,14 +21,17 @@ def save(path: Path, arrays: Named) -> None:
         if array.dtype.hasobject:
             raise IrInterpError(f"tensor {name!r} holds strings, which are not compared")
     names, types = ([name for name, _ in arrays], [array.dtype.name for _, array in arrays])
-    np.savez(path, np.array([names, types]), *(array for _, array in arrays))
+    with path.open("wb") as file:  # not an archive, whose checksums take longer than a resize
+        for array in (np.array([names, types]), *(array for _, array in arrays)):
+            np.save(file, array)
 
 
 def load(path: Path) -> Named:
     """Return the arrays that ``save`` wrote."""
-    with np.load(path) as file:
-        (names, types), *arrays = file.values()
-        return [
-            (name, array.view(dtype) if array.dtype.kind == "V" else array)
-            for name, dtype, array in zip(names.tolist(), types.tolist(), arrays, strict=True)
-        ]
+    with path.open("rb") as file:
+        names, types = np.load(file).tolist()
+        arrays = [np.load(file) for _ in names]
+    return [
+        (name, array.view(dtype) if array.dtype.kind == "V" else array)
+        for name, dtype, array in zip(names, types, arrays, strict=True)
+    ]

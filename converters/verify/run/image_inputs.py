@@ -14,7 +14,7 @@ from ir_interp.options.image_options import Images
 from ir_interp.shapes import PartialShape
 from ir_interp.views.image_arrays import opened, pillow, plain
 
-from ...report import FedImage
+from ...reports.verification import FedImage
 from ..graphs import ModelInput
 
 _DEPTHS = (1, 3)  # channels of images

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,7 +175,22 @@ def _sizes(use: _Use) -> Role | None:
         return _scales(use)  # also of Interpolate-4, which ignores its sizes then
     lengths, axes = use.lengths(0), _resized(use)
     before = {axis: lengths[axis] if axis < len(lengths) else None for axis in axes}
-    return use.vector(tuple(_grown(length, axis, len(lengths)) for axis, length in before.items()))
+    pads = _pads(use.step)  # one row of a padded axis might be a pad, and prove nothing
+    return use.vector(tuple(_grown(length, axis, len(lengths), pads.get(axis, 0)) for axis, length in before.items()))
+
+
+def _pads(step: Step) -> dict[int, int]:
+    """Return how far an Interpolate pads each axis."""
+    sums: dict[int, int] = {}
+    for name in ("pads_begin", "pads_end"):
+        listed = step.attributes.get(name, ())
+        for axis, pad in enumerate(_integers(listed.split(",") if isinstance(listed, str) else listed)):
+            sums[axis] = sums.get(axis, 0) + pad
+    return sums
+
+
+def _integers(listed: Iterable[Any]) -> list[int]:
+    return [int(each) for each in listed if str(each).strip()]
 
 
 def _resized(use: _Use) -> list[int]:
@@ -186,7 +201,7 @@ def resized_axes(graph: Graph, step: Step, rank: int) -> list[int]:
     """Return the axes of the sizes and scales of a resize."""
     listed = step.attributes.get("axes")
     if isinstance(listed, str):  # of Interpolate-1
-        listed = [int(axis) for axis in listed.split(",") if axis.strip()]
+        listed = _integers(listed.split(","))
     elif step.type == "interpolate" and len(step.inputs) > _SIZES + 1:
         value = graph.value(step.inputs[-1])
         is_axes = value is not None and value.dtype.kind in "iu"  # floats are the scales of Interpolate-4
@@ -206,9 +221,9 @@ def _grows(axis: int, rank: int) -> bool:
     return axis >= (rank or 4) - (2 if rank != 3 else 1)
 
 
-def _grown(length: int | None, axis: int, rank: int) -> float:
+def _grown(length: int | None, axis: int, rank: int, pads: int) -> float:
     if not _grows(axis, rank):
-        return float(length or 1)
+        return float((length or 1) + pads)
     return float(max(2, round(_GROWTH * length)) if length else _GROWTH * _UNKNOWN)
 
 
@@ -222,12 +237,17 @@ def _pixels(use: _Use) -> Role | None:
     return Role(high=_BRIGHTEST) if use.kind in ("i", "u") else None
 
 
-def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
-    """Return whether the constant scales of a resize change its first axis: then that is not a batch of images."""
+def target_scales(graph: Graph, step: Step, rank: int) -> dict[int, float]:
+    """Return the constant scales of a resize, by axis; none if they are inputs, or sizes are used."""
     axes = resized_axes(graph, step, rank)
     values = (graph.value(name) for name in step.inputs[1:])
-    scales = (value.ravel() for value in values if value is not None and value.dtype.kind == "f")
-    return any(len(each) == len(axes) and dict(zip(axes, each, strict=True)).get(0, 1) != 1 for each in scales)
+    scales = (value.ravel().tolist() for value in values if value is not None and value.dtype.kind == "f")
+    return next((dict(zip(axes, each, strict=True)) for each in scales if len(each) == len(axes)), {})
+
+
+def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
+    """Return whether the constant scales of a resize change its first axis: then that is not a batch of images."""
+    return target_scales(graph, step, rank).get(0, 1.0) != 1.0
 
 
 def _window(use: _Use) -> Role:

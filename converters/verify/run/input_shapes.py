@@ -13,7 +13,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
-from .input_roles import scales_batch, target_sizes
+from .input_roles import scales_batch, target_scales, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 Chosen = TypeVar("Chosen")
@@ -66,6 +66,9 @@ _IMAGE_RANK = 4
 _NO_BATCH = 2  # up to this rank, a resize takes a single image
 _MOST_ELEMENTS = 2**22  # of one input up to rank 4, if its rank lets it be as small
 _FEWER = 8  # times fewer for each rank above: a cubic Interpolate of rank n sums 4^n pixels
+_LARGEST_FAST_RANK = 5  # OpenVINO takes a millisecond for each output pixel of a cubic of rank 6
+_FEW = (2, 4, 5)  # depth, height and width then: 64x64 pixels would take minutes, and leave one along other axes
+_MOST_OF_FEW = 16  # pixels of an axis that shrinks, of which one is left, or two: with more, memory may not suffice
 _RESIZES = {"resize", "upsample", "interpolate"}
 
 
@@ -200,7 +203,15 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
     most = _MOST_ELEMENTS / _FEWER ** max(0, rank - _IMAGE_RANK)
     room = (most / settled) ** (1 / max(1, len(others) - 2))
     depth = max(1, min(candidate.depth, int(room)))
-    return known | dict(zip(others, (candidate.width, candidate.height, *(depth for _ in others)), strict=False))
+    width, height = candidate.width, candidate.height
+    if resize and rank > _LARGEST_FAST_RANK:
+        depth, height, width = (min(pair) for pair in zip(_FEW, (candidate.depth, height, width), strict=True))
+    sizes = dict(zip(others, (width, height, *(depth for _ in others)), strict=False))
+    if resize and rank > _LARGEST_FAST_RANK:
+        scales = target_scales(graph, resize, rank)
+        least = {axis: math.ceil((1 + (axis == others[0])) / scale) for axis, scale in scales.items() if 0 < scale < 1}
+        sizes |= {axis: min(_MOST_OF_FEW, max(sizes[axis], least[axis])) for axis in least.keys() & sizes.keys()}
+    return known | sizes
 
 
 def _is_state(each: ModelInput, graph: Graph) -> bool:

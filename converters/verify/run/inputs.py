@@ -21,7 +21,7 @@ from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.image_options import Images
 from ir_interp.views.image_arrays import array as array_of
 
-from ...report import FedImage
+from ...reports.verification import FedImage
 from ..graphs import Graph, ModelInput
 from . import image_inputs as images
 from .array_files import Named

@@ -9,12 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from numpy.typing import NDArray
-
+from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import MemoryBoundError, allow_declared
 
-from ...report import Progress
+from ...reports.conversion_report import Progress
 from ..graphs import Graph, ModelInput, read
 from .array_files import Named, load, save
 from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
@@ -26,7 +25,6 @@ from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
 from .tensor_memory import declared_bytes
 
 _REHEARSED = {Extent.REAL: 1, Extent.ODD: 4, Extent.SMALL: 4}  # of shapes: these take next to no time
-Array = NDArray[Any]
 
 
 class NoSourceError(NotRunError):
@@ -52,7 +50,8 @@ class Models:
 
 def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozenset[Path] = frozenset()) -> Models:
     """Return two models, read. Raises IrInterpError if their inputs are incompatible."""
-    mine, theirs = read(first), read(second)
+    mine = read(first)
+    theirs = read(second) if second != first else mine
     graph = joined(mine, theirs)
     return Models(
         graph=graph,

@@ -58,7 +58,7 @@ class Request:
     groups: tuple[tuple[int, ...], ...] = ()
 
 
-INPUTS, OUTPUTS, TENSORS, REPLACEMENTS = "inputs.npz", "outputs.npz", "tensors.npz", "replacements.npz"
+INPUTS, OUTPUTS, TENSORS, REPLACEMENTS = "inputs", "outputs", "tensors", "replacements"
 PROBLEM = "problem.txt"
 """The names of files in the folder of a request."""
 

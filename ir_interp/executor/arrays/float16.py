@@ -65,7 +65,7 @@ def _store_block(bits: NDArray[np.uint32], half: NDArray[np.uint16]) -> None:
     arrays = _kept.__dict__.pop("arrays", None)  # a call within this one, by a signal handler, finds none
     if arrays is None:
         arrays = np.empty((2, _BLOCK), np.uint32)
-    value, power = (each[: bits.size] for each in arrays)
+    value, power = (array[: bits.size] for array in arrays)
     np.bitwise_and(bits, _VALUE, out=value)
     if value.max() > _INFINITE:  # 2^16 rounds to the bits of an infinity; larger exponents would overflow
         np.minimum(value, _INFINITE, out=value)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _HALF_EVEN = IntegerRounding.HALF_EVEN
 
 
@@ -32,13 +31,14 @@ def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) 
 
 
 def rounded(sums: Array, rounding: IntegerRounding | None, dtype: np.dtype[Any]) -> Array:
-    """Return numbers as float64, rounded and clipped to an integer type; unchanged without one."""
+    """Return integers, or floats as float64, rounded and clipped to an integer type; unchanged without a rounding."""
     if rounding is None:
         return sums
-    values = np.array(sums)  # a copy
-    if values.dtype.kind == "f":
-        round_in_place(values, rounding)
     bounds = np.iinfo(dtype)
+    if sums.dtype.kind != "f":
+        return np.clip(sums, bounds.min, bounds.max)
+    values = np.array(sums)  # a copy
+    round_in_place(values, rounding)
     return np.clip(values.astype(np.float64, copy=False), bounds.min, bounds.max)
 
 

@@ -6,18 +6,18 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
-
-Array = NDArray[Any]
 
 
 def in_threads(job: Callable[[], None], count: int, *, products: bool = True) -> None:
@@ -100,8 +100,27 @@ def scratch(which: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return buffers[which][:needed].view(dtype).reshape(shape)
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Let the calls of this thread use no others, which have work of their own."""
+    before, _place.is_alone = _place.is_alone, True
+    try:
+        yield
+    finally:
+        _place.is_alone = before
+
+
+class _Place(threading.local):
+    is_alone = False
+
+
+_place = _Place()
+
+
 def threads() -> int:
     """Return the number of threads that share tiles, including the caller's: IR_INTERP_THREADS, or at most 4."""
+    if _place.is_alone:
+        return 1
     given = os.environ.get("IR_INTERP_THREADS", "")
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays import float16
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.executor.strategies.matrix_products import Band, Pick
@@ -17,8 +18,6 @@ from ir_interp.executor.strategies.stages import Build, copied_first, stages
 from ir_interp.executor.strategies.tap_sums import TapSum
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.pieces import Piece, Range
-
-Array = NDArray[Any]
 
 _TILE_ELEMENTS = 2**18  # of a tile's largest stage: as floats they fit the second cache
 _MIN_ROWS = {False: 16, True: 32}  # of a tile; True: if an axis shrinks, tiles share many of their inputs

@@ -12,12 +12,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.caching import cached_property
 from ir_interp.plan.exact_sums import Windows
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -23,11 +23,11 @@ def jobs_of(case: Case) -> tuple[Job, ...]:
     if case.averages_integers and case.exact_sums:
         return exact_jobs.jobs(case.exact_sums, case.padded, dtype)
     if case.is_in_passes:
-        whole = passes.passes(bound, "uint8") if dtype == np.uint8 and not passes.are_at_once(bound) else ()
-        return ordered_jobs.in_order(whole, piece, bound.out_shape) if whole else ()
+        is_ordered = dtype == np.uint8 and not passes.are_at_once(bound)
+        return ordered_jobs.in_order(bound, piece) if is_ordered else ()
     if not case.runtime_steps:
         return float_jobs.floats(bound, piece, dtype, case.rounding)
     first = case.runtime_steps[0]
     if isinstance(first, Corners):
         return ordered_jobs.cornered(first, piece) if dtype.name in _EIGHT_BITS else ()
-    return ordered_jobs.of_runtime([each for each in case.runtime_steps if isinstance(each, Along)], piece, dtype)
+    return ordered_jobs.of_runtime([step for step in case.runtime_steps if isinstance(step, Along)], piece, dtype)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ir_interp.executor.compiled.calls import (
     Blended,
@@ -26,7 +26,6 @@ from ir_interp.plan.exact_sums import WholeSum, Windows, in_lowest_terms
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _MOST_IN_SHORT, _MOST_IN_SINGLE = 2**15, 2**24  # below these int16 and float32 represent every integer
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _FEW_ROWS = 0.6  # inputs of an output row; with fewer it is faster to sum their columns first, once
@@ -109,14 +108,14 @@ class _ByteSum:
     def _are_halves(self) -> bool:
         """Return whether every output is the mean of two rows by two columns that are contiguous."""
         windows, sums = self.sums.windows, self.sums
-        two = all(each.weights.shape[1] == 2 and (each.weights == 1).all() for each in windows)
+        two = all(window.weights.shape[1] == 2 and (window.weights == 1).all() for window in windows)
         are_beside = bool((np.diff(windows[-1].first) == 2).all())
         known = sums.rounding in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_UP)
         return sums.bits == 2 and two and are_beside and known
 
     def _are_means_of_four(self) -> bool:
         """Return whether every output is a mean of two rows by two columns, rounded half to even."""
-        two = all(each.weights.shape[1] == 2 for each in self.sums.windows)
+        two = all(window.weights.shape[1] == 2 for window in self.sums.windows)
         return two and self.sums.is_mean and self.sums.rounding is IntegerRounding.HALF_EVEN
 
 

@@ -61,7 +61,7 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRou
     16-bit numbers are summed as float32; integers among them are rounded.
     """
     taps = {axis: distinct(each) for axis, each in taps_by_axis(bound, piece).items()}
-    if dtype.name not in (*_NARROW, "float32", "float64") or all(each.weights is None for each in taps.values()):
+    if dtype.name not in (*_NARROW, "float32", "float64") or all(tap.weights is None for tap in taps.values()):
         return ()
     if not all(map(_is_dense, taps.values())):
         return ()

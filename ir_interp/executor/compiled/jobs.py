@@ -95,8 +95,8 @@ class Job:
     @cached_property
     def kinds(self) -> str:
         """The types of its arguments; a loop is compiled for each set of them."""
-        arrays = [each for each in self.call.arguments if isinstance(each, np.ndarray)]
-        return " ".join(f"{each.dtype.str}{each.flags.c_contiguous}" for each in arrays)
+        arrays = [argument for argument in self.call.arguments if isinstance(argument, np.ndarray)]
+        return " ".join(f"{array.dtype.str}{array.flags.c_contiguous}" for array in arrays)
 
 
 def lengths_of(piece: Piece) -> Shape:
@@ -106,4 +106,4 @@ def lengths_of(piece: Piece) -> Shape:
 
 def taps_of(windows: Sequence[Windows]) -> int:
     """Return the number of inputs of an output."""
-    return math.prod(each.weights.shape[1] for each in windows)
+    return math.prod(window.weights.shape[1] for window in windows)

@@ -10,21 +10,21 @@ import importlib.util
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.threads import Forked, in_call, in_threads, is_within_another, threads, wake_seconds
 from ir_interp.executor.compiled.jobs import Job
 
-Array = NDArray[Any]
+Quick = Callable[[Array, Array], bool | None]
 VARIABLE = "IR_INTERP_COMPILED"
-"""The environment variable that disables compiled loops when it is 0."""
+"""The environment variable that disables compiled loops when it is 0; it is read once, since that takes a while."""
 
 _NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
 _WAKES = 3.5  # two threads took longer than one where one took less than this many times the waking time of a thread
@@ -43,17 +43,26 @@ class _Loops:
 
     def get(self) -> Any:
         """Return the module of loops; None if there is none, or if another thread is importing it."""
-        if os.environ.get(VARIABLE) == "0":
-            return None
         if not self._is_tried:
             with self._work():
                 if not self._is_tried:
                     self._is_tried = True  # meanwhile a signal handler or another thread runs without loops
-                    try:
-                        self._module = importlib.import_module("ir_interp.executor.loops")
-                    except ImportError as error:
-                        self.problem = f"{error}" if is_installed() else "numba is not installed"
+                    self._import()
         return self._module
+
+    def _import(self) -> None:
+        if os.environ.get(VARIABLE) == "0":
+            self.problem = f"{VARIABLE} is 0"
+            return
+        try:
+            self._module = importlib.import_module("ir_interp.executor.loops")
+        except ImportError as error:
+            self.problem = f"{error}" if is_installed() else "numba is not installed"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the loops are imported and used."""
+        return self._module is not None
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:
         """Return the loop of a job, compiled for images [outer, rows, cells] of these types."""
@@ -89,7 +98,7 @@ class _Loops:
 
 _loops = _Loops()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loops.forget_threads)
+    os.register_at_fork(after_in_child=lambda: _loops.forget_threads())
 
 
 @cache
@@ -100,8 +109,6 @@ def is_installed() -> bool:
 
 def state() -> str:
     """Return the loops in use, or why there are none."""
-    if os.environ.get(VARIABLE) == "0":
-        return f"none: {VARIABLE} is 0"
     if _loops.get() is None:
         return f"none: {_loops.problem or 'this process was forked while they were loaded'}"
     return f"numba {metadata.version('numba')}"
@@ -110,6 +117,34 @@ def state() -> str:
 def load() -> bool:
     """Load the loops now, if installed and not disabled; return whether they are available."""
     return _loops.get() is not None
+
+
+def quick(jobs: Sequence[Job]) -> Quick | None:
+    """Return a function that does the only job, or returns None like ``run``; None where ``run`` is as fast.
+
+    A small resize takes no longer than the steps of ``run`` around it. Without threads, scratch memory and locks, and
+    with a loop that ``run`` has compiled, a call within another one can do no harm.
+    """
+    if len(jobs) != 1:
+        return None
+    [job] = jobs
+    (images, *lengths_in), (_, *lengths_out) = job.extents.shape_in, job.extents.shape_out
+    if images != 1:
+        return None
+    arguments, compiled, seen_as, taps = job.call.arguments, job.compiled, job.seen_as, job.taps
+
+    def run_loop(x: Array, y: Array) -> bool | None:
+        flags, work = x.flags, y.nbytes * taps
+        loop = compiled.get(flags.writeable)
+        may_be_shared = (work > _NEVER_SHARED or work > _SURELY_SHARED) and threads() > 1
+        if loop is None or may_be_shared or not (flags.c_contiguous and flags.aligned) or not _loops.is_ready:
+            return None
+        values, places = x.reshape(lengths_in), y.reshape(lengths_out)
+        if seen_as is not None:
+            values, places = values.view(seen_as), places.view(seen_as)
+        return bool(loop(values, places, 0, len(places), *arguments))
+
+    return run_loop
 
 
 def run(x: Array, y: Array, jobs: Sequence[Job]) -> bool | None:

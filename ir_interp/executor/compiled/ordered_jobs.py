@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.compiled.calls import (
     Call,
     Chained,
@@ -24,15 +24,15 @@ from ir_interp.executor.compiled.calls import (
 )
 from ir_interp.executor.compiled.jobs import LONGEST, MOST_TOGETHER, Extents, Job, extents, lengths_of
 from ir_interp.executor.strategies import onnxruntime_corners, runtime_integer_sums
+from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.exact_sums import gathered
 from ir_interp.plan.libraries.opencv_ipp_order import across
-from ir_interp.plan.libraries.passes import Pass
+from ir_interp.plan.libraries.passes import Pass, passes
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Sum
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _MOST_IN_INT = 2**31
 _IN_PAIRS = 4  # rows that are summed in two pairs
@@ -40,21 +40,17 @@ _OF_BLOCKS = 3  # of the orders of rows, the first
 _UPPER_HALF = 16  # bits of a product that are not in its upper half
 
 
-def in_order(whole: Sequence[Pass], piece: Piece, out: Shape) -> tuple[Job, ...]:
-    """Return two passes over bytes that a loop computes in their own order; empty if there is no such loop.
-
-    The passes of the ``whole``, to an output of shape ``out``, determine the order of a piece.
-    """
-    if len(whole) != 2 or whole[0].axis != whole[1].axis + 1:
+def in_order(bound: Plan, piece: Piece) -> tuple[Job, ...]:
+    """Return two passes over bytes that a loop computes in their own order; empty if there is no such loop."""
+    steps = piece.passes(bound, "uint8")
+    if len(steps) != 2 or steps[0].axis != steps[1].axis + 1 or any(step.lanes for step in steps):
         return ()
-    if any(each.lanes for each in whole):
-        return ()
-    columns, rows = map(piece.of_pass, whole)
+    columns, rows = steps
     lengths = extents({each.axis: len(each.indices) for each in (columns, rows)}, lengths_of(piece))
     if lengths is None or lengths.depth > MOST_TOGETHER:
         return ()
     lengths = lengths.apart(math.prod(piece.shape[: rows.axis]))
-    call = _shortened(columns, rows, lengths) or _floating(whole, columns, rows, lengths, piece, out)
+    call = _shortened(columns, rows, lengths) or _floating(bound, columns, rows, lengths, piece)
     taps = rows.indices.shape[1] * columns.indices.shape[1]
     return (Job(extents=lengths, call=call, taps=taps),) if call else ()
 
@@ -73,9 +69,7 @@ def _shortened(columns: Pass, rows: Pass, lengths: Extents) -> Call | None:
     )
 
 
-def _floating(
-    whole: Sequence[Pass], columns: Pass, rows: Pass, lengths: Extents, piece: Piece, out: Shape
-) -> Call | None:
+def _floating(bound: Plan, columns: Pass, rows: Pass, lengths: Extents, piece: Piece) -> Call | None:
     """Return the call for sums of float32 in their order; None for other sums."""
     is_single = rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None
     if not is_single or rows.rounding is not IntegerRounding.HALF_EVEN:
@@ -92,8 +86,9 @@ def _floating(
         return Chained(**taps)
     if columns.indices.shape[1] != _IN_PAIRS:
         return None
-    channels = math.prod(out[columns.axis + 1 :])
-    orders = across(whole[0].indices, channels)[slice(*piece.outputs[columns.axis])]
+    channels = math.prod(bound.out_shape[columns.axis + 1 :])
+    whole, _ = passes(bound, "uint8")  # a column's order depends on all columns
+    orders = across(whole.indices, channels)[slice(*piece.outputs[columns.axis])]
     inner = _neighbours(columns.indices, orders, depth, lengths.shape_in[2] // depth) if depth == channels else (0, 0)
     return Paired(**taps, orders=orders, inner=inner)
 

@@ -12,12 +12,11 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import AHEAD, fetch, nearest_byte, spread
 
-Array = NDArray[Any]
 _BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written; with three channels some are not used
 _BYTE, _INDEX, _WIDE = ir.IntType(8), ir.IntType(32), ir.IntType(32)
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too

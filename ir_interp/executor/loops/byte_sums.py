@@ -11,14 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
 from ir_interp.executor.loops.vectors import nearest_byte
 from ir_interp.executor.loops.weighted_sums import across, along
-
-Array = NDArray[Any]
 
 
 @compiled

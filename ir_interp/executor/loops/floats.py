@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.weighted_sums import across, along, holds_infinity
-
-Array = NDArray[Any]
 
 
 @compiled

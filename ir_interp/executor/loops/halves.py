@@ -13,12 +13,11 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import AHEAD, fetch, spread
 
-Array = NDArray[Any]
 _READ = 64  # bytes at a time, of each of two rows
 _BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too

@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import (
-    fused,
-    nearest_byte,
-    sum_alternate,
-    sum_beside,
-    sum_fused,
-)
+from ir_interp.executor.loops.vectors import fused, nearest_byte, sum_alternate, sum_beside, sum_fused
 from ir_interp.executor.loops.weighted_sums import along
 
-Array = NDArray[Any]
 _PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in opencv_ipp_order.ACROSS
 
 

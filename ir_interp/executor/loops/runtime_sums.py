@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.rounding import KEPT, rounded
-
-Array = NDArray[Any]
 
 
 @compiled

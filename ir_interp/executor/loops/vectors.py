@@ -107,7 +107,7 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any]) -> Any:
     ) -> Any:
         def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
             source, factors, results = (
-                target.make_array(signature.args[each])(target, builder, values[each]).data for each in (0, 3, 6)
+                target.make_array(signature.args[number])(target, builder, values[number]).data for number in (0, 3, 6)
             )
             first, vector = builder.mul(values[4], values[5]), ir.VectorType(target.get_value_type(sums.dtype), _LANES)
             cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)

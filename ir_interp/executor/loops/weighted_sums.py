@@ -6,15 +6,11 @@ sum is that of its weights; floats are fused from 0 on, tap by tap.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import added, sum_four, sum_pixels, sum_two
-
-Array = NDArray[Any]
 
 
 @compiled

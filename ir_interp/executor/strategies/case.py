@@ -68,7 +68,7 @@ class Case:
             return ()
         if passes.are_at_once(self.bound):
             return ()
-        return tuple(map(self.piece.of_pass, passes.passes(self.bound, "uint8")))
+        return self.piece.passes(self.bound, "uint8")
 
     @cached_property
     def runtime_steps(self) -> tuple[Step, ...]:

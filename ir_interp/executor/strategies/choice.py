@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays import float16, tiles
 from ir_interp.executor.arrays.store import store
 from ir_interp.executor.axis_order import in_order
@@ -37,7 +36,6 @@ from ir_interp.plan.libraries.opencv_sums import adds_fours
 from ir_interp.plan.libraries.passes import are_at_once
 from ir_interp.plan.pieces import Piece, taps_by_axis
 
-Array = NDArray[Any]
 Run = Callable[[Array, Array], None]
 """Fills ``y`` from ``x``, which is padded already."""
 
@@ -108,8 +106,10 @@ def _library_passes(case: Case) -> Run | None:
     def run(x: Array, y: Array) -> None:
         y[...] = sums(x, bound, piece)
 
+    of_all = replace(piece, outputs=(*piece.outputs[:-1], piece.inputs[-1]))  # channels, which are the same in and out
+
     def run_premultiplied(x: Array, y: Array) -> None:
-        whole = premultiplied_alpha.divided(sums(premultiplied_alpha.multiplied(x), bound, piece))
+        whole = premultiplied_alpha.divided(sums(premultiplied_alpha.multiplied(x), bound, of_all))
         y[...] = whole[..., slice(*piece.outputs[-1])]
 
     return run_premultiplied if case.is_premultiplied else run

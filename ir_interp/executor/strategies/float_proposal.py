@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays import tiles
 from ir_interp.executor.arrays.store import round_in_place, store
 from ir_interp.executor.arrays.threads import scratch
@@ -24,7 +25,6 @@ from ir_interp.plan.pieces import Piece
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 Places = NDArray[np.intp]
 _MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache
 _MANY_TAPS = 2**14  # of a tile, whose inputs are read while in the cache; fewer wait, since a call costs as much
@@ -61,9 +61,9 @@ class Proposed:
             min(taps),
             tiles.tiled(_in_order(taps, shape), piece, _SINGLE, band, _SHARED_FROM),
         )
-        weights = [np.zeros(1) if each.weights is None else each.weights for each in taps.values()]
-        largest = math.prod(float(np.abs(each).sum(axis=1).max()) for each in weights)
-        self.is_mean = min(each.min() for each in weights) >= 0 and largest <= ABOUT_ONE
+        weights = [np.zeros(1) if tap.weights is None else tap.weights for tap in taps.values()]
+        largest = math.prod(float(np.abs(weight).sum(axis=1).max()) for weight in weights)
+        self.is_mean = min(weight.min() for weight in weights) >= 0 and largest <= ABOUT_ONE
 
     def run(self, x: Array, y: Array) -> None:
         """Fill ``y`` from ``x``."""

@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.arrays.threads import in_threads, threads
 from ir_interp.executor.arrays.tiles import Operation
 from ir_interp.executor.strategies.stages import band, prepare
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import Taps
-from ir_interp.plan.libraries.passes import Pass, passes
+from ir_interp.plan.libraries.passes import Pass
 from ir_interp.plan.pieces import Piece
 from ir_interp.spec import IntegerRounding
-
-Array = NDArray[Any]
-
 
 _MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
 _PART_ELEMENTS = 2**19  # of input and output of a part of a pass, whose 64-bit floats stay in the cache
@@ -30,8 +28,8 @@ _PART_ELEMENTS = 2**19  # of input and output of a part of a pass, whose 64-bit 
 def run(x: Array, bound: Plan, piece: Piece) -> Array:
     """Return integers ``x``, padded already, resized in the passes of a plan."""
     values = x
-    for each in passes(bound, x.dtype.name):
-        values = _passed(values, piece.of_pass(each), x.dtype, _blocks(each, bound, piece))
+    for stage in piece.passes(bound, x.dtype.name):
+        values = _passed(values, stage, x.dtype, _blocks(stage, bound, piece))
     return values.astype(x.dtype, copy=False)
 
 
@@ -40,9 +38,10 @@ def _blocks(step: Pass, bound: Plan, piece: Piece) -> int:
     if not step.lanes:
         return 0
     lengths = bound.out_shape[step.axis + 1 :]
-    count = math.prod(lengths)
-    places = np.arange(count).reshape(lengths)[tuple(slice(*each) for each in piece.outputs[step.axis + 1 :])]
-    return int((places < count // step.lanes * step.lanes).sum())
+    strides = [math.prod(lengths[place + 1 :]) for place in range(len(lengths))]
+    along = (np.arange(*each) * stride for each, stride in zip(piece.outputs[step.axis + 1 :], strides, strict=True))
+    places = reduce(np.add.outer, along, np.zeros((), np.intp))
+    return int((places < math.prod(lengths) // step.lanes * step.lanes).sum())
 
 
 def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
@@ -100,12 +99,37 @@ def _sums(step: Pass, inner: int) -> Callable[[Array], Array]:
         return lambda x: _chained(x, step)
     if step.bits_each:
         return lambda x: _shortened(x, step)
+    if (pixels := _blocks_of(step)) is not None:
+        return lambda x: _added(x, pixels)
     taps = Taps(step.indices, step.weights.astype(np.float64))
     product = prepare(taps, 0, len(step.indices), inner, _DOUBLE, band)
     return lambda x: _multiplied(x, product, len(step.indices))
 
 
 _DOUBLE = np.dtype(np.float64)
+
+
+def _blocks_of(step: Pass) -> list[slice] | None:
+    """Return the first, the second ... pixels of all outputs if these are sums of blocks; None if they are not."""
+    used = (step.weights != 0).any(axis=0)
+    indices, steps = step.indices[:, used], np.diff(step.indices[:, used], axis=0)
+    if not (step.weights[:, used] == 1).all() or (len(steps) and (np.ptp(steps) or steps[0, 0] < 1)):
+        return None
+    distance = int(steps[0, 0]) if len(steps) else 1
+    return [slice(first, first + (len(indices) - 1) * distance + 1, distance) for first in indices[0].tolist()]
+
+
+def _added(x: Array, pixels: list[slice]) -> Array:
+    """Return sums of blocks: of integers as such, of the float64 sums of another pass as float64."""
+    fits = x.dtype.itemsize <= 2 and len(pixels) < _MOST_IN_SHORT
+    numbers = np.float64 if x.dtype.kind == "f" else np.int32 if fits else np.int64
+    total: Array = x[:, pixels[0]].astype(numbers)
+    for pixel in pixels[1:]:
+        np.add(total, x[:, pixel], out=total)
+    return total
+
+
+_MOST_IN_SHORT = 2**15  # numbers of 16 bits whose sum has no more than 31
 
 
 def _multiplied(x: Array, product: Operation, count: int) -> Array:
@@ -144,6 +168,8 @@ def _shared(sums: Array, counts: Array, dtype: np.dtype[Any]) -> Array:
 def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
-    if step.bits_after:
+    if step.bits_after and sums.dtype.kind == "i" and step.rounding is IntegerRounding.HALF_UP:
+        sums = (sums + (1 << step.bits_after - 1)) >> step.bits_after
+    elif step.bits_after:
         sums = sums * 2.0**-step.bits_after  # exact: integers below 2**53 times a power of two
     return rounded(sums, step.rounding, dtype)

@@ -7,15 +7,13 @@ whose rounding is settled exactly afterwards. BLAS chooses its order by processo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.threads import Forked
-
-Array = NDArray[Any]
 
 _CHUNK_ROWS = 128
 
@@ -67,11 +65,11 @@ class Pick:
 def _cells(*arrays: Array) -> tuple[Array, ...]:
     """Return arrays with contiguous cells of the last axis merged into one element, which is copied as a whole."""
     first = arrays[0]
-    packed = not first.dtype.hasobject and all(each.strides[2] == each.itemsize for each in arrays)
+    packed = not first.dtype.hasobject and all(array.strides[2] == array.itemsize for array in arrays)
     if first.shape[2] == 1 or not packed:
         return arrays
     cell = np.dtype((np.void, first.itemsize * first.shape[2]))
-    return tuple(each.view(cell) for each in arrays)
+    return tuple(array.view(cell) for array in arrays)
 
 
 def _repeat(x: Array, y: Array, times: int) -> None:

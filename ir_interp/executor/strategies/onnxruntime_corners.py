@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, Corners
 from ir_interp.shapes import Shape
 
-Array = NDArray[Any]
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
 _TILE_ELEMENTS = 2**16  # of a segment of the output, whose float32 terms stay in the second cache
 _FEW = 0.75  # of the inputs of an axis; if fewer are needed, these are copied first
@@ -42,8 +42,8 @@ def sides(step: Corners, origin: Shape, lengths: Shape) -> list[Sides]:
     work = np.int32 if step.fixed else np.float32  # 255 * 2**20 fits
     found: list[Sides] = []
     for axis, indices, weights in zip(step.axes, step.indices, step.weights, strict=True):
-        places = [np.minimum(each.astype(np.intp) - origin[axis], lengths[axis] - 1) for each in indices]
-        low, high = map(Side, places, [each.astype(work) for each in weights])
+        places = [np.minimum(index.astype(np.intp) - origin[axis], lengths[axis] - 1) for index in indices]
+        low, high = map(Side, places, [weight.astype(work) for weight in weights])
         found.append((low, high) if found or high.weights.any() else (low,))
     return found
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.arrays.threads import in_threads, threads
 from ir_interp.executor.strategies.float_proposal import Places, Proposed
@@ -21,7 +21,6 @@ from ir_interp.plan.pieces import Piece, Range
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _PART_ELEMENTS = 2**17  # of a part of a patch, whose intermediates of 8 bytes each stay in the cache
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
 
@@ -35,7 +34,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
     every = patches(down.indices, across.indices, channels, x.dtype.name)
     cut = [_within(each, piece.outputs[axis], piece.outputs[axis + 1]) for each in every]
     waiting = iter([part for each in cut for part in _parts(each, len(source) * source.shape[3])])
-    rows, columns = piece.of_pass(down), piece.of_pass(across)
+    columns, rows = piece.passes(bound, x.dtype.name)
 
     def take_parts() -> None:
         for part in waiting:
@@ -64,7 +63,8 @@ def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
             made[at] = _of_rows(each, taken[:, :, at], across[:, at], down[:, at])
         return made
 
-    return in_order(piece.of_pass(across), piece.of_pass(down), shape, add)
+    of_columns, of_rows = piece.passes(bound, "uint8")
+    return in_order(of_columns, of_rows, shape, add)
 
 
 def _of_rows(orders: Orders | None, beside: Array, across: Array, down: Array) -> Array:
@@ -101,7 +101,7 @@ def _summed(x: Array, part: Patch, rows: Pass, columns: Pass) -> Array:
     down = rows.weights[part.rows].T[:, :, None, None]
     if part.orders is None:
         made = _between(beside, across)
-        return _between([made[:, each] for each in places], down)
+        return _between([made[:, place] for place in places], down)
     sums = {order: _added(order, beside, across) for order in set(part.orders.across)}
     above = [sums[order][:, each] for order, each in zip(part.orders.across, places, strict=True)]
     return _added(part.orders.down, above, down)

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.strategies.float_proposal import MOST_OF_BYTES, Places, Proposed
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 Add = Callable[[Places, Array, Array, Array], Array]
 """Takes places along the first axis, values [first, second, places], weights of either axis [taps, places]; adds up."""
 _SPARE = 8  # roundings of the largest sum: of products, and of the final rounding
@@ -74,9 +72,9 @@ class InOrder:
 
     def at(self, places: Places, windows: Array) -> Array:
         """Return the sums of the outputs at ``places``, before rounding."""
-        found = np.unravel_index(places, self._shape)
-        of_first, of_second = found[self._first.axis], found[self._second.axis]
-        index: list[Array] = list(found)
+        place = np.unravel_index(places, self._shape)
+        of_first, of_second = place[self._first.axis], place[self._second.axis]
+        index: list[Array] = list(place)
         index[self._first.axis] = self._first.indices[of_first].T[:, None]
         index[self._second.axis] = self._second.indices[of_second].T
         taken = windows[tuple(index)].astype(self._first.weights.dtype)

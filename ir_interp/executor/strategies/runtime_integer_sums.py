@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.store import rounded
 from ir_interp.executor.strategies import onnxruntime_corners
 from ir_interp.plan.axes.coordinates import AxisPlan, positions
@@ -18,8 +18,6 @@ from ir_interp.plan.pieces import Piece, Range
 from ir_interp.plan.runtimes.integer_steps import FIXED_BITS, Along, Corners, Step, Sum, axes_of_steps, changing, steps
 from ir_interp.plan.runtimes.integer_weights import SINGLE, Sampled
 from ir_interp.shapes import Shape
-
-Array = NDArray[Any]
 
 
 def run(x: Array, steps: Sequence[Step], piece: Piece) -> Array:
@@ -80,7 +78,7 @@ def _aligned(column: Array, axis: int, rank: int) -> Array:
 def _summed(x: Array, step: Along, origin: Shape) -> Array:
     """Return the sum along one axis of ``x``, which starts at ``origin``."""
     indices = columns(step.indices)
-    weights = [_aligned(each, step.axis, x.ndim) for each in columns(step.weights)]
+    weights = [_aligned(column, step.axis, x.ndim) for column in columns(step.weights)]
     if step.sum is Sum.FIXED:
         half = 1 << (FIXED_BITS - 1)
         terms = (

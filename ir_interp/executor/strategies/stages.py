@@ -18,7 +18,6 @@ from ir_interp.executor.strategies.tap_sums import TapSum
 from ir_interp.plan.axes.distinct import distinct
 from ir_interp.plan.axes.taps import Taps
 
-Array = NDArray[Any]
 Number = TypeVar("Number", int, float)
 Build = Callable[[Indices, Weights, int, int, np.dtype[Any]], Band | TapSum]
 """Takes indices and weights [outputs, taps], the first output, the cells of each input, and the dtype of the sums."""

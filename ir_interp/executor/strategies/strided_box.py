@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.plan.exact_sums import WholeSum, Windows, in_lowest_terms
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _MOST = 2**15  # limit of a sum and of its rounding constant
 _TILE_ELEMENTS = 2**18  # of inputs: as 16-bit numbers they nearly fit the second cache
 _MOST_CHANNELS = 8  # up to here slices of one channel, which are long, are faster than those of all

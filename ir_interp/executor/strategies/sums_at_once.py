@@ -5,32 +5,30 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.store import rounded
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.libraries.passes import Pass, passes
+from ir_interp.plan.libraries.passes import Pass
 from ir_interp.plan.pieces import Piece
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _PART_ELEMENTS = 2**19  # of the output: sums and products of 64-bit floats stay in the cache
 
 
 def run(x: Array, bound: Plan, piece: Piece) -> Array:
     """Return integers ``x``, padded already, resized, some rows of the first axis at a time."""
-    steps = sorted((piece.of_pass(each) for each in passes(bound, x.dtype.name)), key=lambda each: each.axis)
+    steps = sorted(piece.passes(bound, x.dtype.name), key=lambda each: each.axis)
     if not steps:
         return x
-    made = np.empty(piece.shape, x.dtype)
+    result = np.empty(piece.shape, x.dtype)
     first, others = steps[0], steps[1:]
     for rows in _parts(len(first.indices), math.prod(piece.shape)):
         part = _summed(x, first, others, rows)
-        made[(slice(None),) * first.axis + (rows,)] = rounded(part, IntegerRounding.CUT_OFF, x.dtype)
-    return made
+        result[(slice(None),) * first.axis + (rows,)] = rounded(part, IntegerRounding.CUT_OFF, x.dtype)
+    return result
 
 
 def _parts(count: int, elements: int) -> Iterator[slice]:

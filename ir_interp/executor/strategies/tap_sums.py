@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.threads import scratch
 from ir_interp.executor.strategies.matrix_products import Span
 
-Array = NDArray[Any]
 Places = NDArray[np.intp]
 _PART = 2**16  # elements: a part of the outputs and one term of it stay in the second cache
 _MIN_INNER = 16  # cells; with fewer, NumPy's loop over the last axis costs more than its arithmetic

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.executor.arrays.store import round_in_place
 from ir_interp.executor.arrays.threads import in_threads, scratch, threads, tile_elements
 from ir_interp.executor.strategies.stages import band, prepare
@@ -23,7 +24,6 @@ from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-Array = NDArray[Any]
 _TILE_ELEMENTS = 2**15  # of an output: its intermediates of 8 bytes each fit the second cache
 _FEW = 0.9  # of the columns of a row; if more are needed, products are faster
 _MIN_ELEMENTS = 2**13  # of an image, if there are many; a call of NumPy costs as much
@@ -159,11 +159,11 @@ def _made(
     height = max(1, elements // max(cells, 1))
     stretches = []
     for start in range(0, count, height):
-        made = slice(start, min(start + height, count))
-        used = np.unique(indices[made])
+        segment = slice(start, min(start + height, count))
+        used = np.unique(indices[segment])
         begin, end = int(used[0]), int(used[-1]) + 1
         needed = slice(begin, end) if len(used) == end - begin else used
-        stretches.append(Stretch(made, needed, add(np.searchsorted(used, indices[made]), made, cells)))
+        stretches.append(Stretch(segment, needed, add(np.searchsorted(used, indices[segment]), segment, cells)))
     lengths = (outer, shape[first], shape[last] * depth), (outer, count, cells)
     return Pairs(*lengths, (near, far), tuple(stretches), work)
 

@@ -16,17 +16,7 @@ from ir_interp.plan.axes.prefilter_taps import Before, Bell
 from ir_interp.plan.libraries import opencv_ipp_order
 from ir_interp.plan.libraries.pillow_reduce import reduced, stretches
 from ir_interp.shapes import Shape, resolve_axes
-from ir_interp.spec import (
-    Arithmetic,
-    Aspect,
-    Coordinates,
-    Crop,
-    ResizeSpec,
-    Scales,
-    Sizes,
-    Smooth,
-    Step,
-)
+from ir_interp.spec import Arithmetic, Aspect, Coordinates, Crop, ResizeSpec, Scales, Sizes, Smooth, Step
 
 LONGEST = 2**53
 """The largest size of an axis: positions are float64, which represents no larger integers one by one."""
@@ -58,8 +48,8 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     windows = _windows(spec.coordinates, len(axes))
     padding = tuple(zip(*spec.padding(len(shape)), strict=True))
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
-    found = reduced(spec, padded)
-    own, first = (spec, padded) if found is None else (found.spec, found.shape)
+    reduction = reduced(spec, padded)
+    own, first = (spec, padded) if reduction is None else (reduction.spec, reduction.shape)
     if own.arithmetic is Arithmetic.IPP and not opencv_ipp_order.takes(own, first):
         own = replace(own, arithmetic=Arithmetic.OPENCV)
     in_sizes = [first[axis] for axis in axes]
@@ -70,8 +60,8 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     bound = zip(axes, in_sizes, lengths, asked, steps, windows, starts, strict=True)
     plans = [_axis_plan(own, *each) for each in bound]
     plans = _copied(plans, spec)
-    if found is not None:
-        pairs = zip(plans, found.blocks, strict=True)
+    if reduction is not None:
+        pairs = zip(plans, reduction.blocks, strict=True)
         plans = [replace(each, in_size=padded[each.axis], before=blocks) for each, blocks in pairs]
     out = list(padded)
     for axis, size in zip(axes, lengths, strict=True):

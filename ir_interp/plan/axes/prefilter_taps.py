@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.plan.axes.correctly_rounded import exponential
 from ir_interp.spec.modes import Border
 
-Array = NDArray[Any]
 _REACH = 4.0  # standard deviations
 
 

@@ -5,17 +5,14 @@ The formula here is that of Pillow's ``Resample.c`` and PyTorch's ``UpSampleKern
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.plan.axes import kernels
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.libraries import opencv_area_weights, opencv_weights, tensorflow_jax_weights
 from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear
 
-Array = NDArray[Any]
 Weighted = tuple[Array, Array]
 """Indices and weights [out, taps]."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.plan.axes.coordinates import AxisPlan
 
-Array = NDArray[Any]
 Weighted = tuple[Array, Array]
 """Indices and weights [out, taps]."""
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.plan.axes import kernels
 from ir_interp.shapes import Shape, resolve_axes
 from ir_interp.spec import Arithmetic, Cubic, Linear, ResizeSpec
 
-Array = NDArray[Any]
 CHANNELS = (1, 3, 4)
 _BLOCK = 4  # outputs of a row that are computed together
 
@@ -122,10 +121,10 @@ def across(columns: Array, channels: int) -> NDArray[np.uint8]:
     fused pairs.
     """
     found = np.zeros(len(columns), np.uint8)
-    for each in patches(columns[:1], columns, channels, "uint8"):
-        assert each.orders is not None
-        assert each.orders.down == _FUSED_PAIRS
-        found[each.columns] = ACROSS.index(each.orders.across[0])
+    for patch in patches(columns[:1], columns, channels, "uint8"):
+        assert patch.orders is not None
+        assert patch.orders.down == _FUSED_PAIRS
+        found[patch.columns] = ACROSS.index(patch.orders.across[0])
     return found
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.plan.axes import kernels
 from ir_interp.plan.axes.coordinates import AxisPlan, Positions, positions
 from ir_interp.plan.axes.correctly_rounded import cosine, sine
 from ir_interp.plan.axes.prefilter_taps import within
 from ir_interp.spec import Cubic, Lanczos, Linear
 
-Array = NDArray[Any]
 Weighted = tuple[Array, Array]
 """Indices and weights [out, taps]."""
 

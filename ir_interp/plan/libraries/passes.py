@@ -9,29 +9,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import SpecError
+from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan.axes.taps import Taps, is_long, segments, window_taps
 from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.runtimes import litert_weights
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import (
-    Between,
-    Cubic,
-    FixedPoint,
-    FloatingPoint,
-    IntegerRounding,
-    Integers,
-    Nearest,
-    Passes,
-)
+from ir_interp.spec import Between, Cubic, FixedPoint, FloatingPoint, IntegerRounding, Integers, Nearest, Passes
 
-Array = NDArray[Any]
+ByAxis = Mapping[int, Taps]
+Outputs = tuple[tuple[int, int], ...]
+"""Start and stop of a segment of the outputs of every axis."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +35,7 @@ class Counts:
     along: tuple[NDArray[np.int64], ...]
     complete: int
 
-    def of(self, outputs: Sequence[tuple[int, int]]) -> Counts:
+    def of(self, outputs: Outputs) -> Counts:
         """Return the counts of a segment of the outputs of each axis."""
         return replace(self, along=tuple(each[slice(*part)] for each, part in zip(self.along, outputs, strict=True)))
 
@@ -83,6 +77,12 @@ class Pass:
         """Whether some sums of floats begin elsewhere than at the first tap."""
         return bool(self.lanes) or self.of_ipp
 
+    def of(self, outputs: Outputs) -> Pass:
+        """Return the pass over a segment of the outputs of every axis."""
+        segment = slice(*outputs[self.axis])
+        counts = self.counts and self.counts.of(outputs[self.axis :])
+        return replace(self, indices=self.indices[segment], weights=self.weights[segment], counts=counts)
+
     def vectors(self) -> Pass:
         """Return the pass over blocks: of float32, from the last tap to the first."""
         weights = np.ldexp(self.weights[:, ::-1].astype(np.float32), -self.bits_after).astype(np.float32)
@@ -100,22 +100,39 @@ def are_named(bound: Plan) -> bool:
     return isinstance(rounds, FixedPoint | FloatingPoint) or rounds in (Integers.OPENCV_AREA, Integers.IPP)
 
 
-@lru_cache(maxsize=128)
+def needs_all_taps(bound: Plan) -> bool:
+    """Return whether passes over a part of the outputs need the taps of all: for their order of sums, or their bits."""
+    rounds = bound.spec.rounds
+    return opencv_sums.is_of_ipp(bound) or (isinstance(rounds, FixedPoint) and _is_narrow(rounds))
+
+
 def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
     """Return the passes of a plan for integers of a type. Raises SpecError if its fixed point is for another type."""
+    return _passes(bound, dtype, tuple((0, length) for length in bound.out_shape))
+
+
+def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
+    """Return ``passes`` over a segment of the outputs of every axis; along a long one, no others are computed."""
+    if is_long(bound) and not opencv_sums.is_of_ipp(bound):
+        return _passes(bound, dtype, outputs)
+    return tuple(stage.of(outputs) for stage in passes(bound, dtype))
+
+
+@lru_cache(maxsize=128)
+def _passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
     if bound.spec.rounds is Integers.LITERT:
-        return tuple(_of_litert(bound, dtype))
+        return tuple(_of_litert(bound, dtype, outputs))
+    taps = {axis.axis: window_taps(bound, place, outputs[axis.axis]) for place, axis in enumerate(bound.axes)}
     if opencv_sums.is_of_ipp(bound):
-        return tuple(_of_ipp(bound))
+        return tuple(_of_ipp(bound, taps))
     rounds = opencv_sums.sums(bound, dtype)
     if isinstance(rounds, FixedPoint):
-        return tuple(_fixed(bound, rounds, dtype))
-    return tuple(_floating(bound, rounds) if isinstance(rounds, FloatingPoint) else _counted(bound))
+        return tuple(_fixed(bound, rounds, dtype, taps, outputs))
+    return tuple(_floating(bound, rounds, taps) if isinstance(rounds, FloatingPoint) else _counted(bound, outputs))
 
 
-def _of_ipp(bound: Plan) -> Iterator[Pass]:
+def _of_ipp(bound: Plan, taps: ByAxis) -> Iterator[Pass]:
     """Yield the sums along the width, then the height, even if one of them keeps its size."""
-    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
     reach = 2 if isinstance(bound.spec.kernel, Cubic) else 1
     for axis in sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)), reverse=True):
         each = taps.get(axis) or _unmoved(bound.out_shape[axis], reach)
@@ -136,28 +153,37 @@ def _unmoved(length: int, reach: int) -> Taps:
     return Taps(indices, np.broadcast_to((steps == 0).astype(np.float64), indices.shape))
 
 
-def _of_litert(bound: Plan, dtype: str) -> Iterator[Pass]:
-    axes, behind = sorted(bound.axes, key=lambda each: -each.axis), 0
+def _of_litert(bound: Plan, dtype: str, outputs: Outputs) -> Iterator[Pass]:
+    axes, behind = _segments_by_axis(bound, outputs), 0
     for place, axis in enumerate(axes):
         indices, weights, bits = litert_weights.weights(bound.spec, axis, dtype)
         behind += bits
-        made = Pass(axis=axis.axis, indices=indices, weights=weights)
+        stage = Pass(axis=axis.axis, indices=indices, weights=weights)
         if place == len(axes) - 1:
             is_byte = dtype in ("int8", "uint8")
             rounding = IntegerRounding.HALF_UP if is_byte else IntegerRounding.HALF_AWAY
-            made = replace(made, bits_after=behind, rounding=rounding)
-        yield made
+            stage = replace(stage, bits_after=behind, rounding=rounding)
+        yield stage
 
 
-def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
+def _segments_by_axis(bound: Plan, outputs: Outputs) -> list[AxisPlan]:
+    """Return the changing axes from the last to the first, restricted to some outputs."""
+    axes = sorted(bound.axes, key=lambda each: -each.axis)
+    return [replace(axis, outputs=outputs[axis.axis]) for axis in axes]
+
+
+def _fixed(bound: Plan, rounds: FixedPoint, dtype: str, taps: ByAxis, outputs: Outputs) -> Iterator[Pass]:
     if np.dtype(dtype).itemsize * 8 != rounds.elements:
         raise SpecError(f"this resize sums {rounds.elements}-bit integers; the image is {dtype}")
     keeps_bits = rounds.between is not Between.ROUNDED
-    axes = _in_order(bound, rounds.passes, every=keeps_bits)
+    resized = resolve_axes(bound.spec.axes, len(bound.in_shape)) if keeps_bits else ()
+    copies = {axis: _copies(outputs[axis]) for axis in resized if axis not in taps}
+    axes = _in_order(bound, rounds.passes, {**taps, **copies})
     behind = 0
-    for place, (axis, taps) in enumerate(axes):
+    for place, (axis, each) in enumerate(axes):
         ends = place == len(axes) - 1 or not keeps_bits
-        weights, bits = _whole(taps if keeps_bits else _merged(taps), rounds, _peak(taps))
+        peak = _largest(bound, axis) if axis in taps and _is_narrow(rounds) else 1.0
+        weights, bits = _whole(each if keeps_bits else _merged(each), rounds, peak)
         behind += bits
         cut = _CUT if rounds.between is Between.SHORTENED and place == len(axes) - 1 else (0, 0)
         yield Pass(
@@ -176,8 +202,8 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str) -> Iterator[Pass]:
 _CUT = (4, 16)  # bits of values and of products that OpenCV's linear drops, for 16-bit multiplications
 
 
-def _floating(bound: Plan, rounds: FloatingPoint) -> Iterator[Pass]:
-    axes = _in_order(bound, rounds.passes, every=False)
+def _floating(bound: Plan, rounds: FloatingPoint, by_axis: ByAxis) -> Iterator[Pass]:
+    axes = _in_order(bound, rounds.passes, by_axis)
     for place, (axis, taps) in enumerate(axes):
         is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
         if opencv_sums.copies_ends(bound) and not _is_first(axis, bound):
@@ -196,45 +222,41 @@ def _is_first(axis: int, bound: Plan) -> bool:
     return axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
 
 
-def _counted(bound: Plan) -> Iterator[Pass]:
+def _counted(bound: Plan, outputs: Outputs) -> Iterator[Pass]:
     """Yield passes that add up the pixels of a block and divide by their number, for blocks of four in integers."""
     if not bound.axes:
         return
-    axes = [(axis.axis, Taps(*opencv_sums.blocks(axis))) for axis in sorted(bound.axes, key=lambda each: -each.axis)]
-    counts = _counts_of_parts(bound, dict(axes))
+    axes = [(axis.axis, Taps(*opencv_sums.blocks(axis))) for axis in _segments_by_axis(bound, outputs)]
+    counts = _counts_of_parts(bound, dict(axes), outputs)
     blocks = [1 / axis.scale for axis in bound.axes]
     is_two_by_two = blocks == [2, 2] and opencv_sums.channels(bound) in opencv_sums.FEW_CHANNELS
     for place, (axis, taps) in enumerate(axes):
         weights = (_of(taps) > 0).astype(np.int64)
-        made = Pass(axis=axis, indices=taps.indices, weights=weights)
+        stage = Pass(axis=axis, indices=taps.indices, weights=weights)
         if place < len(axes) - 1:
-            yield made
+            yield stage
             continue
-        made = replace(made, counts=counts)
+        stage = replace(stage, counts=counts)
         if is_two_by_two:
-            yield replace(made, bits_after=2, rounding=IntegerRounding.HALF_UP)
+            yield replace(stage, bits_after=2, rounding=IntegerRounding.HALF_UP)
         else:
             factor = np.float32(1) / np.float32(float(math.prod(blocks)))
-            yield replace(made, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
+            yield replace(stage, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
 
 
-def _counts_of_parts(bound: Plan, taps: Mapping[int, Taps]) -> Counts | None:
+def _counts_of_parts(bound: Plan, taps: ByAxis, outputs: Outputs) -> Counts | None:
     """Return ``Pass.counts`` of the last pass; None if every block is complete."""
     sides = {axis.axis: round(1 / axis.scale) for axis in bound.axes}
-    along = {axis: (_of(each) > 0).sum(axis=1) for axis, each in taps.items()}
-    if all((along[axis] == sides[axis]).all() for axis in sides):
+    if all(sides[axis.axis] * axis.out_size <= axis.in_size for axis in bound.axes):
         return None
-    axes = range(min(taps), len(bound.out_shape))
-    counts = (along.get(axis, np.ones(bound.out_shape[axis], np.int64)) for axis in axes)
+    lengths = [stop - start for start, stop in outputs]
+    along = {axis: (_of(each) > 0).sum(axis=1) for axis, each in taps.items()}
+    counts = (along.get(axis, np.ones(lengths[axis], np.int64)) for axis in range(min(taps), len(lengths)))
     return Counts(tuple(counts), math.prod(sides.values()))
 
 
-def _in_order(bound: Plan, order: Passes, *, every: bool) -> Sequence[tuple[int, Taps]]:
-    """Return the changing axes, or ``every`` resized one, each with its taps, in the order of summation."""
-    taps = {axis.axis: each for axis, each in zip(bound.axes, axis_taps(bound), strict=True)}
-    if every:
-        for axis in resolve_axes(bound.spec.axes, len(bound.in_shape)):
-            taps.setdefault(axis, _copies(bound.out_shape[axis]))
+def _in_order(bound: Plan, order: Passes, taps: ByAxis) -> Sequence[tuple[int, Taps]]:
+    """Return axes, each with its taps, in the order of summation."""
     return [(axis, taps[axis]) for axis in sorted(taps, reverse=_last_goes_first(order, bound))]
 
 
@@ -257,8 +279,9 @@ def _last_goes_first(order: Passes, bound: Plan) -> bool:
 _TALL = 100  # Pillow 12's ratio of height to width
 
 
-def _copies(length: int) -> Taps:
-    return Taps(np.arange(length)[:, None], np.ones((length, 1)))
+def _copies(outputs: tuple[int, int]) -> Taps:
+    places = np.arange(*outputs)[:, None]
+    return Taps(places, np.ones(places.shape))
 
 
 def _of(taps: Taps) -> Array:
@@ -274,6 +297,21 @@ def _merged(taps: Taps) -> Taps:
         weights[:, place - 1] += np.where(same, weights[:, place], 0.0)
         weights[:, place] = np.where(same, 0.0, weights[:, place])
     return Taps(taps.indices, weights)
+
+
+def _is_narrow(rounds: FixedPoint) -> bool:
+    """Return whether large weights have fewer bits than others (PyTorch)."""
+    return rounds.width - rounds.bits < _ROOM
+
+
+_ROOM = 8  # bits of the sign and of the integer part of weights, of which none comes near 2**7
+
+
+@lru_cache(maxsize=64)
+def _largest(bound: Plan, axis: int) -> float:
+    """Return the largest weight of all outputs of a changing axis, on which the bits of its weights depend."""
+    place = [each.axis for each in bound.axes].index(axis)
+    return max(map(_peak, segments(bound, place)))
 
 
 def _peak(taps: Taps) -> float:

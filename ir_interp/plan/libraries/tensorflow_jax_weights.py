@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.plan.axes import kernels
 from ir_interp.plan.axes.coordinates import AxisPlan, half_pixels, positions
 from ir_interp.spec import Arithmetic, Continuous, Cubic
 
-Array = NDArray[Any]
 Weighted = tuple[Array, Array]
 """Indices and weights [out, taps]."""
 

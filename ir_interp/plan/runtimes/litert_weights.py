@@ -31,12 +31,12 @@ def weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.in
     """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
     bits = fractional_bits(dtype)
     if bits == _EIGHT_BITS:
-        positions = np.arange(axis.out_size, dtype=np.float32)
+        positions = axis.index.astype(np.float32)
         length, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
         with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
             low, far = of_float32(spec.coordinates, positions, length, outputs, np)
     else:
-        numbers = np.arange(axis.out_size, dtype=np.int64)
+        numbers = axis.index.astype(np.int64)
         low, far = of_integers(spec.coordinates, numbers, axis.in_size, axis.out_size, np, operator.floordiv)
     low, far = low.astype(np.int64), far.astype(np.int64)
     high = np.minimum(low + 1, axis.in_size - 1)

@@ -1,0 +1,109 @@
+"""Models of other frameworks, read into a model that this program converts: ONNX by PyTorch, else an IR by OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
+from ir_interp.files.scratch import scratch
+from ir_interp.translation.grades import Grade
+
+from ..reports.conversion_report import FormPolicy, Progress, Row
+from ..verify.run.inputs import Inputs
+
+Proof = Callable[[Path, Inputs, Progress], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intermediate:
+    """A ``model`` that stands for a source on the way to its conversion.
+
+    ``rows`` turns those of the conversion into rows of the source. ``changes`` are resizes that a framework's exporter
+    changed, which may be why a verification fails. ``proof`` compares ``model`` with the source in its framework; None
+    if that is a plain comparison of outputs.
+    """
+
+    model: Path
+    rows: Callable[[tuple[Row, ...]], tuple[Row, ...]]
+    notes: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    proof: Proof | None = None
+
+
+def intermediate(source: Path, destination: Path, policy: FormPolicy) -> AbstractContextManager[Intermediate | None]:
+    """Yield the model that stands for a source, under the result's name; None for one that is converted itself."""
+    match FileKind.of(source):
+        case FileKind.PROGRAM:
+            return _of_program(source, destination)
+        case FileKind.TFLITE if _is_whole(source, destination):
+            return _of_tflite(source, destination, policy)
+        case kind if kind in OF_TENSORFLOW:
+            return _of_tensorflow(source, destination, policy)
+    return nullcontext()
+
+
+@contextmanager
+def _of_program(source: Path, destination: Path) -> Iterator[Intermediate]:
+    from ..sources.programs.exported_models import exported
+    from . import programs
+
+    with exported(source, f"{destination.stem}{FileKind.ONNX.value}") as plain:
+        program = programs.repaired(plain)
+        yield Intermediate(
+            model=program.model,
+            rows=lambda rows: programs.at_lines(rows, program) if rows else programs.rows(program),
+            notes=programs.notes(program),
+            changes=program.changes,
+        )
+
+
+def _is_whole(source: Path, destination: Path) -> bool:
+    """Return whether a .tflite file is more than a single resize, and becomes a model."""
+    from ..sources.tflite.tflite_files import KINDS, read_file
+
+    if FileKind.of(destination) not in (FileKind.ONNX, FileKind.IR):
+        return False
+    operators = read_file(source).operators
+    return [each.type in KINDS for each in operators] != [True]
+
+
+@contextmanager
+def _of_tflite(source: Path, destination: Path, policy: FormPolicy) -> Iterator[Intermediate]:
+    from ..openvino.from_tflite import build
+    from ..openvino.ir_save import save
+    from .tflite_proof import proof_of
+
+    with scratch() as folder:
+        built = build(source, policy)
+        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        save(built.model, model)
+        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), proof=proof_of(source))
+
+
+@contextmanager
+def _of_tensorflow(source: Path, destination: Path, policy: FormPolicy) -> Iterator[Intermediate]:
+    from ..openvino.from_tensorflow import build
+    from ..openvino.ir_save import save
+    from ..sources.tensorflow.tensorflow_files import described, label
+
+    with scratch() as folder:
+        frozen = folder / "frozen.pb"
+        built = build(frozen, described(source, frozen), label(source), policy)
+        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        save(built.model, model)
+        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows))
+
+
+def _merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Return the rows of two conversions in sequence: the form that a resize has in the end, and the lesser grade."""
+    by_name, grades = {row.name: row for row in then}, list(Grade)
+    merged = []
+    for row in first:
+        last = by_name.get(row.name)
+        if last is not None:
+            row = replace(row, form=last.form, grade=max(row.grade, last.grade, key=grades.index), note=last.note)
+        merged.append(row)
+    return tuple(merged)

@@ -1,0 +1,148 @@
+"""TensorFlow models to IR: OpenVINO's frontend reads the frozen graph, its resizes are built as TensorFlow's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+from numpy.typing import NDArray
+from openvino.frontend import NodeContext
+from openvino.passes import ConstantFolding, Manager
+
+from ir_interp.errors import UnsupportedLayerError
+from ir_interp.resize_op import ResizeOp
+from ir_interp.spec import AtRunTime
+
+from ..reports.conversion_report import FormPolicy
+from ..sources.tensorflow.model_description import RESIZES, Description, End, Resize
+from ..sources.tensorflow.tensorflow_resizes import resize
+from . import trial
+from .builder import Built, ResizeBuilder, numpy_name
+from .interpolate_subgraph import Resized, RunTime, partial_shape
+from .node_names import number_anew
+from .run_time_lengths import constant_of, narrowed
+
+Array = NDArray[Any]
+
+
+def build(frozen: Path, description: Description, name: str, policy: FormPolicy | None = None) -> Built:
+    """Return a frozen graph as an OpenVINO model, with the ends of its description; ``name`` is that of the source.
+
+    Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if
+    OpenVINO's frontend refuses the rest of the model, or for an operation that is no resize alone.
+    """
+    trial.check_frontend(frozen, "tf")
+    builder = _Builder(file=name, policy=policy or FormPolicy(), known=description.resizes)
+    model = builder.read("tf", RESIZES, frozen)
+    number_anew(model)  # before nodes are identified by their names
+    rows = builder.rows()
+    return Built(model=_with_ends(model, description, name), rows=rows, exact=builder.nodes())
+
+
+def _with_ends(model: ov.Model, description: Description, name: str) -> ov.Model:
+    """Return a model with the inputs and outputs of a description, in its order and under its names."""
+    inputs = {each: node for node in model.get_parameters() for each in node.output(0).get_names()}
+    results = {each: node for node in model.get_results() for each in node.output(0).get_names()}
+    for end in (*description.inputs, *description.outputs):
+        if end.tensor not in inputs and end.tensor not in results:
+            raise UnsupportedLayerError(f"OpenVINO's TensorFlow frontend drops {end.name!r}, an input or output", name)
+    whole = ov.Model(
+        [results[end.tensor] for end in description.outputs],
+        [inputs[end.tensor] for end in description.inputs],
+        Path(name).stem or "model",
+    )
+    for port, end in zip([*whole.outputs, *whole.inputs], [*description.outputs, *description.inputs], strict=True):
+        _rename(port, end)
+    return whole
+
+
+def _rename(port: ov.Output, end: End) -> None:
+    port.get_tensor().set_names({end.name})
+    port.get_node().set_friendly_name(end.name)
+
+
+def _constant(value: ov.Output) -> Array | None:
+    """Return the value of an expression that no input changes, and no batch size; None for others.
+
+    ``tf.image.resize`` divides sizes by those of a Shape, whose batch may be dynamic.
+    """
+    constant = constant_of(value)
+    if constant is not None:
+        return constant
+    first, second = (_folded(value, batch) for batch in (1, 3))
+    return first if first is not None and second is not None and np.array_equal(first, second) else None
+
+
+def _folded(value: ov.Output, batch: int) -> Array | None:
+    """Return a value of a model whose inputs have a batch size; None if it depends on more."""
+    model = ov.Model([ops.result(value)], _parameters(value), "value").clone()
+    try:
+        model.reshape({port: _with_batch(port.get_partial_shape(), batch) for port in model.inputs})
+    except RuntimeError:  # a model that is not for this batch
+        return None
+    manager = Manager()
+    manager.register_pass(ConstantFolding())
+    manager.run_passes(model)
+    node = model.get_results()[0].input_value(0).get_node()
+    return np.array(node.data) if node.get_type_name() == "Constant" else None
+
+
+def _with_batch(shape: ov.PartialShape, batch: int) -> ov.PartialShape:
+    if shape.rank.is_static and len(shape) and shape[0].is_dynamic:
+        shape[0] = ov.Dimension(batch)
+    return shape
+
+
+def _parameters(value: ov.Output) -> list[ov.Node]:
+    """Return the inputs on which a value depends."""
+    seen, waiting = {}, [value.get_node()]
+    while waiting:
+        node = waiting.pop()
+        if node.get_name() not in seen:
+            seen[node.get_name()] = node
+            waiting += [each.get_source_output().get_node() for each in node.inputs()]
+    return [node for node in seen.values() if node.get_type_name() == "Parameter"]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Builder(ResizeBuilder):
+    """Reads the resizes of a graph as the frontend meets them; ``known`` are those that TensorFlow finds in it."""
+
+    known: tuple[Resize, ...]
+
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
+        others = [node.get_input(index) for index in range(1, node.get_input_size())]
+        values = [_constant(each) for each in others]
+        attributes = {each: node.get_attribute(each) for each in RESIZES[op_type]}
+        alike = [each.name for each in self.known if (each.type, each.attributes) == (op_type, attributes)]
+        operation = Resize(
+            type=op_type,
+            name=" or ".join(alike) or op_type,  # the frontend does not tell which one it is
+            dtype=numpy_name(x.get_element_type()),
+            shape=partial_shape(x),
+            inputs=tuple(None if each is None else each.ravel().tolist() for each in values),
+            attributes=attributes,
+        )
+        op = resize(operation, self.file)
+        if not isinstance(op.spec.target, AtRunTime):
+            return op, RunTime()
+        sizes = ops.reshape(ops.convert(others[0], "i64"), ops.constant(np.array([2])), special_zero=False)
+        op, target = narrowed(op, x, sizes.output(0))
+        return op, RunTime(target=target)
+
+    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+        if op.dtype == "float32" and x.get_element_type() != ov.Type.f32:  # of integers, too, most return floats
+            x = ops.convert(x, "f32").output(0)
+        return ResizeBuilder._resized(self, x, op, given)
+
+    def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
+        """Return a resize with the name that its operation has in the graph."""
+        names = {each.removesuffix(":0") for each in output.get_names()}
+        name = next((each.name for each in self.known if each.name in names), op.name)
+        if output.get_node().get_type_name() == "Interpolate":
+            output.get_node().set_friendly_name(name)
+        return replace(op, name=name, where=f"{self.file}:{name}")

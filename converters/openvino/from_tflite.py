@@ -1,0 +1,155 @@
+"""Whole TFLite models to IR: OpenVINO's frontend reads the model, its resizes are built as LiteRT computes them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+from openvino.frontend import NodeContext
+
+from ir_interp.errors import InexactError, UnsupportedLayerError
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
+from ir_interp.spec import AtRunTime, Nearest
+from ir_interp.translation.grades import Grade
+
+from ..dialects.tflite import DIALECT
+from ..reports.conversion_report import FormPolicy
+from ..runtimes import litert
+from ..sources.tflite.tflite_files import KINDS, File, Quantisation, read_file, resize
+from . import trial
+from .builder import Built, ResizeBuilder
+from .interpolate_subgraph import Resized, RunTime, partial_shape
+from .interpolate_subgraph import resize as build_resize
+from .node_names import number_anew
+from .openvino_primitives import element_name
+from .run_time_lengths import narrowed
+
+
+def build(source: Path, policy: FormPolicy | None = None) -> Built:
+    """Return a TFLite model as an OpenVINO model, its inputs and outputs in the order of the file.
+
+    Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if
+    OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
+    """
+    file = read_file(source)
+    _check_operators(file)
+    trial.check_frontend(source, "tflite")
+    builder = _Builder.of(file, source.name, policy or FormPolicy())
+    model = _in_order(builder.read("tflite", KINDS, source), file, source.name)
+    number_anew(model)  # before nodes are identified by their names
+    builder.name_nodes()
+    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
+
+
+def _check_operators(file: File) -> None:
+    """Raise UnsupportedLayerError for the first operator that would be converted wrongly, or not run."""
+    for each in file.operators:
+        if each.type in KINDS and each.graph:
+            raise UnsupportedLayerError("a resize in a branch or loop is not supported", each.where)
+        if any(end.dtype == "int16" and end.quantisation.scales for end in each.outputs if end is not None):
+            problem = f"{each.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 does not run"
+            raise UnsupportedLayerError(problem, each.where)
+
+
+def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
+    """Return a model with the inputs and outputs of a file, in its order and under its names."""
+    inputs = {name: node for node in model.get_parameters() for name in node.output(0).get_names()}
+    results = {name: node for node in model.get_results() for name in node.output(0).get_names()}
+    names = [[end.name for end in those if end is not None] for those in (file.inputs, file.outputs)]
+    for known, wanted in zip((inputs, results), names, strict=True):
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            raise UnsupportedLayerError(f"OpenVINO's TFLite frontend drops {missing[0]!r}, an input or output", name)
+    return ov.Model([results[name] for name in names[1]], [inputs[name] for name in names[0]], "tflite")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Builder(ResizeBuilder):
+    """Takes the resizes of a file in order, as the frontend does.
+
+    ``quantisation`` is that of the current one, ``levels`` the type in which LiteRT sums its levels.
+    """
+
+    waiting: dict[str, deque[tuple[ResizeOp, Quantisation]]]
+    quantisation: Quantisation = field(default_factory=Quantisation)
+    levels: str | None = None
+
+    @classmethod
+    def of(cls, file: File, name: str, policy: FormPolicy) -> _Builder:
+        waiting: dict[str, deque[tuple[ResizeOp, Quantisation]]] = {kind: deque() for kind in KINDS}
+        for each in file.operators:
+            if each.type in KINDS and each.inputs[0] is not None:
+                waiting[each.type].append((resize(each), each.inputs[0].quantisation))
+        return cls(file=name, policy=policy, waiting=waiting)
+
+    def name_nodes(self) -> None:
+        """Name each resize that is a single layer as the file does."""
+        for op, _, result in self.found:
+            if isinstance(result, Resized) and result.output.get_node().get_type_name() == "Interpolate":
+                result.output.get_node().set_friendly_name(op.name)
+
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
+        op, self.quantisation = self.waiting[op_type].popleft()
+        self.levels = op.dtype
+        op = replace(op, shape=partial_shape(x))  # that of the model, which may know more
+        if not isinstance(op.spec.target, AtRunTime):
+            return op, RunTime()
+        self.levels = _without_xnnpack(op)
+        sizes = ops.reshape(ops.convert(node.get_input(1), "i64"), ops.constant(np.array([2])), special_zero=False)
+        op, target = narrowed(op, x, sizes.output(0))
+        return op, RunTime(target=target)
+
+    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+        """Return levels resized as integers, between the real values that the frontend expects.
+
+        It replaces a quantised tensor by its real values where a Convert reads it.
+        """
+        if not self.quantisation.scales:
+            return _as_litert(x, op, given, self.policy)
+        levels = ops.convert(_levels(ops.convert(x, "f32"), self.quantisation), element_name(self.levels or ""))
+        made = _as_litert(levels.output(0), replace(op, dtype=self.levels), given, self.policy)
+        return replace(made, output=_real(made.output, self.quantisation))
+
+
+def _without_xnnpack(op: ResizeOp) -> str | None:
+    """Return the type whose sums LiteRT takes for sizes of run time, which XNNPACK does not: its own 16-bit ones.
+
+    Raises InexactError for uint8, whose sums are unknown.
+    """
+    if isinstance(op.spec.kernel, Nearest):
+        return op.dtype
+    if op.dtype == "uint8":
+        raise InexactError(op.name, DIALECT.name, reason="it resizes uint8 to a size that is known only at run time")
+    return "int16" if op.dtype == "int8" else op.dtype
+
+
+def _as_litert(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy) -> Resized:
+    """Return ``x`` resized as LiteRT computes it. Raises InexactError if that is unknown."""
+    outcome = litert.outcome(op)
+    if outcome.spec is not None:
+        return build_resize(x, op, given, policy)
+    shape = static_shape(op.shape)
+    if not litert.copies_by_fixed_steps(op) or shape is None or given.target is not None:
+        raise InexactError(op.name, DIALECT.name, reason=f"LiteRT computes something else: {outcome.reason}")
+    for axis in plan(op.spec, shape).axes:
+        pixels = ops.constant(litert.fixed_pixels(axis))
+        x = ops.gather(x, pixels, ops.constant(np.int64(axis.axis))).output(0)
+    return Resized(output=x, form="copies of the pixels that LiteRT takes", grade=Grade.EXACT_FOR_SHAPE)
+
+
+def _levels(x: ov.Node, quantisation: Quantisation) -> ov.Node:
+    """Return the levels of real values; rounding removes the error of the quotient."""
+    scale, zero = (np.float32(each[0]) for each in (quantisation.scales, quantisation.zeros))
+    return ops.add(ops.round(ops.divide(x, ops.constant(scale)), "half_to_even"), ops.constant(zero))
+
+
+def _real(levels: ov.Output, quantisation: Quantisation) -> ov.Output:
+    scale, zero = (np.float32(each[0]) for each in (quantisation.scales, quantisation.zeros))
+    centred = ops.subtract(ops.convert(levels, "f32"), ops.constant(zero))
+    return ops.multiply(centred, ops.constant(scale)).output(0)

@@ -1,0 +1,1 @@
+"""Records of a conversion and its verification, which a program reads."""

@@ -1,0 +1,200 @@
+"""A result against its source: differences of outputs, levels of quantised models, and the images that both ran on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TypedDict, cast
+
+from ir_interp.views import describe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The largest difference of an output, absolute and relative to its largest value if that is not 0, and the limit.
+
+    ``span`` is the range of its values over all inputs tried: 0 if they are all equal, or there are none. ``shapes``
+    are both shapes if these differ. ``remark`` is the reason why a difference was allowed. ``kind`` is "output" for a
+    model, or "resize" if only that was compared.
+    """
+
+    kind: str = "output"
+    name: str
+    largest: float
+    absolute: float
+    relative: float = field(init=False)
+    limit: float
+    span: float
+    shapes: tuple[tuple[int, ...], ...] = ()
+    remark: str = ""
+
+    def __post_init__(self) -> None:
+        relative = self.absolute / self.largest if self.largest else self.absolute
+        object.__setattr__(self, "relative", relative)  # the dataclass is frozen
+
+    @property
+    def passes(self) -> bool:
+        """Whether the difference is within the limit; NaN is not."""
+        return self.absolute <= self.limit
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether another output would have differed: not if the range of its values is within the limit."""
+        return self.span > self.limit
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
+        return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
+
+    @property
+    def apart(self) -> str:
+        """The difference of both, as in ``differs by 0.3``."""
+        if self.shapes:
+            return f"has shape {list(self.shapes[1])}, not {list(self.shapes[0])}"
+        return f"differs by {self.absolute:.3g}"
+
+    @property
+    def difference(self) -> str:
+        """The difference as text, as in ``differs by 0.3 (tolerance 0.0001)``."""
+        return self.apart if self.shapes else f"{self.apart} (tolerance {self.limit:.3g})"
+
+    @property
+    def doubt(self) -> str:
+        """Remarks: why a difference was allowed, and that these inputs prove nothing if they do not."""
+        nothing = f"INCONCLUSIVE: its values span {self.span:.3g}, try other inputs"
+        return "; ".join(filter(None, (self.remark, "" if self.is_conclusive else nothing)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FedImage:
+    """An image that a model ran on; ``size`` is the height and width of the input, ``file_size`` that of the file."""
+
+    input: str
+    file: str
+    size: tuple[int, int]
+    file_size: tuple[int, int]
+
+    @property
+    def text(self) -> str:
+        """The sizes as text: those that differ mean that Pillow resized the image."""
+        own, fed = (f"{height}x{width}" for height, width in (self.file_size, self.size))
+        return f"at its own size, {own}" if own == fed else f"resized by Pillow (bilinear) from {own} to {fed}"
+
+
+def fed_lines(images: Sequence[FedImage]) -> list[str]:
+    """Return a line for each input and size of images; it names one of them and counts the others."""
+    groups: dict[tuple[str, str], list[FedImage]] = {}
+    for image in images:
+        groups.setdefault((image.input, image.text), []).append(image)
+    lines = []
+    for (name, sizes), alike in groups.items():
+        more = f" and {describe.count(len(alike) - 1, 'more image')}" if len(alike) > 1 else ""
+        lines.append(f"input {name!r}: {alike[0].file}{more}, {sizes}")
+    return lines
+
+
+class LevelsRecord(TypedDict):
+    """Counts of levels in JSON."""
+
+    grade: str
+    count: int
+    flipped: int
+    flipped_by_source: int | None
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """How many values of a quantised model lie one level from those of its source, each segment on the same values.
+
+    ``flipped_by_source`` is that count between the integer and float kernels of the source's own ``runtime``; None if
+    it cannot run in both ways.
+    """
+
+    count: int
+    flipped: int
+    flipped_by_source: int | None
+    runtime: str
+
+    @property
+    def grade(self) -> str:
+        """The accuracy of the levels as text."""
+        return "exact but for flipped levels" if self.flipped else "exact levels"
+
+    @property
+    def text(self) -> str:
+        """The counts as text, as in ``61 of 180,000 values one level apart, OpenVINO itself 74``."""
+        own = "" if self.flipped_by_source is None else f", {self.runtime} itself {self.flipped_by_source:,}"
+        return f"{self.flipped:,} of {self.count:,} values one level apart{own}"
+
+    @property
+    def verdict(self) -> str:
+        """The grade and the counts, in one line."""
+        return f"{self.grade}: {self.text}"
+
+    def record(self) -> LevelsRecord:
+        """Return it as plain values, for JSON."""
+        return {
+            "grade": self.grade,
+            "count": self.count,
+            "flipped": self.flipped,
+            "flipped_by_source": self.flipped_by_source,
+            "runtime": self.runtime,
+        }
+
+    def __add__(self, other: Levels) -> Levels:
+        """Return the sum of both counts, on other inputs."""
+        both = (self.flipped_by_source, other.flipped_by_source)
+        flipped = None if None in both else sum(filter(None, both))
+        count = self.count + other.count
+        return replace(self, count=count, flipped=self.flipped + other.flipped, flipped_by_source=flipped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The comparisons and their remarks; ``alone`` are resizes that were also run on large tensors.
+
+    ``levels`` counts those of a quantised model. ``shapes`` are the shapes of the inputs that both models ran on, by
+    name; ``more_shapes`` those at other extents. ``images`` are those among the inputs.
+    """
+
+    images: tuple[FedImage, ...] = ()
+    outputs: tuple[Compared, ...] = ()
+    alone: tuple[Compared, ...] = ()
+    levels: Levels | None = None
+    note: str = ""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    more_shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """How many outputs are within the tolerance, and how many of these prove nothing, in one line."""
+        doubtful = sum(not output.is_conclusive for output in self.outputs)
+        more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
+        return f"{describe.count(len(self.outputs), 'output')} compared and within the tolerance{more}"
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether every output would have shown a difference."""
+        return all(output.is_conclusive for output in self.outputs)
+
+
+class VerificationRecord(TypedDict):
+    """A verification in JSON; shapes by input."""
+
+    images: list[FedImage]
+    outputs: list[Compared]
+    alone: list[Compared]
+    levels: LevelsRecord | None
+    note: str
+    shapes: dict[str, list[int]]
+    more_shapes: list[dict[str, list[int]]]
+
+
+def plain(verification: Verification | None) -> VerificationRecord | None:
+    """Return a verification as plain values, for JSON."""
+    if verification is None:
+        return None
+    values = asdict(verification) | {"levels": verification.levels.record() if verification.levels else None}
+    return cast(VerificationRecord, values)

@@ -1,0 +1,1 @@
+"""TensorFlow and Keras models: their resizes read, and the models run, in a process that has TensorFlow."""

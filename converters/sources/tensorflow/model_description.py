@@ -1,0 +1,51 @@
+"""A TensorFlow model as plain data, which processes with and without TensorFlow exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ir_interp.shapes import PartialShape
+
+_FLAGS = ("align_corners", "half_pixel_centers")
+RESIZES = {
+    "ResizeBilinear": _FLAGS,
+    "ResizeNearestNeighbor": _FLAGS,
+    "ResizeBicubic": _FLAGS,
+    "ResizeArea": ("align_corners",),
+    "ScaleAndTranslate": ("kernel_type", "antialias"),
+}
+"""The operations that resize, and their attributes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """An input or output: its tensor in the frozen graph, and its name in the model."""
+
+    tensor: str
+    name: str
+    dtype: str
+    shape: PartialShape | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resize:
+    """An operation that resizes: ``inputs`` are those behind the image, None if they are known only at run time."""
+
+    type: str
+    name: str
+    dtype: str
+    shape: PartialShape | None
+    inputs: tuple[list[float] | None, ...]
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A model: its ends, the types of its operations, the bytes of its constants, and its resizes."""
+
+    inputs: tuple[End, ...]
+    outputs: tuple[End, ...]
+    operations: tuple[str, ...]
+    constants: tuple[int, ...]
+    resizes: tuple[Resize, ...]

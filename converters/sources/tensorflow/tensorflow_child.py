@@ -1,0 +1,249 @@
+"""TensorFlow's side of a model, in a process of its own: the model is loaded, described as a frozen graph, and run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.files.kinds import FileKind
+
+from ...runtimes.messages import first_line
+from . import keras_config
+from .graph_safety import HARMLESS, reaching_outside
+from .model_description import RESIZES, Description, End, Resize
+from .tensorflow_files import label
+
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
+Array = NDArray[Any]
+_SAVED_MODEL = "saved_model.pb"
+_SIGNATURE = "serving_default"
+
+
+def describe(path: str, frozen: str) -> Description | IrInterpError:
+    """Return what a model holds, and write its frozen graph; or the error."""
+    try:
+        return _described(path, Path(frozen))
+    except IrInterpError as error:
+        return error
+    except Exception as error:  # whatever TensorFlow raises for another file
+        return ReadError(f"TensorFlow cannot load it: {first_line(error)}", label(Path(path)))
+
+
+def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
+    """Return the outputs of a model by name; or the reason why it does not run."""
+    try:
+        function, names = _function(path, Path(path).stat().st_mtime_ns)
+        tensors = [_tensorflow().constant(array) for array in arrays]
+        results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
+        outputs = [np.asarray(each) for each in _flat(results)]
+        return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
+    except Exception as error:  # whatever TensorFlow raises
+        return first_line(error)
+
+
+def _tensorflow() -> Any:
+    import tensorflow
+
+    return tensorflow
+
+
+def _described(path: str, frozen: Path) -> Description:
+    from tensorflow.python.framework import convert_to_constants
+
+    function, names = _function(path, Path(path).stat().st_mtime_ns)
+    constant = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
+    definition = constant.graph.as_graph_def()
+    _check(_nodes(definition), Path(path))
+    frozen.write_bytes(definition.SerializeToString(deterministic=True))
+    outputs = _output_names(function, len(constant.outputs))
+    return Description(
+        inputs=tuple(_end(tensor, tensor.op.name) for tensor in _placeholders(constant, names)),
+        outputs=tuple(_end(tensor, name) for tensor, name in zip(constant.outputs, outputs, strict=True)),
+        operations=tuple(each.op for each in _nodes(definition)),
+        constants=tuple(each.attr["value"].tensor.ByteSize() for each in _nodes(definition) if each.op == "Const"),
+        resizes=tuple(_resize(each, constant) for each in _operations(constant.graph) if each.type in RESIZES),
+    )
+
+
+def _placeholders(constant: Any, names: Sequence[str]) -> list[Any]:
+    by_name = {tensor.op.name: tensor for tensor in constant.inputs}
+    return [by_name[name] for name in names] if set(names) == set(by_name) else list(constant.inputs)
+
+
+def _nodes(definition: Any) -> Iterable[Any]:
+    yield from definition.node
+    for function in definition.library.function:
+        yield from function.node_def
+
+
+def _operations(graph: Any) -> Iterator[Any]:
+    """Yield the operations of a graph, those of branches and loops included."""
+    from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
+
+    library = {each.signature.name: each for each in graph.as_graph_def().library.function}
+    for operation in graph.get_operations():
+        yield operation
+        for value in operation.node_def.attr.values():
+            for called in (value.func, *value.list.func):
+                if called.name in library:
+                    yield from _operations(function_def_to_graph(library[called.name]))
+
+
+def _check(nodes: Iterable[Any], path: Path) -> None:
+    outside = reaching_outside(each.op for each in nodes)
+    if outside:
+        raise UnsupportedLayerError(f"operation {outside} reaches outside the graph, and is not run", label(path))
+
+
+def _check_effects(nodes: Iterable[Any], path: Path) -> None:
+    """Raise UnsupportedLayerError for an operation whose effects may last: TensorFlow knows which have a state."""
+    from tensorflow.python.framework import op_def_registry
+
+    for node in nodes:
+        known = op_def_registry.get(node.op)
+        if known is None or (known.is_stateful and node.op not in HARMLESS):
+            raise UnsupportedLayerError(
+                f"operation {node.op} may have effects outside the graph; it is not run", label(path)
+            )
+
+
+@lru_cache(maxsize=2)
+def _function(path: str, _: int) -> tuple[Any, list[str]]:
+    """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none."""
+    place = Path(path)
+    if place.name == _SAVED_MODEL:
+        function, names = _of_saved_model(place)
+    else:
+        function, names = (_of_graph if FileKind.of(place) is FileKind.GRAPH else _of_keras)(place), [""]
+    _check_effects(_nodes(function.graph.as_graph_def()), place)
+    return function, names
+
+
+def _of_saved_model(path: Path) -> tuple[Any, list[str]]:
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    held = saved_model_pb2.SavedModel()
+    held.ParseFromString(path.read_bytes())
+    for graph in held.meta_graphs:
+        _check(_nodes(graph.graph_def), path)
+    model = _tensorflow().saved_model.load(str(path.parent))
+    if _SIGNATURE not in model.signatures:
+        known = ", ".join(model.signatures) or "none"
+        raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", label(path))
+    function = model.signatures[_SIGNATURE]
+    function._owner = model  # its variables live as long as the model
+    return function, sorted(function.structured_input_signature[1])
+
+
+def _of_graph(path: Path) -> Any:
+    tensorflow = _tensorflow()
+    definition = tensorflow.compat.v1.GraphDef()
+    definition.ParseFromString(path.read_bytes())
+    _check(_nodes(definition), path)
+    read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
+    inputs = [node.name for node in definition.node if node.op == "Placeholder"]
+    outputs = [node.name for node in definition.node if node.name not in read and node.op not in ("Const", "NoOp")]
+    wrapped = tensorflow.compat.v1.wrap_function(
+        partial(tensorflow.compat.v1.import_graph_def, definition, name=""), []
+    )
+    element = wrapped.graph.as_graph_element
+    return wrapped.prune([element(f"{name}:0") for name in inputs], [element(f"{name}:0") for name in outputs])
+
+
+def _of_keras(path: Path) -> Any:
+    tensorflow = _tensorflow()
+    if FileKind.of(path) is FileKind.KERAS:
+        keras_config.check_file(path)
+    else:
+        _check_h5(path)
+    model = tensorflow.keras.models.load_model(str(path), compile=False, safe_mode=True)
+    if not getattr(model, "inputs", None):
+        raise ReadError("its inputs are unknown; build it before it is saved", path.name)
+    flat = tensorflow.keras.Model(model.inputs, model.outputs)
+    specs = [tensorflow.TensorSpec(each.shape, each.dtype, each.name) for each in model.inputs]
+
+    def call(*tensors: Any) -> list[Any]:
+        return _flat(flat(list(tensors), training=False))
+
+    function = tensorflow.function(call, input_signature=specs, autograph=False).get_concrete_function()
+    function._owner, function._names = flat, list(getattr(model, "output_names", ()))
+    return function
+
+
+def _check_h5(path: Path) -> None:
+    import json
+
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        config = file.attrs.get("model_config")
+    if config is None:
+        raise ReadError("it holds weights only; expected a model", path.name)
+    keras_config.check(json.loads(config), path.name)
+
+
+def _output_names(function: Any, count: int) -> list[str]:
+    structured = function.structured_outputs
+    names = sorted(structured) if isinstance(structured, dict) else list(getattr(function, "_names", ()))
+    if len(names) != count or len(set(names)) != count:
+        names = [tensor.op.name for tensor in function.outputs]
+    return names
+
+
+def _flat(results: Any) -> list[Any]:
+    if isinstance(results, dict):
+        return [results[name] for name in sorted(results)]  # the order in which TensorFlow flattens it
+    return list(results) if isinstance(results, list | tuple) else [results]
+
+
+def _end(tensor: Any, name: str) -> End:
+    return End(tensor=tensor.name, name=name, dtype=tensor.dtype.name, shape=_shape(tensor))
+
+
+def _shape(tensor: Any) -> tuple[int | None, ...] | None:
+    return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
+
+
+def _resize(operation: Any, graph: Any) -> Resize:
+    """Return a resize with its attributes, and inputs that are constants."""
+    data, *others = operation.inputs
+    values = [_constant(tensor, graph) for tensor in others]
+    attributes = {name: operation.get_attr(name) for name in RESIZES[operation.type]}
+    return Resize(
+        type=operation.type,
+        name=operation.name,
+        dtype=data.dtype.name,
+        shape=_shape(data),
+        inputs=tuple(None if value is None else np.asarray(value).ravel().tolist() for value in values),
+        attributes={name: value.decode() if isinstance(value, bytes) else value for name, value in attributes.items()},
+    )
+
+
+def _constant(tensor: Any, graph: Any) -> Array | None:
+    """Return the value of a constant, or of a quotient of sizes that two batches share; None for others."""
+    from tensorflow.python.framework import tensor_util
+
+    value: Array | None = tensor_util.constant_value(tensor)
+    if value is not None or tensor.dtype.name != "float32" or tensor.graph is not graph.graph:
+        return value
+    function = graph.prune(graph.inputs, [tensor])
+    try:
+        first, second = (np.asarray(_flat(function(*_inputs(graph, length)))[0]) for length in (1, 3))
+    except Exception:  # an image of this size may be too small
+        return None
+    return first if np.array_equal(first, second) else None
+
+
+def _inputs(graph: Any, length: int) -> list[Any]:
+    tensorflow = _tensorflow()
+    return [
+        tensorflow.fill([each or length for each in end.shape], tensorflow.cast(length, end.dtype))
+        for end in graph.inputs
+    ]

@@ -1,0 +1,68 @@
+"""A TFLite file as a function of arrays, computed by LiteRT, and how far its own kernels differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.files.scratch import scratch
+
+from . import interpreter, twins
+from .tflite_files import File, Tensor, is_quantised, read_file
+
+Array = NDArray[Any]
+
+
+def function(path: Path) -> Callable[..., list[Array]]:
+    """Return a file as a function of arrays. Raises ReadError for one that cannot be read.
+
+    Weights of 8 bits between floats are taken in float32: LiteRT rounds these floats to 8 bits, too, by a range that
+    depends on the processor's kernels.
+    """
+    read_file(path)
+    return lambda *arrays: _outputs(path, arrays)
+
+
+def _outputs(path: Path, arrays: tuple[Array, ...]) -> list[Array]:
+    twin = twins.in_float32(path)
+    if twin is None:
+        return interpreter.outputs(path, arrays)
+    with scratch() as folder:
+        whole = folder / path.name
+        whole.write_bytes(twin)
+        return interpreter.outputs(whole, arrays)
+
+
+def slack(path: Path) -> Callable[..., list[float]] | None:
+    """Return how far each output may differ on inputs; None for a model that is not rounded to levels.
+
+    A level of the output, and as much as LiteRT's own kernels differ.
+    """
+    file = read_file(path)
+    if not is_quantised(file):
+        return None
+
+    def on(*arrays: Array) -> list[float]:
+        both = [interpreter.outputs(path, arrays, by_reference=by_reference) for by_reference in (False, True)]
+        return [
+            level + float(np.abs(mine.astype(np.float64) - theirs).max(initial=0))
+            for level, mine, theirs in zip(_levels(file), *both, strict=True)
+        ]
+
+    return on
+
+
+def _levels(file: File) -> list[float]:
+    """Return the distance of two levels of each output."""
+    sources = {id(end): each.inputs[0] for each in file.operators if each.type == "DEQUANTIZE" for end in each.outputs}
+    return [_level(end, sources.get(id(end))) for end in file.outputs if end is not None]
+
+
+def _level(end: Tensor, source: Tensor | None) -> float:
+    if end.quantisation.scales:
+        return 1.0
+    return float(source.quantisation.scales[0]) if source is not None and source.quantisation.scales else 0.0

@@ -1,0 +1,170 @@
+"""Models that compute what a TFLite file does, but show more of it: for proofs of its conversion."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import ReadError
+
+from .packing import packed, unpacked
+from .schema import schema
+
+_ROUNDED = ("INT8", "UINT8", "INT16")
+_MAIN = 0  # the graph that is no branch and no body of a loop
+
+
+def in_float32(path: Path) -> bytes | None:
+    """Return a file with weights in float32 where LiteRT multiplies 8-bit ones by floats; None if there are none.
+
+    It rounds these floats to 8 bits as well, by the range that they have in each run.
+    """
+    model = unpacked(path)
+    weights = {id(tensor): tensor for graph in model.subgraphs for tensor in _hybrid_weights(model, graph)}
+    for tensor in weights.values():
+        values = _real(tensor, np.array(model.buffers[tensor.buffer].data))
+        tensor.buffer = len(model.buffers)
+        model.buffers.append(schema().BufferT())
+        model.buffers[-1].data = values.view(np.uint8)
+        tensor.type, tensor.quantization = schema().TensorType.FLOAT32, None
+    return packed(model) if weights else None
+
+
+def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
+    of = schema()
+    for operator in _operators(graph):
+        data = [graph.tensors[place] for place in operator.inputs if place >= 0]
+        if any(each.type == of.TensorType.FLOAT32 and not _is_constant(model, each) for each in data):
+            yield from (each for each in data if each.type == of.TensorType.INT8 and _is_constant(model, each))
+
+
+def _real(tensor: Any, held: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the real values of a constant of bytes, flat."""
+    scales, zeros = (np.atleast_1d(each) for each in (tensor.quantization.scale, tensor.quantization.zeroPoint))
+    levels = held.view(np.int8).reshape(tensor.shape)
+    along = [1] * levels.ndim
+    if len(scales) > 1:
+        along[tensor.quantization.quantizedDimension] = len(scales)
+    real = levels.astype(np.float32) - zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
+    return (real * scales.astype(np.float32).reshape(along)).ravel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A tensor that an operator computes, and its quantisation, if it is rounded.
+
+    ``label`` is its name in the file, ``name`` that in a twin, which is unique.
+    """
+
+    place: int
+    name: str
+    label: str
+    operator: str
+    scale: float | None
+    zero: int
+
+
+def values(path: Path) -> list[Value]:
+    """Return what the operators of a file compute from its inputs, as floats or rounded to levels.
+
+    Raises ReadError for a file with branches or loops, which twins do not show.
+    """
+    model = unpacked(path)
+    if len(model.subgraphs) > 1:
+        raise ReadError("it quantises, and has branches or loops; its operators cannot be proven one by one", path.name)
+    names = {number: name for name, number in vars(schema().BuiltinOperator).items() if name.isupper()}
+    graph = model.subgraphs[_MAIN]
+    return [
+        _value(graph, place, names.get(_number(model, operator), "custom operator"))
+        for operator in _computing(model, graph)
+        for place in operator.outputs
+        if _is_shown(graph.tensors[place])
+    ]
+
+
+def _value(graph: Any, place: int, operator: str) -> Value:
+    tensor = graph.tensors[place]
+    is_rounded = tensor.type != schema().TensorType.FLOAT32
+    return Value(
+        place=place,
+        name=f"t{place}",
+        label=_name(tensor),
+        operator=operator,
+        scale=float(np.float32(tensor.quantization.scale[0])) if is_rounded else None,
+        zero=int(tensor.quantization.zeroPoint[0]) if is_rounded else 0,
+    )
+
+
+def showing(path: Path, shown: Sequence[Value]) -> bytes:
+    """Return a file whose outputs are these values, in order."""
+    model = unpacked(path)
+    model.subgraphs[_MAIN].outputs = [each.place for each in shown]
+    model.signatureDefs = None
+    return packed(model)
+
+
+def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> bytes:
+    """Return a file in which each operator reads inputs of the model, in place of what others compute.
+
+    Its outputs are ``shown``; its inputs are those of the file, which have ``shapes`` by name, then ``shown``.
+    """
+    model = unpacked(path)
+    graph, places = model.subgraphs[_MAIN], {}
+    for tensor in graph.tensors:
+        if _name(tensor) in shapes:
+            tensor.shape, tensor.shapeSignature = list(shapes[_name(tensor)]), None
+    for each in shown:
+        tensor = copy.copy(graph.tensors[each.place])
+        tensor.shape, tensor.shapeSignature = list(shapes[each.name]), None
+        tensor.name, graph.tensors[each.place].name = f"{each.name} given", each.name
+        places[each.place] = len(graph.tensors)
+        graph.tensors.append(tensor)
+    for operator in _operators(graph):
+        operator.inputs = [places.get(place, place) for place in operator.inputs]
+    graph.inputs = [*graph.inputs, *places.values()]
+    graph.outputs = [each.place for each in shown]
+    model.signatureDefs = None
+    return packed(model)
+
+
+def _computing(model: Any, graph: Any) -> Iterator[Any]:
+    """Yield the operators that do not only unpack constants, such as weights in half precision."""
+    for operator in _operators(graph):
+        tensors = [graph.tensors[place] for place in operator.inputs if place >= 0]
+        if not all(_is_constant(model, tensor) for tensor in tensors):
+            yield operator
+
+
+def _operators(graph: Any) -> Sequence[Any]:
+    return graph.operators if graph.operators is not None else ()
+
+
+def _number(model: Any, operator: Any) -> int:
+    code = model.operatorCodes[operator.opcodeIndex]
+    return int(max(code.builtinCode, code.deprecatedBuiltinCode))
+
+
+def _is_constant(model: Any, tensor: Any) -> bool:
+    data = model.buffers[tensor.buffer].data
+    return data is not None and len(data) > 0
+
+
+def _is_shown(tensor: Any) -> bool:
+    of = schema().TensorType
+    is_rounded = tensor.type in [getattr(of, name) for name in _ROUNDED]
+    return tensor.type == of.FLOAT32 or (is_rounded and _has_one_scale(tensor))
+
+
+def _has_one_scale(tensor: Any) -> bool:
+    scales = tensor.quantization.scale if tensor.quantization is not None else None
+    return scales is not None and len(scales) == 1
+
+
+def _name(tensor: Any) -> str:
+    return tensor.name.decode() if isinstance(tensor.name, bytes) else str(tensor.name)

@@ -1,0 +1,257 @@
+"""TensorFlow and Keras models: operations read as resizes, files that hold code refused, and models proven."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError
+from ir_interp.converters.sources.readers import saved_model
+from ir_interp.converters.sources.tensorflow import keras_config
+from ir_interp.converters.sources.tensorflow.graph_safety import reaching_outside
+from ir_interp.converters.sources.tensorflow.model_description import RESIZES, Resize
+from ir_interp.converters.sources.tensorflow.tensorflow_resizes import resize
+from ir_interp.errors import UnsupportedLayerError
+from ir_interp.spec import AtRunTime, Sizes
+from ir_interp.views.describe import summary
+from tests.support.commands import command
+
+V1 = {"align_corners": False, "half_pixel_centers": True}
+KERNEL = {"kernel_type": "lanczos3", "antialias": True}
+HALF_PIXEL = " at (i + 1/2) * step - 1/2, step = in / out"
+NONE_OUTSIDE = f", without out-of-bounds samples{HALF_PIXEL}"
+EXPECTED = "expected the quotient of sizes, and 0"
+HALVED = ([8, 6], [0.5, 0.5], [0.0, 0.0])
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def operation(kind: str, inputs: Any = ([8, 6],), shape: Any = (None, 16, 12, 3), **attributes: Any) -> Resize:
+    stated = (KERNEL if kind == "ScaleAndTranslate" else V1) | attributes
+    return Resize(
+        type=kind,
+        name="net/up",
+        dtype="float32",
+        shape=shape,
+        inputs=inputs,
+        attributes={name: stated[name] for name in RESIZES[kind]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("read", "described"),
+    [
+        (operation("ResizeBilinear"), f"linear{HALF_PIXEL}"),
+        (
+            operation("ResizeBilinear", align_corners=True, half_pixel_centers=False),
+            "linear at i * (in - 1) / (out - 1)",
+        ),
+        (operation("ResizeNearestNeighbor"), "nearest at floor((i + 1/2) * step), step = in / out"),
+        (operation("ResizeBicubic"), f"cubic a=-0.5{NONE_OUTSIDE}"),
+        (operation("ResizeArea"), "area at i * step, averaged over what a pixel covers, step = in / out"),
+        (operation("ScaleAndTranslate", HALVED), f"lanczos radius=3, antialiased{NONE_OUTSIDE}"),
+        (operation("ScaleAndTranslate", HALVED, kernel_type="triangle"), f"linear, antialiased{NONE_OUTSIDE}"),
+    ],
+)
+def test_operations_are_resizes_of_height_and_width(read: Resize, described: str) -> None:
+    op = resize(read, "net.keras")
+    assert (op.name, op.where, op.spec.axes, op.spec.target) == ("net/up", "net.keras:net/up", (1, 2), Sizes((8, 6)))
+    assert summary(op.spec) == f"sizes 8, 6 on axes 1, 2: {described}"
+
+
+def test_sizes_of_run_time() -> None:
+    assert resize(operation("ResizeBilinear", (None,)), "net.keras").spec.target is AtRunTime.SIZES
+
+
+@pytest.mark.parametrize(
+    ("read", "problem"),
+    [
+        (
+            operation("ScaleAndTranslate", ([8, 6], [0.5, 0.25], [0.0, 0.0])),
+            f"ScaleAndTranslate with scale [0.5, 0.25] and translation [0.0, 0.0]; {EXPECTED}",
+        ),
+        (
+            operation("ScaleAndTranslate", ([8, 6], [0.5, 0.5], [1.0, 0.0])),
+            f"ScaleAndTranslate with scale [0.5, 0.5] and translation [1.0, 0.0]; {EXPECTED}",
+        ),
+        (
+            operation("ScaleAndTranslate", ([8, 6], None, [0.0, 0.0])),
+            "ScaleAndTranslate with a size or scale that is known only at run time",
+        ),
+        (
+            operation("ScaleAndTranslate", HALVED, kernel_type="box"),
+            "ScaleAndTranslate with kernel_type box and antialias True",
+        ),
+        (
+            operation("ScaleAndTranslate", HALVED, kernel_type="keyscubic", antialias=False),
+            "ScaleAndTranslate with kernel_type keyscubic and antialias False",
+        ),
+    ],
+)
+def test_operations_that_are_no_resize(read: Resize, problem: str) -> None:
+    with pytest.raises(UnsupportedLayerError) as error:
+        resize(read, "net.keras")
+    assert (error.value.problem, error.value.where) == (problem, "net.keras:net/up")
+
+
+def part(class_name: str, module: str | None, registered: str | None = None, **config: Any) -> dict[str, Any]:
+    """Return a part of a Keras model as its file names it."""
+    return {"class_name": class_name, "module": module, "registered_name": registered, "config": config}
+
+
+def model_of(*layers: Any) -> dict[str, Any]:
+    return part("Functional", "keras.src.models.functional", "Functional", name="net", layers=list(layers))
+
+
+@pytest.mark.parametrize(
+    ("layer", "problem"),
+    [
+        (part("Lambda", "keras.layers", name="twice"), "a Lambda layer holds code, which is not loaded"),
+        (
+            part("Mine", None, "Mine", name="twice"),
+            "Mine is not a part of Keras that computes, and its code is not loaded",
+        ),
+        (part("Mine", "keras.layers", "lib>Mine", name="twice"), "lib>Mine is not a part of Keras that computes, "),
+        (part("TFSMLayer", "keras.layers", name="twice"), "a TFSMLayer loads another model, which is not loaded"),
+        (part("TorchModuleWrapper", "keras.layers", name="twice"), "a TorchModuleWrapper holds pickled code, which "),
+        (
+            part("function", "keras.utils", name="twice"),
+            "keras.utils.function is not a part of Keras that computes, and its code is not loaded",
+        ),
+        (part("get_file", "keras.src.utils.file_utils", name="twice"), "keras.src.utils.file_utils.get_file is not a "),
+        (
+            part("StringLookup", "keras.layers", name="twice", vocabulary="/etc/passwd"),
+            "vocabulary is the path of a file, which is not loaded",
+        ),
+        (
+            part("run", "os.system", name="twice"),
+            "os.system.run is not a part of Keras that computes, and its code is not loaded",
+        ),
+        (
+            part("Dense", "keras.layers", name="twice", activation=part("function", "builtins", "function")),
+            "builtins.function is not a part of Keras that computes, and its code is not loaded",
+        ),
+        (
+            part("Dense", "keras.layers", name="twice", activation={"class_name": "__lambda__", "config": {}}),
+            "a Lambda layer holds code, which is not loaded",
+        ),
+    ],
+)
+def test_files_that_hold_code_are_refused(layer: Any, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with zipfile.ZipFile("net.keras", "w") as file:
+        file.writestr("config.json", json.dumps(model_of(part("InputLayer", "keras.layers", name="x"), layer)))
+    code, printed, errors = command(capsys, "convert", "net.keras", "net.xml")
+    assert (code, printed) == (2, "")
+    assert errors.startswith(f"error: net.keras:layer[twice]: {problem}")
+
+
+def test_parts_of_keras_are_loaded() -> None:
+    size = {"class_name": "__tuple__", "items": [2, 2]}
+    policy = part("DTypePolicy", "keras", name="float32")
+    keras_config.check(model_of(part("UpSampling2D", "keras.layers", name="up", size=size, dtype=policy)), "net.keras")
+
+
+@pytest.mark.parametrize(
+    ("types", "outside"),
+    [
+        (("Conv2D", "ResizeBilinear", "RestoreV2", "StatefulPartitionedCall"), None),
+        (("Conv2D", "WriteFile"), "WriteFile"),
+        (("EagerPyFunc",), "EagerPyFunc"),
+        (("TFRecordDatasetV2",), "TFRecordDatasetV2"),
+    ],
+)
+def test_operations_that_reach_outside_a_graph(types: tuple[str, ...], outside: str | None) -> None:
+    assert reaching_outside(types) == outside
+
+
+def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("text.keras").write_text("text", encoding="utf-8")
+    for name, problem in (
+        ("text.keras", "not a model as Keras saves it: File is not a zip file"),
+        ("none.keras", "cannot be read: No such file or directory"),
+    ):
+        assert command(capsys, "inspect", name) == (2, "", f"error: {name}: {problem}\n")
+
+
+@pytest.mark.parametrize(("name", "shown"), [("net.pb", "net.pb"), ("net.h5", "net.h5"), ("saved", "saved")])
+def test_without_the_package(name: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(name) if Path(name).suffix else Path(name, "saved_model.pb")
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for function in (ir_interp.load, lambda source: ir_interp.convert(source, "net.onnx")):
+        with pytest.raises(IrInterpError, match=rf"^{shown} needs TensorFlow: pip install 'ir-interp\[tensorflow\]'$"):
+            function(name)
+
+
+def test_a_folder_stands_for_its_saved_model() -> None:
+    Path("saved").mkdir()
+    assert saved_model(Path("saved")) == Path("saved")
+    Path("saved/saved_model.pb").touch()
+    assert saved_model(Path("saved")) == Path("saved/saved_model.pb")
+
+
+@pytest.fixture(scope="module")
+def tensorflow() -> Any:
+    return pytest.importorskip("tensorflow", reason="pip install 'ir-interp[tensorflow]'")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Keras, about NumPy
+@pytest.mark.parametrize("name", ["net.keras", "saved"])
+@pytest.mark.parametrize("target", ["net.onnx", "net.xml"])
+def test_models_equal_tensorflow(tensorflow: Any, name: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    keras = tensorflow.keras
+    keras.utils.set_random_seed(5)
+    first, second = keras.Input((9, 7, 2), name="z"), keras.Input((5, 4, 2), name="a")
+    x = keras.layers.Resizing(5, 4, interpolation="bicubic")(keras.layers.Conv2D(2, 3, padding="same")(first))
+    up = keras.layers.UpSampling2D(2, interpolation="bilinear", name="up")(x + second)
+    net = keras.Model([first, second], [up, keras.layers.GlobalAveragePooling2D(name="mean")(x)])
+    net.save(name) if name.endswith(".keras") else net.export(name, verbose=False)
+    inputs = ["z", "a"] if name.endswith(".keras") else ["a", "z"]
+    assert len(ir_interp.load(name)) == 2
+    report = ir_interp.convert(name, target)
+    assert report.verification is not None
+    assert report.verification.note.startswith(f"before conversion the model is equal to {name} within ")
+    assert [row.grade.value.startswith("exact") for row in report.rows] == [True, True]
+    assert ir_interp.compare(name, target, seed=4).passes
+    code, printed, _ = command(capsys, "inspect", target)
+    assert code == 0
+    assert [line.split()[1].rstrip(":") for line in printed.splitlines() if line.startswith("input")] == inputs[:1]
+    assert len(ir_interp.audit(name).rows) == 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_conversion_that_differs_is_refused(tensorflow: Any) -> None:
+    keras = tensorflow.keras
+    image = keras.Input((9, 7, 2), name="image")
+    keras.Model(image, keras.layers.UpSampling2D(2, interpolation="bilinear")(image)).save("a.keras")
+    keras.Model(image, keras.layers.UpSampling2D(2, interpolation="nearest")(image)).save("b.keras")
+    with pytest.raises(IrInterpError, match="nothing was written"):
+        ir_interp.convert("a.keras", "net.xml", reference="b.keras")
+    assert not Path("net.xml").exists()
+
+
+def test_an_operation_with_an_effect_is_not_run(tensorflow: Any) -> None:
+    signature = [tensorflow.TensorSpec([1, 4, 4, 1], tensorflow.float32, name="x")]
+
+    @tensorflow.function(input_signature=signature)  # type: ignore[untyped-decorator]
+    def saves(x: Any) -> dict[str, Any]:
+        tensorflow.raw_ops.SaveV2(prefix="written", tensor_names=["x"], shape_and_slices=[""], tensors=[x])
+        return {"y": tensorflow.image.resize(x, (8, 8))}
+
+    module = tensorflow.Module()
+    module.saves = saves
+    tensorflow.saved_model.save(module, "saved", signatures=saves)
+    for function in (ir_interp.load, lambda path: ir_interp.convert(path, "net.onnx")):
+        with pytest.raises(IrInterpError, match="operation SaveV2 may have effects outside the graph; it is not run"):
+            function("saved")
+    assert not list(Path().glob("written*"))

@@ -1,0 +1,275 @@
+"""Keras models with random weights, as TFLite in every kind of quantisation and as Keras and TensorFlow files.
+
+    python -m tests.sweeps.tensorflow_models FOLDER [--only TEXT]
+
+writes the models into FOLDER, converts each to .onnx and .xml, and counts the proven, the refused and the wrong. Needs
+tensorflow and ai-edge-litert. Every model is written by a process of its own, for TensorFlow keeps what it has made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+IN_EVERY_FORM = ("transposed", "pyramid", "keras_bilinear")
+QUANTISED = ("float", "float16", "dynamic", "integer", "integers_at_ends", "int16")
+"""The ways in which a model becomes a TFLite file."""
+
+
+def up(keras: Any, interpolation: str) -> Any:
+    """A small decoder around ``UpSampling2D``."""
+    x = image = keras.Input((16, 20, 3), batch_size=1, name="image")
+    x = keras.layers.Conv2D(16, 3, strides=2, padding="same", activation="relu")(x)
+    x = keras.layers.UpSampling2D(3, interpolation=interpolation)(x)
+    return keras.Model(image, keras.layers.Conv2D(8, 3, padding="same", name="mask")(x))
+
+
+def resized(keras: Any, method: str, **options: Any) -> Any:
+    """An image resized by ``tf.image.resize``, between convolutions."""
+    import tensorflow as tf
+
+    x = image = keras.Input((12, 14, 3), batch_size=1, name="image")
+    x = keras.layers.Conv2D(16, 3, padding="same", activation="relu6")(x)
+    x = _layer(keras, lambda x: tf.image.resize(x, (19, 9), method, **options))(x)
+    return keras.Model(image, keras.layers.Conv2D(8, 3, name="out")(x))
+
+
+def resized_v1(keras: Any, name: str, *, corners: bool, centres: bool) -> Any:
+    """An image resized by an operation of version 1, which has both flags."""
+    import tensorflow as tf
+
+    operation = getattr(tf.raw_ops, name)
+    x = image = keras.Input((9, 13, 4), batch_size=1, name="image")
+    x = keras.layers.DepthwiseConv2D(3, padding="same")(x)
+    options = {"align_corners": corners} | ({} if name == "ResizeArea" else {"half_pixel_centers": centres})
+    x = _layer(keras, lambda x: operation(images=x, size=(21, 8), **options))(x)
+    return keras.Model(image, keras.layers.AveragePooling2D(2)(x))
+
+
+def transposed(keras: Any) -> Any:
+    """Transposed convolutions, pools and a skip connection."""
+    x = image = keras.Input((16, 16, 3), batch_size=1, name="image")
+    first = x = keras.layers.Conv2D(16, 3, padding="same", activation="relu")(x)
+    x = keras.layers.MaxPooling2D()(x)
+    x = keras.layers.Conv2DTranspose(16, 3, strides=2, padding="same")(x)
+    x = keras.layers.Concatenate()([x, first])
+    x = keras.layers.UpSampling2D(2, interpolation="bilinear")(x)
+    return keras.Model(image, keras.layers.Conv2D(2, 1, activation="sigmoid", name="mask")(x))
+
+
+def pyramid(keras: Any) -> Any:
+    """Two inputs, two outputs, sums of a feature pyramid, and a classifier."""
+    image = keras.Input((16, 24, 3), batch_size=1, name="image")
+    prior = keras.Input((8, 12, 8), batch_size=1, name="prior")
+    fine = keras.layers.Conv2D(8, 3, padding="same", activation="relu")(image)
+    coarse = keras.layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")(fine)
+    coarse = keras.layers.Add()([coarse, prior])
+    fine = keras.layers.Add()([keras.layers.UpSampling2D(2, interpolation="bilinear")(coarse), fine])
+    score = keras.layers.Dense(4, activation="softmax", name="score")(keras.layers.GlobalAveragePooling2D()(coarse))
+    return keras.Model([image, prior], [score, keras.layers.Conv2D(3, 3, name="map")(fine)])
+
+
+def separable(keras: Any) -> Any:
+    """Normalised separable convolutions with a hard swish, as MobileNet has them."""
+    x = image = keras.Input((20, 20, 3), batch_size=1, name="image")
+    for filters, strides in ((16, 2), (32, 1)):
+        x = keras.layers.DepthwiseConv2D(3, strides=strides, padding="same", use_bias=False)(x)
+        x = keras.layers.BatchNormalization()(x)
+        x = keras.layers.Conv2D(filters, 1)(x)
+        x = keras.layers.Activation("hard_swish")(x)
+    x = keras.layers.UpSampling2D(2, interpolation="nearest")(x)
+    return keras.Model(image, keras.layers.AveragePooling2D(2, name="pooled")(x))
+
+
+def dynamic(keras: Any) -> Any:
+    """Any batch and size; resized to the size of the input."""
+    import tensorflow as tf
+
+    x = image = keras.Input((None, None, 3), name="image")
+    x = keras.layers.Conv2D(8, 3, strides=2, padding="same", activation="relu")(x)
+    x = _layer(keras, lambda x, like: tf.image.resize(x, tf.shape(like)[1:3]))(x, image)
+    return keras.Model(image, keras.layers.Conv2D(2, 1, name="mask")(x))
+
+
+def keras_resized(keras: Any, interpolation: str, *, antialias: bool = False) -> Any:
+    """An image resized by a layer and by an operation of Keras, which its files hold without code."""
+    x = image = keras.Input((12, 14, 3), batch_size=1, name="image")
+    x = keras.layers.Conv2D(4, 3, padding="same", activation="elu")(x)
+    x = keras.layers.Resizing(19, 9, interpolation=interpolation)(x)
+    x = keras.ops.image.resize(x, (11, 13), interpolation=interpolation, antialias=antialias)
+    return keras.Model(image, keras.layers.Conv2D(2, 3, name="out")(x))
+
+
+def boxes(keras: Any) -> Any:
+    """Regions of an image, cropped and resized."""
+    import tensorflow as tf
+
+    image = keras.Input((16, 16, 3), batch_size=1, name="image")
+    windows = np.array([[0.1, 0.2, 0.7, 0.9], [0.0, 0.0, 1.0, 1.0]], np.float32)
+    return keras.Model(
+        image, _layer(keras, lambda x: tf.image.crop_and_resize(x, windows, [0, 0], (7, 5)), "crops")(image)
+    )
+
+
+def _layer(keras: Any, function: Callable[..., Any], name: str | None = None) -> Any:
+    """Return a function as a layer of a class; those of ``Lambda`` hold code."""
+
+    class Resized(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, *inputs: Any) -> Any:
+            return function(*inputs)
+
+    return Resized(name=name)
+
+
+NETS: dict[str, Callable[[Any], Any]] = {
+    "up_bilinear": partial(up, interpolation="bilinear"),
+    "up_nearest": partial(up, interpolation="nearest"),
+    "up_bicubic": partial(up, interpolation="bicubic"),
+    "up_lanczos3": partial(up, interpolation="lanczos3"),
+    **{
+        f"resize_{method}": partial(resized, method=method)
+        for method in ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic")
+    },
+    "resize_antialias": partial(resized, method="bilinear", antialias=True),
+    **{
+        f"{name}_{flags}": partial(resized_v1, name=name, corners=flags == "corners", centres=flags == "centres")
+        for name in ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
+        for flags in ("corners", "centres", "legacy")
+        if (name, flags) != ("ResizeArea", "centres")
+    },
+    **{
+        f"keras_{interpolation}": partial(keras_resized, interpolation=interpolation)
+        for interpolation in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5")
+    },
+    "keras_antialias": partial(keras_resized, interpolation="bilinear", antialias=True),
+    "keras_antialias_cubic": partial(keras_resized, interpolation="bicubic", antialias=True),
+    "transposed": transposed,
+    "pyramid": pyramid,
+    "separable": separable,
+    "dynamic": dynamic,
+    "boxes": boxes,
+}
+
+
+def model(name: str) -> Any:
+    """Return a model with random weights, normalisation and biases included."""
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(sum(map(ord, name)))
+    net, rng = NETS[name](tf.keras), np.random.default_rng(0)
+    for weights in net.weights:
+        if weights.path.split("/")[-1] in ("bias", "beta", "moving_mean"):
+            weights.assign(rng.normal(0, 0.1, weights.shape))
+        elif weights.path.split("/")[-1] in ("gamma", "moving_variance"):
+            weights.assign(rng.uniform(0.5, 1.5, weights.shape))
+    return net
+
+
+def tflite(net: Any, kind: str) -> bytes:
+    """Return a model as a TFLite file, calibrated on random images."""
+    import tensorflow as tf
+
+    lite = tf.lite
+    converter = lite.TFLiteConverter.from_keras_model(net)
+    if kind != "float":
+        converter.optimizations = [lite.Optimize.DEFAULT]
+    if kind == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if kind in ("integer", "integers_at_ends", "int16"):
+        rng = np.random.default_rng(1)
+        shapes = {tensor.name: [each or 16 for each in tensor.shape] for tensor in net.inputs}
+        converter.representative_dataset = lambda: (
+            {name: rng.random(shape, np.float32) for name, shape in shapes.items()} for _ in range(20)
+        )
+        both = lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+        converter.target_spec.supported_ops = [both if kind == "int16" else lite.OpsSet.TFLITE_BUILTINS_INT8]
+    if kind == "integers_at_ends":
+        converter.inference_input_type = converter.inference_output_type = tf.uint8 if "near" in net.name else tf.int8
+    return bytes(converter.convert())
+
+
+def write(name: str, folder: Path) -> None:
+    """Write one model in every form that its converters accept."""
+    net = model(name)
+    for kind in QUANTISED:
+        try:
+            (folder / f"{name}.{kind}.tflite").write_bytes(tflite(net, kind))
+        except Exception as error:  # whatever the converter raises for an operation that TFLite lacks
+            print(f"{name}.{kind}.tflite: not written: {str(error).strip().splitlines()[0][:100]}", file=sys.stderr)
+    net.save(folder / f"{name}.keras")
+    if name in IN_EVERY_FORM:
+        net.save(folder / f"{name}.h5")
+    net.export(str(folder / f"{name}.saved"), verbose=False)
+    if name in IN_EVERY_FORM:
+        freeze(folder / f"{name}.saved", folder / f"{name}.pb")
+
+
+def freeze(saved: Path, output: Path) -> None:
+    """Write the graph of a SavedModel with its variables as constants."""
+    import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    loaded = tf.saved_model.load(str(saved))  # it owns the variables
+    graph = convert_variables_to_constants_v2(loaded.signatures["serving_default"]).graph.as_graph_def()
+    output.write_bytes(graph.SerializeToString())
+
+
+def converted(folder: Path, only: str) -> Iterator[tuple[str, str, str]]:
+    """Convert each model to both targets; yield its file with the suffix, the verdict, and the reason."""
+    import ir_interp
+    from ir_interp import IrInterpError, VerificationError
+
+    sources = sorted(path for suffix in ("tflite", "keras", "h5", "pb", "saved") for path in folder.glob(f"*.{suffix}"))
+    for source in sources:
+        for suffix in (".onnx", ".xml"):
+            if only not in f"{source.name}{suffix}":
+                continue
+            name = f"{source.name} to {suffix}"
+            try:
+                report = ir_interp.convert(source, folder / f"{source.name}{suffix}")
+                note = report.verification.note if report.verification else "no verification"
+                yield name, "proven" if report.verification else "wrong", note
+            except VerificationError as error:
+                yield name, "refused" if " does not run: " in str(error) else "differs", str(error)
+            except (IrInterpError, ExceptionGroup) as error:
+                reasons = getattr(error, "exceptions", (error,))
+                yield name, "refused", "; ".join(map(str, reasons))
+            except Exception as error:
+                yield name, "wrong", f"{type(error).__name__}: {error}"
+
+
+def main() -> None:
+    """Write the models that are missing, and convert all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="only files whose name and target contain this text")
+    parser.add_argument("--write", help="write only this model")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(exist_ok=True)
+    if arguments.write:
+        write(arguments.write, arguments.folder)
+        return
+    for name in NETS:
+        if not (arguments.folder / f"{name}.saved").exists() and arguments.only.split(".")[0] in name:
+            command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, str(arguments.folder)]
+            with (arguments.folder / f"{name}.log").open("w") as log:
+                subprocess.run([*command, "--write", name], check=False, stdout=log, stderr=log)
+    counts: Counter[str] = Counter()
+    for name, verdict, reason in converted(arguments.folder, arguments.only):
+        counts[f"{verdict} {name.split(' to ')[0].split('.')[-1]}"] += 1
+        print(f"{verdict:8} {name}: {reason}", flush=True)
+    print("\n".join(f"{count:4} {verdict}" for verdict, count in sorted(counts.items())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Files that transformers 4 writes: the pipeline has the bits of the class that wrote one, or the file is refused.
+
+``python -m tests.sweeps.transformers_4`` runs in an environment with a transformers 4 (4.16.0 is the oldest that
+installs on Python 3.11). It saves the defaults of each class and other filters and statistics, and compares both on an
+image that no crop exceeds. Exits with 1 where any differ.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ir_interp import Backend, IrInterpError
+from ir_interp.pipelines.huggingface_classes import PROCESSORS
+from ir_interp.pipelines.pipeline_source import of_mapping
+
+SUFFIXES = ("ImageProcessor", "FeatureExtractor")
+CHANGES: tuple[dict[str, Any], ...] = (
+    {}, {"resample": 0}, {"resample": 2}, {"resample": 3}, {"do_normalize": False}, {"rescale_factor": 1 / 127.5},
+    {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.4, 0.5, 0.6]}, {"do_center_crop": True}, {"do_center_crop": False},
+    {"keep_aspect_ratio": True}, {"ensure_multiple_of": 32}, {"rescale_offset": True}, {"include_top": False},
+    {"size": {"height": 240, "width": 320}}, {"do_flip_channel_order": False}, {"size_divisor": 16},
+)  # fmt: skip
+
+
+def outcome(cls: Any, changes: dict[str, Any], x: Any) -> str:
+    """Return a word for what came of a file of a class."""
+    keys = cls().to_dict().keys()
+    if not changes.keys() <= keys:
+        return "without this key"
+    try:
+        processor = cls(**changes)
+        expected = np.asarray(processor(Image.fromarray(x), return_tensors=None)["pixel_values"][0])
+    except Exception:  # text recognition without its program, a size of another form
+        return "refused by the library"
+    try:
+        y = of_mapping(json.loads(processor.to_json_string()), Backend.PIL)(x)
+    except IrInterpError:
+        return "refused"
+    return "equal" if np.array_equal(expected.astype(np.float32), y) else "WRONG"
+
+
+def main() -> int:
+    """Run the sweep."""
+    transformers = importlib.import_module("transformers")
+    warnings.simplefilter("ignore")
+    x, counts = np.random.default_rng(0).integers(0, 256, (600, 701, 3), np.uint8), Counter[str]()
+    for name in PROCESSORS:
+        for suffix in SUFFIXES:
+            cls = getattr(transformers, name + suffix, None)
+            for changes in CHANGES if cls else ():
+                word = outcome(cls, changes, x)
+                counts[word] += 1
+                if word in ("WRONG", "refused"):
+                    print(f"{word}: {name}{suffix}: {json.dumps(changes)}", flush=True)
+    print(dict(counts))
+    return int(bool(counts["WRONG"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
