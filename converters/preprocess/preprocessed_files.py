@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ir_interp.errors import SpecError
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import MODELS, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import options_set
@@ -36,7 +36,7 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
         batch=options.batch,
         channels=options.channels,
     )
-    kind = expect(source, *MODELS, FileKind.PROGRAM)
+    kind = expect(source, *MODELS, *FOREIGN)
     as_ir = expect(destination, *MODELS) is FileKind.IR
     files = (destination, *([destination.with_suffix(".bin")] if as_ir else []))
     check_outputs(files, parts(source))

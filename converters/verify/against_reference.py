@@ -84,7 +84,7 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
         raise VerificationError(
             f"{label} proves nothing about output {worst.name!r}: {worst.verdict}; try other inputs"
         )
-    what = "the exporter is wrong, since before conversion " if is_whole else ""
+    what = "the model is wrong before conversion: " if is_whole else ""
     raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
 

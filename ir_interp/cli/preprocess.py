@@ -25,7 +25,10 @@ ir-interp preprocess model.onnx ready.onnx --config preprocessor_config.json
 @with_options(PreprocessOptions)
 def preprocess(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model (.onnx, .xml, .pt2) whose input is an image.")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="A model (.onnx, .xml, .pt2, .tflite, .keras, .pb) whose input is an image."
+        ),
     ],
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT", help="The .onnx or .xml file to write; its input is the raw image.")

@@ -134,7 +134,9 @@ def preprocess(
     verify: bool = True,
     images: Images | None = None,
 ) -> str:
-    """Put a resize of an image library in front of a model (.onnx, .xml, .pt2), and return the name of its new input.
+    """Put a resize of an image library in front of a model, and return the name of its new input.
+
+    The model is an .onnx, an .xml, or one that ``ir_interp.convert`` reads: .pt2, .tflite, .keras, .h5, .pb.
 
     The new input takes a raw image, uint8 [height, width, 3] of any size. The image is resized to ``size`` as the call
     ``like`` ("pillow:bicubic") does, byte for byte, and then converted to the values of the input ``name`` by
@@ -147,7 +149,7 @@ def preprocess(
 
     ``verify`` runs the new nodes in the runtime of the result, on random images of several sizes, before anything is
     written: they must compute what the pipeline does in NumPy. A source that is converted first is proven as
-    ``ir_interp.convert`` does, a .pt2 against PyTorch.
+    ``ir_interp.convert`` does, a .pt2 against PyTorch, for example.
 
     Raises ReadError for an unreadable file, InexactError for a step that has no such form, SpecError for options that
     contradict each other, VerificationError if a proof fails.
@@ -160,8 +162,9 @@ def preprocess(
     options = settled(PreprocessOptions, locals())
     from ir_interp.converters.preprocess import preprocessed_files
     from ir_interp.converters.sources.model_summary import parts
+    from ir_interp.converters.sources.readers import saved_model
 
-    read, written = arguments.path(source, "source"), arguments.path(destination, "destination")
+    read, written = saved_model(arguments.path(source, "source")), arguments.path(destination, "destination")
     preprocessed_files.check_calls(options)
     settings = [options.config] if options.config is not None else []
     check_outputs([written], [*parts(read), *settings])

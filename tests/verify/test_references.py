@@ -109,7 +109,7 @@ def test_conversions_that_must_equal_a_reference(capsys: pytest.CaptureFixture[s
     assert "the model is equal to reference" in layer.verification.note
     with pytest.raises(
         VerificationError,
-        match=r"^the exporter is wrong, since before conversion output 'y' differs from reference: DIFFERS: .*; "
+        match=r"^the model is wrong before conversion: output 'y' differs from reference: DIFFERS: .*; "
         r"nothing was written$",
     ):
         ir_interp.convert("a.onnx", "c.xml", reference=_zeros)
