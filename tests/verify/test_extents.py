@@ -14,8 +14,10 @@ from ir_interp.converters.verify.run import processes
 from ir_interp.converters.verify.run.input_shapes import Extent, extents, shapes
 from ir_interp.converters.verify.run.inputs import Inputs
 from ir_interp.converters.workers import forks
+from ir_interp.executor.compiled import loop_runner
 from tests.support.commands import command
 from tests.support.graphs import save_model
+from tests.support.loops import use_loops
 
 SCALED = 'Resize <mode = "linear"> (x, "", s) }'
 ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
@@ -167,10 +169,9 @@ def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
         ir_interp.compare(source, source)
 
 
-def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
-    text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
-    source = save_model(tmp_path / "a.onnx", f"g {text}")
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[forks.Call]:
+    """Return a list that collects the calls in separate processes."""
     calls: list[forks.Call] = []
     whole = forks.Forks.run
 
@@ -179,6 +180,37 @@ def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: 
         return whole(processes, call)
 
     monkeypatch.setattr(forks.Forks, "run", counted)
+    return calls
+
+
+def test_sizes_that_the_result_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+    """An image of 40 columns or fewer is too small for it, as are all of the small extent."""
+    first = save_model(tmp_path / "a.onnx", "g (float[n,3,h,w] x) => (float[n,3,h,w] y) { y = Relu (x) }")
+    text = """g (float[n,3,h,w] x) => (float[n,3,h,w] y) <int64[1] column = {40}> {
+        c = Gather <axis = 3> (x, column) zero = Sub (c, c) r = Relu (x) y = Add (r, zero) }"""
+    result = ir_interp.compare(first, save_model(tmp_path / "b.onnx", text))
+    assert result.passes
+    assert [call.argument.model.name for call in calls] == ["a.onnx", "b.onnx"]
+
+
+@pytest.mark.skipif(not loop_runner.is_installed(), reason="numba is not installed")
+def test_a_resize_of_run_time_is_verified_without_compiled_loops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To import and compile them takes longer than the rest of the verification."""
+    use_loops(monkeypatch, None)
+    text = "(float[n,c,h,w] x) => (float[a,b,d,e] y) <float[4] s = {1,1,0.7,1.5}> "
+    source = save_model(tmp_path / "a.onnx", f'g {text} {{ y = Resize <mode = "linear", antialias = 1> (x, "", s) }}')
+    report = ir_interp.convert(source, tmp_path / "a.xml")
+    assert report.verification is not None
+    assert len(report.verification.alone) == 1
+    assert not loop_runner._loops.is_ready
+
+
+def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+    """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
+    text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
+    source = save_model(tmp_path / "a.onnx", f"g {text}")
     report = ir_interp.convert(source, tmp_path / "a.xml")
     assert report.verification is not None
     assert report.verification.shapes == {"x": (64,), "s": (1,)}

@@ -20,7 +20,8 @@ from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Request, numbered, try_i
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""
-_Key = tuple[Path, tuple[str, ...], str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+_TrialKey = tuple[str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+_Key = tuple[Path, tuple[str, ...], _TrialKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,11 @@ class Trial:
     shapes: Shapes
     distribution: str
     setting: int | None = None
+
+    @property
+    def key(self) -> _TrialKey:
+        """Its fields, hashable."""
+        return self.distribution, self.setting, tuple(sorted(self.shapes.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +96,10 @@ class Rehearsals:
         """Return whether a trial was rehearsed, even if the process died before it."""
         return _key(model, tensors, trial) in self._runs
 
+    def includes(self, trial: Trial) -> bool:
+        """Return whether any model was to run on the inputs of a trial."""
+        return any(trial.key == known for *_, known in self._runs)
+
     def recall(self, model: Path, tensors: Sequence[str], trial: Trial) -> Outcome | None:
         """Return the outputs of a model on the inputs of a trial; None if that was not rehearsed.
 
@@ -122,4 +132,4 @@ def has_values(outcome: Outcome) -> bool:
 
 
 def _key(model: Path, tensors: Sequence[str], trial: Trial) -> _Key:
-    return model, tuple(tensors), trial.distribution, trial.setting, tuple(sorted(trial.shapes.items()))
+    return model, tuple(tensors), trial.key
