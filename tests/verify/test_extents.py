@@ -51,6 +51,12 @@ ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
             id="a first axis that is resized is no batch",
         ),
         pytest.param(
+            "(float[n,c,a,b] x) => (float[n,4,d,e] y) <float[4] s = {1,1,2,2}, float[4,2,1,1] k = {1,2,3,4,5,6,7,8}> "
+            '{ r = Resize <mode = "linear"> (x, "", s) y = Conv (r, k) }',
+            [(1, 2, 64, 64), (2, 2, 45, 67), (1, 2, 2, 3)],
+            id="channels of a convolution behind a resize",
+        ),
+        pytest.param(
             "(float[n,a,b,3] x) => (float[n,a,b,3] y) { y = Relu (x) }",
             [(1, 64, 64, 3), (2, 45, 67, 3), (1, 2, 3, 3)],
             id="channels last",
@@ -205,6 +211,15 @@ def test_a_resize_of_run_time_is_verified_without_compiled_loops(
     assert report.verification is not None
     assert len(report.verification.alone) == 1
     assert not loop_runner._loops.is_ready
+
+
+def test_sizes_that_the_source_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+    """Rows of 4,096 elements are what images of 64x64 have, and no odd or small ones."""
+    text = "g (float[n,3,h,w] x) => (float[m,a] y) <int64[2] z = {-1, 4096}> { y = Reshape (x, z) }"
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert not report.verification.more_shapes
+    assert [call.argument.model.suffix for call in calls] == [".onnx", ".xml"]
 
 
 def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, calls: list[forks.Call]) -> None:

@@ -186,11 +186,11 @@ def _symbols(each: ModelInput) -> tuple[str, ...]:
 
 def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _Candidate) -> dict[int, int]:
     """Return sizes for the dynamic axes: the batch, channels, then width, height and all others from the last on."""
-    rank, channels = len(lengths), _channels(graph, each.name)
+    rank, channels = len(lengths), _channels(graph, each.name, len(lengths))
     dynamic = [axis for axis, length in enumerate(lengths) if length is None]
     if _is_state(each, graph):
         return dict.fromkeys(dynamic, candidate.batch)
-    resize = next((step for step in _takers(graph, each.name) if step.type in _RESIZES), None)
+    resize = next((step for step in _takers(graph, {each.name}) if step.type in _RESIZES), None)
     is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
     is_signal = rank == 1 and len(graph.inputs) == 1  # beside others, a vector has an element for each image
     known = {} if is_image or is_signal else {0: candidate.batch}
@@ -230,15 +230,19 @@ def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, in
     }
 
 
-def _channels(graph: Graph, name: str) -> int | None:
+def _channels(graph: Graph, name: str, rank: int) -> int | None:
     """Return the channels that a convolution requires of an input, if the input leaves them dynamic."""
-    convolution = next((step for step in _takers(graph, name) if step.type in _CONVOLUTIONS), None)
-    return _channels_of(graph, convolution) if convolution else None
-
-
-def _takers(graph: Graph, name: str) -> Iterator[Step]:
-    """Yield the steps whose data are an input, possibly cast or quantised before."""
     tensors = {name}
+    for step in _takers(graph, tensors):
+        if step.type in _CONVOLUTIONS:
+            return _channels_of(graph, step)
+        if step.type in _RESIZES and target_scales(graph, step, rank).get(1, 1.0) == 1:
+            tensors |= set(step.outputs)
+    return None
+
+
+def _takers(graph: Graph, tensors: set[str]) -> Iterator[Step]:
+    """Yield the steps whose data are one of some tensors, possibly cast or quantised before; these join the set."""
     for step in graph.steps:
         if step.inputs and step.inputs[0] in tensors:
             if step.type in _ELSEWHERE:

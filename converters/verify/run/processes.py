@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -22,10 +23,8 @@ from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
-from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
+from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
 from .tensor_memory import declared_bytes
-
-_REHEARSED = {Extent.REAL: 1, Extent.ODD: 4}  # of shapes, until one runs
 
 
 class NoSourceError(NotRunError):
@@ -111,7 +110,7 @@ class Runs:
             self._tried += 1
             try:
                 if place and not self.rehearsals.has(model, data, trial):
-                    self._rehearse_all(model, data, [trials[place:]])
+                    self._rehearse_all(model, data, [Group(others=tuple(trials[place:]))])
                 self._take(trial)
                 outcome = self(model, data)
             except NotLoadedError:
@@ -204,13 +203,13 @@ class Runs:
         self._rehearse(result, (), self._on_which(source, data))
         return self(result)[0]
 
-    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
-        """Run a model on the first accepted trial of each extent, all in one process, unless that was done."""
-        if self.others and any(groups) and not self.rehearsals.knows(model):
+    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Group[Trial]]) -> None:
+        """Run a model on the trials of each extent, all in one process, unless that was done."""
+        if self.others and any(map(list, groups)) and not self.rehearsals.knows(model):
             self._rehearse_all(model, data, groups)
 
-    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
-        """Run a model on the first accepted trial of each group, all in one process."""
+    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Group[Trial]]) -> None:
+        """Run a model on the trials of each group, all in one process."""
         self.progress(f"running {model.name}", 0, 0)
         # One process runs all of them, so its memory is limited for the largest.
         largest = max(
@@ -224,27 +223,28 @@ class Runs:
             self._declared(largest),
         )
 
-    def _likeliest(self) -> list[list[Trial]]:
-        """Return groups of the trials that come first at each extent: the first one that runs is enough of a group.
+    def _likeliest(self) -> list[Group[Trial]]:
+        """Return the first trial at this extent, and all trials of the others.
 
-        Small ones are groups by themselves, as many as together are no larger than the first: they take next to no
-        time, and a result may refuse those that its source takes.
+        Every small one is run, as many as together are no larger than the first: they take next to no time, and a
+        result may refuse those that its source takes.
         """
-        groups = []
-        for run in (self, *self.others):
-            trials = run._trials()
-            if run.extent in _REHEARSED:
-                groups.append(trials[: _REHEARSED[run.extent]])
-            else:
-                sizes = accumulate(_elements(trial.shapes) for trial in trials)
-                most = _elements(self._trials()[0].shapes)
-                groups += [[trial] for trial, size in zip(trials, sizes, strict=True) if size <= most]
+        first, most = self._trials()[0], _elements(self._trials()[0].shapes)
+        groups = [Group(others=(first,))]
+        for run in self.others:
+            trials = tuple(run._trials())
+            sizes = accumulate(_elements(trial.shapes) for trial in trials)
+            few = bisect_right(list(sizes), most) if run.extent is Extent.SMALL else 0
+            groups.append(Group(every=trials[:few], others=trials[few:]))
         return groups
 
-    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Trial]]:
+    def _on_which(self, source: Path, data: Sequence[str]) -> list[Group[Trial]]:
         """Return the trials of this run and of the others that a source takes, as far as known."""
-        others = ([each for each in run._trials() if self.rehearsals.takes(source, data, each)] for run in self.others)
-        return [[self.trial] if self.trial else [], *others]
+        groups = [Group(others=(self.trial,))] if self.trial else []
+        for run in self.others:
+            taken = (trial for trial in run._trials() if self.rehearsals.takes(source, data, trial))
+            groups.append(Group(others=tuple(taken)))
+        return groups
 
     def substitute(self, model: Path, path: Path) -> Path:
         """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""

@@ -16,7 +16,7 @@ from ir_interp.files.memory import MemoryBoundError
 from .array_files import Named, load, save
 from .input_shapes import Shapes
 from .requests import NotLoadedError, NotRunError, answer, not_run
-from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Request, numbered, try_inputs
+from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered, try_inputs
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""
@@ -61,15 +61,21 @@ class Rehearsals:
     _refusals: dict[Path, NotLoadedError] = field(default_factory=dict)
 
     def rehearse(
-        self, request: Request, groups: Sequence[Sequence[Trial]], inputs: Callable[[Trial], Named], declared: float
+        self, request: Request, groups: Sequence[Group[Trial]], inputs: Callable[[Trial], Named], declared: float
     ) -> None:
-        """Run a model on the first trial of each group that it takes; ``folder`` of the request is ignored.
+        """Run a model on the trials of each group; ``folder`` of the request is ignored.
 
         ``inputs`` returns the arrays of a trial as the model takes them. If the process dies, trials that it has not
         run are not remembered.
         """
         request = replace(request, folder=Path(mkdtemp(dir=self.folder)))
-        numbers = tuple(tuple(self._saved(request, trials, inputs)) for trials in groups)
+        numbers = tuple(
+            Group(
+                every=tuple(self._saved(request, group.every, inputs)),
+                others=tuple(self._saved(request, group.others, inputs)),
+            )
+            for group in groups
+        )
         try:
             answer(replace(request, groups=numbers), declared, try_inputs)
         except NotLoadedError as refusal:
