@@ -23,6 +23,8 @@ import numpy as np
 import onnx
 import onnx.parser
 
+from tests.support.graphs import reshaped
+
 ROUNDS = 3
 GOAL = 2.0
 _SAMPLES = Path(__file__).parent.parent / "samples"
@@ -42,13 +44,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--only", action="append", help="a name")
     options = parser.parse_args()
     titles = ("model", "to", "dynamic, s", "static, s", "ratio", "ratio of processor time")
     print(_row(*titles), "|---|---|---:|---:|---:|---:|", sep="\n", flush=True)
     largest = 0.0
     with tempfile.TemporaryDirectory() as folder:
         models = ((path.stem, onnx.load(path)) for path in options.models) if options.models else known()
-        for number, (name, model) in enumerate(models):
+        chosen = [each for each in models if not options.only or each[0] in options.only]
+        for number, (name, model) in enumerate(chosen):
             for suffix, dynamic, static in measured(model, Path(folder, str(number)), options.rounds):
                 ratio = dynamic.wall / static.wall
                 largest = max(largest, ratio)
@@ -65,8 +69,7 @@ def known() -> Iterator[tuple[str, onnx.ModelProto]]:
     """Yield the samples, networks with random weights, and the models of installed packages."""
     from samples.exports import MODELS as EXPORTS
     from samples.fpn import build
-    from tests.sweeps import whole_models
-    from tests.test_models import MODELS, model_path
+    from tests.sweeps import real_models, whole_models
 
     for path in sorted(_SAMPLES.glob("*/model.onnxtxt")):
         yield path.parent.name, onnx.parser.parse_model(path.read_text(encoding="utf-8"))
@@ -77,8 +80,8 @@ def known() -> Iterator[tuple[str, onnx.ModelProto]]:
     for name, (network, opset, shape, dynamic) in whole_models.MODELS.items():
         net = whole_models.Network(opset=opset, rng=np.random.default_rng(0))
         yield name, net.model(network(net), shape, dynamic)
-    for name, (place, *_) in MODELS.items():
-        yield name, onnx.load(model_path(place))
+    for name, path in real_models.paths().items():
+        yield name, onnx.load(path)
 
 
 def measured(model: onnx.ModelProto, folder: Path, rounds: int) -> Iterator[tuple[str, Time, Time]]:
@@ -96,23 +99,6 @@ def measured(model: onnx.ModelProto, folder: Path, rounds: int) -> Iterator[tupl
     for source, suffix in zip(pairs, (".xml", ".back.onnx"), strict=True):
         times = [[_measure(path, path.with_suffix(suffix)) for path in source] for _ in range(rounds)]
         yield suffix.rpartition(".")[2], *(_least(each) for each in zip(*times, strict=True))
-
-
-def reshaped(model: onnx.ModelProto, shapes: Mapping[str, list[int]] | None = None) -> onnx.ModelProto:
-    """Return a model whose inputs have these shapes, or are all dynamic."""
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
-    constants = {tensor.name for tensor in result.graph.initializer}
-    for value in result.graph.input:
-        if value.name not in constants:
-            for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
-                dimension.Clear()
-                if shapes:
-                    dimension.dim_value = shapes[value.name][axis]
-    for value in result.graph.output:
-        value.type.tensor_type.ClearField("shape")
-    del result.graph.value_info[:]
-    return onnx.shape_inference.infer_shapes(result, data_prop=True)
 
 
 def _least(times: tuple[Time, ...]) -> Time:

@@ -13,7 +13,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
-from .input_roles import scales_batch, target_scales, target_sizes
+from .input_roles import axes_outside, scales_batch, target_scales, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 Chosen = TypeVar("Chosen")
@@ -37,14 +37,17 @@ class _Candidate:
     depth: int
 
 
-_LENGTHS = (64, 224, 320, 256, 512, 640, 384, 480)
-"""Sizes of images and sequences, the fastest first: multiples of 32, by which networks shrink; 224 also of 7."""
+_LENGTHS = (64, 112, 128, 96, 160, 192, 224, 320, 256, 512, 640, 384, 416, 448, 299, 480)
+"""Sizes of images and sequences, small ones first, the fastest: multiples of 32, by which networks shrink.
+
+224 is also one of 7. 112 and 299 are those of networks of a single size, for faces and for classes.
+"""
 _TRIED = {
     # Channels, or slices of a volume, are few if the graph allows it: five dimensions of 224 would not fit into memory.
     Extent.REAL: (
         _Candidate(height=64, width=64, depth=3),
         _Candidate(height=64, width=64, depth=16),
-        *(_Candidate(height=length, width=length, depth=length) for length in _LENGTHS),
+        *(_Candidate(height=length, width=length, depth=depth) for length in _LENGTHS for depth in (3, length)),
     ),
     Extent.ODD: (
         _Candidate(height=45, width=67, batch=2, depth=5),
@@ -62,6 +65,7 @@ _TRIED = {
 _MULTIPLE = 32
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
+_ELEMENT_BY_ELEMENT = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "clip", "clamp", "relu"}
 _IMAGE_RANK = 4
 _NO_BATCH = 2  # up to this rank, a resize takes a single image
 _MOST_ELEMENTS = 2**22  # of one input up to rank 4, if its rank lets it be as small
@@ -211,7 +215,8 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
         scales = target_scales(graph, resize, rank)
         least = {axis: math.ceil((1 + (axis == others[0])) / scale) for axis, scale in scales.items() if 0 < scale < 1}
         sizes |= {axis: min(_MOST_OF_FEW, max(sizes[axis], least[axis])) for axis in least.keys() & sizes.keys()}
-    return known | sizes
+    single = axes_outside(graph, resize, rank) if resize else []
+    return known | sizes | dict.fromkeys(single, 1)
 
 
 def _is_state(each: ModelInput, graph: Graph) -> bool:
@@ -236,7 +241,8 @@ def _channels(graph: Graph, name: str, rank: int) -> int | None:
     for step in _takers(graph, tensors):
         if step.type in _CONVOLUTIONS:
             return _channels_of(graph, step)
-        if step.type in _RESIZES and target_scales(graph, step, rank).get(1, 1.0) == 1:
+        keeps = step.type in _RESIZES and target_scales(graph, step, rank).get(1, 1.0) == 1
+        if keeps or step.type in _ELEMENT_BY_ELEMENT:
             tensors |= set(step.outputs)
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -194,6 +194,16 @@ class Runs:
                 raise
             except NotRunError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
+                self._pass_over(result)
+
+    def _pass_over(self, result: Path) -> None:
+        """Leave out the trials that a result refuses, up to the first that it takes; one process tries those left."""
+        trials = self._trials()[self._tried :]
+        untried = tuple(trial for trial in trials if not self.rehearsals.has(result, (), trial))
+        if untried:
+            self._rehearse_all(result, (), [Group(others=untried)])
+        refused = takewhile(lambda trial: self.rehearsals.refuses(result, (), trial), trials)
+        self._tried += len(list(refused))
 
     def outputs_after(self, source: Path, result: Path, data: Sequence[str] = ()) -> Named:
         """Return the outputs of a model on the inputs on which its source, shown with ``data``, has settled.
@@ -239,10 +249,10 @@ class Runs:
         return groups
 
     def _on_which(self, source: Path, data: Sequence[str]) -> list[Group[Trial]]:
-        """Return the trials of this run and of the others that a source takes, as far as known."""
+        """Return the trials of this run and of the others that a source takes, or may take."""
         groups = [Group(others=(self.trial,))] if self.trial else []
         for run in self.others:
-            taken = (trial for trial in run._trials() if self.rehearsals.takes(source, data, trial))
+            taken = (trial for trial in run._trials() if self.rehearsals.may_take(source, data, trial))
             groups.append(Group(others=tuple(taken)))
         return groups
 

@@ -122,13 +122,20 @@ class Rehearsals:
             raise not_run(run.request, run.file(PROBLEM).read_text(encoding="utf-8"))
         return None
 
-    def takes(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
-        """Return whether a model ran on the inputs of a trial without an empty output."""
+    def refuses(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model is known not to run on the inputs of a trial."""
         try:
-            outcome = self.recall(model, tensors, trial)
+            self.recall(model, tensors, trial)
         except NotRunError:
+            return True
+        return False
+
+    def may_take(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model ran on the inputs of a trial without an empty output, or did not run on them yet."""
+        if self.refuses(model, tensors, trial):
             return False
-        return outcome is not None and has_values(outcome)
+        outcome = self.recall(model, tensors, trial)
+        return outcome is None or has_values(outcome)
 
 
 def has_values(outcome: Outcome) -> bool:
