@@ -42,9 +42,8 @@ severity = { tensorrt = "note" }
 "tiny.onnx" = ["IRI"]           # without one: a file name
 ```
 
-The command line wins: its options replace their keys, `--severity` the level of one runtime. But `--ignore` adds to
-`ignore`, and `--select` replaces both `select` and `ignore`. `--isolated` ignores the file. Unknown keys are errors,
-and so are the other options of `audit`.
+Options of the command line replace their keys, `--severity` the level of one runtime. But `--ignore` adds to `ignore`,
+and `--select` replaces both `select` and `ignore`. `--isolated` ignores the file. Any other key is an error.
 
 ## Options of several commands
 """

@@ -132,7 +132,7 @@ class ConvertOptions:
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
-        "State of an IR: becomes inputs and outputs (inputs), or is refused (refuse).",
+        "Convert the state of an IR to inputs and outputs (inputs), or refuse it (refuse).",
         "--state",
         panel=_RESULT,
         default=StateForm.INPUTS,
@@ -155,8 +155,8 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Outputs that another program computed on the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
-        "the source must equal them.",
+        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
+        "the source must match.",
         "--reference",
         routes=_is_verified,
         needs=shared.VERIFICATION,

@@ -158,7 +158,9 @@ def compare(
     """
     options = settled(CompareOptions, locals())
     check_needs(options)
-    if (second is None) == (reference is None):
+    if second is None and reference is None:
+        raise SpecError("second is missing: another model; or reference, outputs that another program computed")
+    if second is not None and reference is not None:
         raise SpecError("second and reference exclude each other; pass one of them")
     from ir_interp.converters.verify.against_reference import compare_with
     from ir_interp.converters.verify.model_pairs import compare_models

@@ -320,7 +320,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["run", one, "--like", "pillow:box", "--sizes", "4,4", "--output", one]) == 2
     assert main(["run", layer, "--input", "x.zarr", "--output", "y.zarr", "--memory", "much"]) == 2
     said = capsys.readouterr().err
-    assert "error: --levels has no effect on x.npy, which is no .zarr" in said
+    assert "error: --levels has no effect on x.npy, which is not a .zarr store" in said
     assert "error: --sizes 4: one size for two axes; expected height and width, as in 4,4" in said
     assert f"error: {one} is an input and would be overwritten; choose another name" in said
     assert "error: --input 'x.zarr' and --output 'y.npy': expected both to be .zarr, or none" in said

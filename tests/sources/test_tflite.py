@@ -301,7 +301,7 @@ def test_what_is_not_rewritten(capsys: pytest.CaptureFixture[str]) -> None:
     layers = json.loads(Path("a.json").read_text())
     for change, code, message in (
         ({"size": [8, 10]}, 1, "y: no exact form in tflite; it gives another size, on which other operators depend"),
-        ({"name": "z"}, 2, "a.tflite: no resize named 'z'; expected one of y"),
+        ({"name": "z"}, 2, "a.tflite: no resize named 'z'; expected y"),
     ):
         held = {**layers, "layers": [layers["layers"][0] | change]}
         Path("b.json").write_text(json.dumps(held))
