@@ -23,7 +23,7 @@ INTRODUCTION = """\
   name.
 - Exit codes: 0 done, 1 findings or inexact results, 2 bad input or usage. [ci.md](ci.md) has those of `audit`.
 - Errors are single lines on standard error. `IR_INTERP_TRACEBACK=1` adds the traceback of an unexpected one.
-- `--json` output has a `schema_version`; `ir-interp explain audit --schema` prints the JSON Schema of a command.
+- `--json` output has a `schema_version`.
 
 ## Project file
 

@@ -186,7 +186,7 @@ def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (b"", "not a TFLite file: it does not begin as one"),
         (b"\x1c\0\0\0TFL2" + b"\0" * 64, "not a TFLite file: it does not begin as one"),
-        (b"\xff\xff\xff\x7fTFL3" + b"\0" * 64, "not a TFLite file, or cut off"),
+        (b"\xff\xff\xff\x7fTFL3" + b"\0" * 64, "not a TFLite file, or truncated"),
     ],
 )
 def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
@@ -196,7 +196,7 @@ def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
 
 
 def test_broken_files_are_refused() -> None:
-    """Whatever bytes are changed or cut off: the file is read, or refused in words."""
+    """Whatever bytes are changed or truncated: the file is read, or refused in words."""
     single_operator.write_resize(operator(), Path("a.tflite"))
     whole, rng = Path("a.tflite").read_bytes(), Random(5)
     refused = 0
