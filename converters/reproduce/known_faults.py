@@ -23,12 +23,12 @@ _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and 
 _OF_LAYERS = {"openvino"}  # the runtimes of IRs
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
 _IN_WORDS = {
-    ("step", "ratio"): "it uses the ratio of sizes instead of the scale",
-    ("step", "given_unless_equal"): "it copies an axis that keeps its size",
-    ("length", "fractional"): "its align_corners uses scale * size without rounding it",
-    ("step", "given"): "",  # follows from a fractional length
+    ("step", "ratio", "given"): "it uses the ratio of sizes instead of the scale",
+    ("step", "given_unless_equal", "given"): "it copies an axis that keeps its size",
+    ("length", "fractional", "whole"): "its align_corners uses scale * size without rounding it",
+    ("step", "given", "none"): "",  # align_corners has a step of its own only with a fractional length
 }
-"""Reasons for a part that a runtime computes differently, by the part and its value there."""
+"""Differences in words, by the part, the runtime's value and the meaning's."""
 
 
 def _sizes(*values: float) -> dict[str, tuple[float, ...]]:
@@ -238,8 +238,8 @@ def reason(row: Audited, runtime: str) -> str:
 
 
 def _in_words(difference: Difference) -> str:
-    part, computed = difference.part, spelled(difference.offered)
-    return _IN_WORDS.get((part, computed), f"{part}: {computed}, not {spelled(difference.wanted)}")
+    part, computed, meant = difference.part, spelled(difference.offered), spelled(difference.wanted)
+    return _IN_WORDS.get((part, computed, meant), f"{part}: {computed}, not {meant}")
 
 
 def save(name: str, folder: Path) -> tuple[Path, Fault]:

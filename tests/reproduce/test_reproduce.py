@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def test_all_are_listed() -> None:
     assert len(silent) >= 25
     assert {each.runtime for each in silent} >= {"onnxruntime", "openvino", "reference", "opencv-dnn", "mnn", "tvm"}
     causes = [(each.runtime, each.reason) for each in known.values()]
+    assert [reason for _, reason in causes if re.search(r"\b(step|length): ", reason)] == []  # names of fields
     assert len(set(causes)) == len(causes)
     assert {each.place for each in known.values()} <= PLACES.keys()
 
