@@ -24,6 +24,7 @@ from ir_interp import Antialias, Linear, Pad, ResizeSpec, Scales, Sizes, SpecErr
 from ir_interp.cli.main import main
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.large import budget, stores
+from ir_interp.large.dealing import Dealer
 from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
 from ir_interp.large.zarr_arrays import ZarrArray
@@ -40,6 +41,20 @@ def _store(path: Path, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: s
     made = zarr.create_array(path, data=x, chunks=chunks, **more)
     assert made.chunks == chunks
     return x
+
+
+class _OfLevel1(Dealer):
+    """Fails for a copy, which needs no pixels."""
+
+    def __init__(self, layout: Layout, *others: Any) -> None:
+        assert layout.work.shape != layout.work.out_shape
+        super().__init__(layout, *others)
+
+
+def _stored(array: Path) -> dict[str, bytes]:
+    """Return the chunks of a Zarr array, by key."""
+    files = (each for each in array.rglob("*") if each.is_file() and not each.name.startswith((".z", "zarr.")))
+    return {str(each.relative_to(array)): each.read_bytes() for each in files}
 
 
 def _nothing(*_: object) -> None:
@@ -133,6 +148,33 @@ STORED: dict[str, dict[str, Any]] = {
     "transposed": {"compressors": BloscCodec(cname="lz4"), "filters": [TransposeCodec(order=(1, 0))]},
     "named as in Zarr 2": {"chunk_key_encoding": {"name": "v2", "separator": "."}},
 }
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_level_0_is_copied_as_it_is_stored(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codecs that lose something would lose it again otherwise. A chunk of fill values stays absent."""
+    x = (np.random.default_rng(0).random((400, 390)) * 250).astype("u2")
+    x[:64, :50] = STORED[name].get("fill_value", 0)
+    given = {"chunks": (64, 50), "dtype": "u2"} | STORED[name]
+    zarr.create_array(tmp_path / "a.zarr", shape=x.shape, **given)[...] = x
+    half = ResizeSpec(kernel=SOFT.kernel, axes=(0, 1), target=Scales((0.5, 0.5)))
+    request = Request(source=tmp_path / "a.zarr", destination=tmp_path / "p.zarr", spec=half, levels=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(stores, "Dealer", _OfLevel1)
+        resize_store(request, _nothing)
+    assert _stored(tmp_path / "a.zarr") == _stored(tmp_path / "p.zarr/0")
+    np.testing.assert_array_equal(np.asarray(zarr.open_array(tmp_path / "p.zarr/0")[...]), x)
+    np.testing.assert_array_equal(np.asarray(zarr.open_array(tmp_path / "p.zarr/1")[...]), ir_interp.resize(x, half))
+
+
+def test_a_damaged_chunk_is_named_by_its_source(tmp_path: Path) -> None:
+    _store(tmp_path / "big.zarr", (64, 64), (16, 16))
+    (tmp_path / "big.zarr/c/1/2").write_bytes(b"no gzip")
+    half = ResizeSpec(kernel=SOFT.kernel, axes=(0, 1), target=Scales((0.5, 0.5)))
+    request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "p.zarr", spec=half, levels=1)
+    with pytest.raises(ReadError, match=rf"^{tmp_path}/big.zarr: a chunk cannot be read: "):
+        resize_store(request, _nothing)
+    assert not (tmp_path / "p.zarr").exists()
 
 
 @pytest.mark.parametrize("name", STORED)
@@ -268,7 +310,7 @@ class _Counted:
 def test_each_chunk_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
     x = _store(tmp_path / "big.zarr", (320, 330), (64, 64))
     source = _Counted(zarr.open_array(tmp_path / "big.zarr", mode="r"))
-    monkeypatch.setattr(stores, "opened", lambda *_: ZarrArray(array=source))
+    monkeypatch.setattr(stores, "opened", lambda *_: ZarrArray(array=source, label="big.zarr"))
     request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=SOFT)
     resize_store(replace(request, target={"scales": (scale, scale)}), _nothing)
     assert len(source.read) == 30
