@@ -177,5 +177,8 @@ def opened(path: Path) -> ZarrArray:
             names = ", ".join(sorted(node.array_keys())) or "none"
         raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
     check_array(node, path)
-    dimensions: Any = getattr(node.metadata, "dimension_names", None) or node.attrs.get("_ARRAY_DIMENSIONS", ())
-    return ZarrArray(array=node, label=str(path), names=dimensions, image=group_image(path, len(node.shape)))
+    image = group_image(path, len(node.shape))
+    dimensions: Any = getattr(node.metadata, "dimension_names", None) or node.attrs.get("_ARRAY_DIMENSIONS")
+    if dimensions is None and image is not None:
+        dimensions = [axis["name"] for axis in image.axes]
+    return ZarrArray(array=node, label=str(path), names=dimensions or (), image=image)

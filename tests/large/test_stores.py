@@ -23,7 +23,7 @@ import ir_interp
 from ir_interp import Antialias, Linear, Pad, ResizeSpec, Scales, Sizes, SpecError
 from ir_interp.cli.main import main
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.large import budget, stores
+from ir_interp.large import budget, stores, zarr_arrays
 from ir_interp.large.dealing import Dealer
 from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
@@ -125,6 +125,41 @@ def test_a_pyramid_of_a_group_has_its_units(tmp_path: Path, zarr_format: Any) ->
     assert image["datasets"][1]["coordinateTransformations"] == [
         {"type": "scale", "scale": [1, 0.5, 0.5]}, {"type": "translation", "translation": [0, 10.125, 20.125]}
     ]  # fmt: skip
+    named = [str(tmp_path / "i.zarr/deep/0"), "--like", "opencv:area", "--scales", "0.5", "--dims", "y,x"]
+    assert main(["run", *named, "--output", str(tmp_path / "n.zarr"), "--quiet"]) == 0
+    assert zarr.open_array(tmp_path / "n.zarr", mode="r").shape == (2, 20, 30)
+
+
+@pytest.mark.parametrize(
+    ("image", "described"),
+    [
+        ({"axes": ["c", "y", "x"]}, [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]),
+        ({}, "axes [{'name': 't', 'type': 'time'}, {'name': 'c', 'type': 'channel'}, "),
+        ({"axes": ["y", "x"]}, "axes [{'name': 'y', 'type': 'space'}, {'name': 'x', "),
+        ({"axes": [{"type": "space"}] * 3}, "axes [{'type': 'space'}, "),
+        ({"axes": 3}, "axes 3; expected a name for each of 3"),
+        ({"axes": "cyx", "datasets": 3}, "malformed multiscales"),
+        ({"axes": "cyx", "coordinateTransformations": [3]}, "malformed multiscales"),
+        ({"axes": "cyx", "coordinateTransformations": [{"type": "scale", "scale": [1]}]}, "malformed multiscales"),
+        (
+            {"axes": "cyx", "coordinateTransformations": [{"type": "scale", "path": "scales"}]},
+            "transformation {'type': 'scale', 'path': 'scales'}; expected the values of a scale or a translation",
+        ),
+    ],
+)
+def test_axes_of_groups(tmp_path: Path, image: dict[str, Any], described: Any) -> None:
+    """Those of 0.3 are names, those before have none."""
+    multiscales = [{"datasets": [{"path": "0"}], **image}]
+    zarr.open_group(tmp_path / "i.zarr", zarr_format=2, mode="w").attrs.update({"multiscales": multiscales})
+    zarr.create_array(tmp_path / "i.zarr/0", shape=(2, 8, 8), chunks=(1, 4, 4), dtype="u1", zarr_format=2)
+    if isinstance(described, str):
+        problem = f"^{tmp_path}/i.zarr/0: the OME-Zarr metadata around it cannot be read: {re.escape(described)}"
+        with pytest.raises(ReadError, match=problem):
+            zarr_arrays.opened(tmp_path / "i.zarr/0")
+        return
+    opened = zarr_arrays.opened(tmp_path / "i.zarr/0")
+    assert opened.image is not None
+    assert (opened.image.axes, opened.names) == (described, ["c", "y", "x"])
 
 
 @pytest.mark.parametrize("shape", [(300, 260, 3), (300, 260)])
