@@ -77,6 +77,7 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
     image = None
     if request.levels is not None and not isinstance(source, Raster):
         image = pyramid.image_of(source.image, source.names, works[-1])
+        source = replace(source, names=[axis["name"] for axis in image.axes])  # OME-Zarr 0.5 requires them in arrays
     is_group = request.levels is not None or isinstance(source, Raster)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))

@@ -18,6 +18,7 @@ from ir_interp.large.layout import Layout, Place, Slices
 from ir_interp.large.pyramid import Image, group_image
 from ir_interp.shapes import Shape
 
+_NAMES = {"attributes": None, "dimension_names": None}  # metadata that say nothing about chunks
 _ADVICE = "pip install 'ir-interp[dask]'"
 
 
@@ -76,8 +77,8 @@ class ZarrArray:
 
     def stores_alike(self, target: Any) -> bool:
         """Return whether another Zarr array stores the same pixels as the same bytes under the same keys."""
-        own, other = self.array.metadata.to_dict(), target.metadata.to_dict()
-        return {**own, "attributes": None} == {**other, "attributes": None}
+        own, other = ({**array.metadata.to_dict(), **_NAMES} for array in (self.array, target))
+        return own == other
 
     def copy_chunks(self, chunks: Iterable[Place], target: Any, finish: Callable[[Place], None], threads: int) -> None:
         """Copy chunks as they are stored to an array that stores alike, and pass each to ``finish``.
@@ -132,7 +133,7 @@ class ZarrArray:
             return {"order": self.array.order, "chunk_key_encoding": encoding}
         return {
             "serializer": self.array.serializer,
-            "dimension_names": metadata.dimension_names,
+            "dimension_names": self.names or None,
             "chunk_key_encoding": metadata.chunk_key_encoding,
         }
 
@@ -178,7 +179,13 @@ def opened(path: Path) -> ZarrArray:
         raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
     check_array(node, path)
     image = group_image(path, len(node.shape))
-    dimensions: Any = getattr(node.metadata, "dimension_names", None) or node.attrs.get("_ARRAY_DIMENSIONS")
-    if dimensions is None and image is not None:
-        dimensions = [axis["name"] for axis in image.axes]
-    return ZarrArray(array=node, label=str(path), names=dimensions or (), image=image)
+    return ZarrArray(array=node, label=str(path), names=_names(node, image), image=image)
+
+
+def _names(array: Any, image: Image | None) -> Sequence[Any]:
+    """Return the names of the axes of an array: its own in Zarr 3, those of xarray in Zarr 2, or those of OME-Zarr."""
+    own = getattr(array.metadata, "dimension_names", None)
+    of_xarray = array.attrs.get("_ARRAY_DIMENSIONS")
+    of_image = [axis["name"] for axis in image.axes] if image else None
+    fitting = (each for each in (own, of_xarray, of_image) if isinstance(each, Sequence) and len(each) == array.ndim)
+    return next(fitting, ())

@@ -121,6 +121,8 @@ def test_a_pyramid_of_a_group_has_its_units(tmp_path: Path, zarr_format: Any) ->
     ome = attributes["ome"] if zarr_format == 3 else attributes
     (image,) = ome["multiscales"]
     assert (image["axes"], ome["omero"]) == (UNITS, omero)
+    if zarr_format == 3:
+        assert zarr.open_array(tmp_path / "p.zarr/0", mode="r").metadata.dimension_names == ("c", "y", "x")  # type: ignore[union-attr]
     assert (image if zarr_format == 2 else ome)["version"] == {2: "0.4", 3: "0.5"}[zarr_format]
     assert image["datasets"][1]["coordinateTransformations"] == [
         {"type": "scale", "scale": [1, 0.5, 0.5]}, {"type": "translation", "translation": [0, 10.125, 20.125]}
