@@ -252,6 +252,31 @@ def test_files_that_are_no_programs(capsys: pytest.CaptureFixture[str]) -> None:
         ir_interp.load("arrays.pt2")
 
 
+class Labelled:
+    """A container as those of transformers, which registers them when it is imported."""
+
+    def __init__(self, values: Any, names: Any) -> None:
+        self.values, self.names = list(values), list(names)
+
+
+class Contained(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return Labelled([x + 1, Labelled([interpolate(x, scale_factor=2)], ["small"])], ["mask", "others"])
+
+
+def test_containers_whose_package_is_not_imported() -> None:
+    pytree = torch.utils._pytree
+    pytree.register_pytree_node(
+        Labelled, lambda each: (each.values, each.names), Labelled, serialized_type_name="package.module.Labelled"
+    )
+    try:
+        file = saved("program.pt2", Contained())
+    finally:
+        pytree._deregister_pytree_node(Labelled)
+    assert ir_interp.convert(file, "net.onnx").verification is not None
+    assert [op.where for op in ir_interp.load(file)] == [line(Contained, 1)]
+
+
 def test_modules_are_to_be_exported() -> None:
     for source in (Changed(), torch.nn.Sequential()):
         for function in (ir_interp.load, ir_interp.audit):

@@ -21,6 +21,7 @@ from ir_interp.files.sources import check_regular
 from ir_interp.shapes import PartialShape
 
 from ...runtimes.messages import first_line
+from . import containers
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -37,11 +38,25 @@ def read(path: Path) -> ExportedProgram:
             raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
         try:
             check_regular(path)
+            containers.register(path)
             return torch.export.load(path)
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
         except Exception as error:  # whatever torch raises for another file
-            raise ReadError(f"not a program as torch.export.save writes it: {first_line(error)}", path.name) from error
+            problem = first_line(_cause_of_loading(path, error))
+            raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
+
+
+def _cause_of_loading(path: Path, error: Exception) -> Exception:
+    """Return why ``torch.export.load`` fails: it logs the cause, and raises an error that only points to the log."""
+    from torch.export.pt2_archive._package import load_pt2
+
+    if isinstance(error, RuntimeError):
+        try:
+            load_pt2(path)
+        except Exception as cause:  # whatever torch raises
+            return cause
+    return error
 
 
 def save(program: ExportedProgram, path: Path) -> None:
