@@ -358,6 +358,74 @@ def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
+class Attention(torch.nn.Module):  # type: ignore[misc]
+    """A view of attention's output, whose strides depend on the code that computes it."""
+
+    def forward(self, x: Any) -> Any:
+        x = x.reshape(1, 20, 2, 21).transpose(1, 2)
+        attended = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+        return attended.transpose(1, 2).view(1, 20, 42)
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "openvino"])
+def test_attention_is_exported_with_any_strides(exporter: str) -> None:
+    report = ir_interp.convert(program(Attention()), "net.onnx", exporter=exporter)
+    assert report.verification is not None
+    assert "Identity" not in (report.after or {})
+
+
+class Unknown(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return torch.linalg.eigh(x[..., :20])
+
+
+def test_refusals_of_exporters_name_the_line_and_the_others() -> None:
+    for exporter, others, place in (
+        ("dynamo", "torchscript or openvino", "program.pt2:node[_linalg_eigh]: "),
+        ("torchscript", "dynamo or openvino", "program.pt2: "),
+    ):
+        with pytest.raises(ReadError, match=r": PyTorch cannot export it to ONNX: .*; try exporter ") as error:
+            ir_interp.convert(program(Unknown()), "net.onnx", exporter=exporter)
+        assert str(error.value).startswith(place)
+        assert str(error.value).endswith(others)
+
+
+class Cured(torch.nn.Module):  # type: ignore[misc]
+    """Calls that each exporter changes, or leaves to other operations."""
+
+    def forward(self, x: Any) -> Any:
+        y = interpolate(x, size=(1, 30), mode="bicubic")
+        return [interpolate(y, scale_factor=1.01, mode="bilinear"), interpolate(x, size=(5, 7), mode="area"), x * 2]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+@pytest.mark.parametrize("exporter", ["torchscript", "openvino"])
+def test_each_exporter_is_proven(exporter: str, suffix: str) -> None:
+    report = ir_interp.convert(program(Cured()), f"net{suffix}", exporter=exporter)
+    assert report.verification is not None
+    assert "before conversion the model is equal to program.pt2 within " in report.verification.note
+    changes = f"{line(Cured, 2)}: PyTorch's exporter changed this resize: "
+    assert any(note.startswith(changes) for note in report.notes) is (exporter == "torchscript")
+    assert (report.after or {}).get("Reshape", 0) == (exporter == "openvino")  # that of the pool
+    assert ir_interp.compare(f"net{suffix}", program(Cured()), seed=2).passes
+
+
+def test_openvino_reads_sizes_of_run_time(capfd: pytest.CaptureFixture[str]) -> None:
+    auto = torch.export.Dim.AUTO
+    exported = program(Dynamic(), X, ({2: auto, 3: auto},))
+    report = ir_interp.convert(exported, "net.xml", exporter="openvino")
+    assert [(row.name, row.source.where) for row in report.rows] == [("upsample_bilinear2d", line(Dynamic, 1))]
+    assert report.verification is not None
+    assert 'output_names="upsample_bilinear2d"' in Path("net.xml").read_text()
+    with pytest.raises(ReadError, match=r" the TorchScript exporter writes one size, .*; use exporter='dynamo', or "):
+        ir_interp.convert(exported, "net.xml", exporter="torchscript")
+    with pytest.raises(SpecError, match=r"^fp16=True has no effect on the IR of exporter openvino; leave"):
+        ir_interp.convert(exported, "net.xml", exporter="openvino", fp16=True)
+    with pytest.raises(SpecError, match=r"^exporter has no effect on .onnx to .xml; it goes with .pt2 to "):
+        ir_interp.convert("net.onnx", "net.xml", exporter="openvino")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_sizes_of_run_time_are_not_asked_of_exporters() -> None:
     class Like(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:

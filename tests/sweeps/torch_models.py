@@ -167,7 +167,7 @@ NETS: dict[str, Net] = {
         step=28,
     ),
     "timm_crossvit": Net(build=partial(timm, "crossvit_tiny_240"), shapes=((1, 3, 240, 240),), forms=("static",)),
-    "timm_coat": Net(build=partial(timm, "coat_tiny"), shapes=((1, 3, 64, 96),)),
+    "timm_coat": Net(build=partial(timm, "coat_tiny", img_size=(64, 96)), forms=("static",)),
     "timm_mobilevitv2": Net(build=partial(timm, "mobilevitv2_050"), shapes=((1, 3, 72, 104),)),
     "timm_hrnet": Net(build=partial(timm, "hrnet_w18_small", features_only=True)),
     "timm_hiera": Net(build=partial(timm, "hiera_tiny_224", img_size=(96, 96)), shapes=((1, 3, 96, 96),)),
@@ -213,7 +213,9 @@ NETS: dict[str, Net] = {
             transformers, "DPTForDepthEstimation", "DPTConfig", **_SMALL, image_size=64, patch_size=16,
             backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[16, 32, 48, 64], fusion_hidden_size=32,
             is_hybrid=False,
-        )
+        ),
+        shapes=((1, 3, 64, 64),),
+        forms=("static",),
     ),
     "hf_depth_anything": Net(
         build=partial(
