@@ -48,7 +48,9 @@ def build(program: ExportedProgram, name: str, policy: FormPolicy | None = None)
         ov.PartialShape([-1 if length is None else length for length in shape]) for _, _, shape in ends(program)[0]
     ]
     with silent(), openvino_silent():
-        model = builder.guarded("pytorch", lambda: ov.convert_model(program, input=shapes, extension=extensions))
+        model = builder.guarded(
+            "pytorch", lambda: ov.convert_model(program, input=shapes, extension=extensions or None)
+        )
     _remove_shapes(model)
     for port in model.outputs:
         port.get_tensor().set_names({name.removesuffix(":0") for name in port.get_names()})
