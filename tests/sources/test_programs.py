@@ -19,6 +19,7 @@ from ir_interp import IrInterpError, ReadError, SpecError, VerificationError
 from ir_interp.converters.audit.auditing import models
 from ir_interp.converters.audit.exporters import EXPORTERS
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.options.convert_options import Exporter
 from ir_interp.spec import AtRunTime
 from tests.support.commands import command
 
@@ -273,7 +274,8 @@ def test_containers_whose_package_is_not_imported() -> None:
         file = saved("program.pt2", Contained())
     finally:
         pytree._deregister_pytree_node(Labelled)
-    assert ir_interp.convert(file, "net.onnx").verification is not None
+    for exporter in Exporter:
+        assert ir_interp.convert(file, "net.onnx", exporter=exporter).verification is not None
     assert [op.where for op in ir_interp.load(file)] == [line(Contained, 1)]
 
 
@@ -359,16 +361,16 @@ def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str])
 
 
 class Attention(torch.nn.Module):  # type: ignore[misc]
-    """A view of attention's output, whose strides depend on the code that computes it."""
+    """A view of attention's output, whose strides depend on the code that computes it, and one without a batch."""
 
     def forward(self, x: Any) -> Any:
-        x = x.reshape(1, 20, 2, 21).transpose(1, 2)
-        attended = torch.nn.functional.scaled_dot_product_attention(x, x, x)
-        return attended.transpose(1, 2).view(1, 20, 42)
+        attention = torch.nn.functional.scaled_dot_product_attention
+        y, x = x.reshape(1, 20, 2, 21).transpose(1, 2), x[0]
+        return attention(y, y, y).transpose(1, 2).view(1, 20, 42), attention(x, x * 2, x, x @ x.mT) + 1
 
 
 @pytest.mark.parametrize("exporter", ["dynamo", "openvino"])
-def test_attention_is_exported_with_any_strides(exporter: str) -> None:
+def test_attention_is_exported_with_any_strides_and_rank(exporter: str) -> None:
     report = ir_interp.convert(program(Attention()), "net.onnx", exporter=exporter)
     assert report.verification is not None
     assert "Identity" not in (report.after or {})

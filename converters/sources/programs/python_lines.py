@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PureWindowsPath
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^<].*)", line (?P<line>\d+)', re.MULTILINE)  # <...> is generated code
@@ -20,7 +21,10 @@ def line(trace: str | None, node: str) -> str:
     return f"{PureWindowsPath(file).name}:{number}"  # which takes both separators
 
 
-def place(name: str, text: str) -> str:
-    """Return the place that an error of an exporter is about: a line behind ``name``, the file, or only that."""
+def place(name: str, text: str, traces: Mapping[str, str]) -> str:
+    """Return the place that an error of an exporter is about: a line behind ``name``, a node, or only the file.
+
+    ``traces`` are those of the nodes by name; an error may quote that of a node which the exporter made.
+    """
     node = _NODE.search(text)
-    return f"{name}:{line(text[node.end() :], node['name'])}" if node else name
+    return f"{name}:{line(traces.get(node['name']) or text[node.end() :], node['name'])}" if node else name
