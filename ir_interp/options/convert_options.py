@@ -24,6 +24,14 @@ class StateForm(Enum):
     REFUSE = "refuse"
 
 
+class Exporter(Enum):
+    """The program that turns an exported program of PyTorch into a model."""
+
+    DYNAMO = "dynamo"
+    TORCHSCRIPT = "torchscript"
+    OPENVINO = "openvino"
+
+
 class Form(Enum):
     """Which nodes a resize may become."""
 
@@ -137,6 +145,14 @@ class ConvertOptions:
         panel=_RESULT,
         default=StateForm.INPUTS,
         routes=lambda start, end: (start, end) == (_IR, _ONNX),
+    )
+    exporter: Exporter = option(
+        member(Exporter, "Exporter | str", "EXPORTER"),
+        "Exporter of a .pt2: torch.onnx (dynamo or torchscript), or OpenVINO's frontend (openvino).",
+        "--exporter",
+        default=Exporter.DYNAMO,
+        routes=lambda start, end: start is _PROGRAM,
+        places=(FILE,),
     )
     verify: bool = option(
         SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True
