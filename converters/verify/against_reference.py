@@ -149,10 +149,11 @@ def _inner(run: Runs, model: Path, actual: Named, pairs: Paired, label: str, tol
     unknown = next((name for name in pairs.inner if name not in tensors), None)
     if unknown is not None:
         raise IrInterpError(f"{label} holds {unknown!r}, which is no input, tensor or output of {model.name}")
+    graph = run.models.read(model)
     values = pairs.inner | dict(zip((name for name, _ in actual), pairs.outputs, strict=True))
     mine = tensors | dict(outputs)
     compared = {
-        name: compare(name, values[name], mine[name], tolerance) for name in common(model, model) if name in values
+        name: compare(name, values[name], mine[name], tolerance) for name in common(graph, graph) if name in values
     }
     resizes = tuple(
         Located(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, VerificationError
+from ir_interp.executor.compiled.loop_runner import numpy_alone
 from ir_interp.files.memory import running
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
@@ -64,7 +65,7 @@ def verify(
     try:
         foreign = frozenset([result] if through_openvino else [])
         both = models(source if is_model(source) else result, result, inputs, foreign)
-        with scratch() as folder, forks():
+        with scratch() as folder, forks(), numpy_alone():
             verification = _verified(source, result, rows, runs(both, folder, progress), half_weights=half_weights)
             alone_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
             images = images_fed(both.graph, both.inputs)
@@ -85,10 +86,11 @@ def _verified(
 ) -> Verification:
     """Verify on all inputs, and on other random ones until every output is conclusive."""
     verifications: list[Verification] = []
+    resizes = resizes_with_tensors(source) if is_model(source) else []
     for run in until_conclusive(runs, lambda: _merged(verifications).is_conclusive):
         try:
             if is_model(source):
-                verification = _of_models(run, source, result, half_weights=half_weights)
+                verification = _of_models(run, source, result, resizes, half_weights=half_weights)
             else:
                 verification = _single(run, rows[0].source, result)
         except NotRunError:
@@ -128,9 +130,10 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
     return replace(verifications[0], outputs=compared, levels=_all_levels(verifications), note=note)
 
 
-def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> Verification:
-    """Compare two models in their own runtimes; resizes with this program's executor if that is impossible."""
-    resizes = resizes_with_tensors(source)
+def _of_models(
+    run: Runs, source: Path, result: Path, resizes: Sequence[ResizeTensors], *, half_weights: bool
+) -> Verification:
+    """Compare two models in their own runtimes; ``resizes`` with this program's executor if that is impossible."""
     if run.without_source:
         return _of_result(run, resizes, result)
     try:
@@ -157,7 +160,7 @@ def _of_models(run: Runs, source: Path, result: Path, *, half_weights: bool) -> 
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
 
-def _of_result(run: Runs, resizes: list[ResizeTensors], result: Path) -> Verification:
+def _of_result(run: Runs, resizes: Sequence[ResizeTensors], result: Path) -> Verification:
     """Compare the resizes of ``result`` with this program's own executor, since the source does not run."""
     try:
         run.settle(result, _names(resizes))

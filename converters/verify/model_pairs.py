@@ -135,7 +135,7 @@ def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> M
     except VerificationError as problem:  # no difference is known then
         raise IrInterpError(str(problem)) from None
     try:
-        actual, _ = run(second)
+        actual = run.outputs_after(first, second)
     except VerificationError as problem:
         raise IrInterpError("; ".join(filter(None, (str(problem), run.hint())))) from None
     if len(expected) != len(actual):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx.parser
+import onnx.shape_inference
 import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import openvino as ov
 
@@ -17,6 +18,23 @@ def save_model(path: Path, text: str, opset: int = 19) -> Path:
     """Write a graph in ONNX text (https://onnx.ai/onnx/repo-docs/Syntax.html) as a model."""
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> {text}'), path)
     return path
+
+
+def reshaped(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]] | None = None) -> onnx.ModelProto:
+    """Return a model whose inputs have these shapes; without them, every dimension is dynamic."""
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    constants = {tensor.name for tensor in result.graph.initializer}
+    for value in result.graph.input:
+        if value.name not in constants:
+            for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
+                dimension.Clear()
+                if shapes:
+                    dimension.dim_value = shapes[value.name][axis]
+    for value in result.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    del result.graph.value_info[:]
+    return onnx.shape_inference.infer_shapes(result, data_prop=True)
 
 
 def onnxruntime_outputs(path: Path, feeds: Mapping[str, Array]) -> list[Array]:

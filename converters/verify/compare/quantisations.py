@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from ir_interp.array_types import Array
 
 from ...onnx import levels as in_levels
-from ..graphs import Graph, Step, Value, read
+from ..graphs import Graph, Step, Value
 from . import tolerances
 
 Values = Mapping[str, Array]
@@ -99,9 +98,9 @@ class DynamicQuantisation:
         return np.asarray(integers * self._step(source), np.float32)
 
 
-def dynamic_quantisations(source: Path, result: Path) -> list[DynamicQuantisation]:
+def dynamic_quantisations(source: Graph, result: Graph) -> list[DynamicQuantisation]:
     """Return the quantisations by a scale of run time, as the one of two models that is ONNX has them."""
-    nodes = [step for model in (source, result) for step in read(model).steps if step.type == "dynamicquantizelinear"]
+    nodes = [step for graph in (source, result) for step in graph.steps if step.type == "dynamicquantizelinear"]
     quantisations = {}
     for node in nodes:
         levels, scale, zero = node.outputs

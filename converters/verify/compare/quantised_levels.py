@@ -19,7 +19,7 @@ from ir_interp.errors import VerificationError
 
 from ...onnx import qoperator
 from ...reports.verification import Compared, Levels, Verification
-from ..graphs import read
+from ..graphs import Graph, read
 from ..run.array_files import Named
 from ..run.processes import Runs
 from . import source_spread, tolerances
@@ -37,12 +37,12 @@ def prove(outputs: ModelOutputs) -> Verification | None:
     If the result quantises at another place, such as behind a MaxPool, a segment ends there too. The difference as
     a whole is reported beside it, and proves nothing. Raises SegmentError that names the first segment that differs.
     """
-    if not _quantises(outputs.source, outputs.result):
+    if not _quantises(outputs):
         return None
     whole = _as_a_whole(outputs)
     run = outputs.run
     source, result = _comparable(run, outputs.source), _comparable(run, outputs.result)
-    every = _Ends.of(source, result)
+    every = _Ends.of(run.models.read(source), run.models.read(result))
     expected, values = run(source, every.tensors, optimised=False)
     ends = every.shown_in(values)
     tensors, given = ends.tensors_of_result(values), ends.replacements(values)
@@ -82,11 +82,11 @@ def _hidden_reach(end: Quantisation, ends: _Ends, others: Values, folding: sourc
     return max((folding.apart.get(each.before, 0.0) for each in hidden), default=0.0)
 
 
-def _quantises(source: Path, result: Path) -> bool:
+def _quantises(outputs: ModelOutputs) -> bool:
     """Return whether a model quantises anything that depends on its inputs."""
-    graph = read(source)
-    is_plain = bool(quantisations(graph)) or any(step.type in _OPERATORS for step in graph.steps)
-    return is_plain or bool(dynamic_quantisations(source, result))
+    graphs = [outputs.run.models.read(model) for model in (outputs.source, outputs.result)]
+    is_plain = bool(quantisations(graphs[0])) or any(step.type in _OPERATORS for step in graphs[0].steps)
+    return is_plain or bool(dynamic_quantisations(*graphs))
 
 
 def _as_a_whole(outputs: ModelOutputs) -> str:
@@ -149,10 +149,10 @@ class _Ends:
     elsewhere: Sequence[Quantisation]
 
     @classmethod
-    def of(cls, source: Path, result: Path) -> _Ends:
-        fixed = quantisations(read(source))
+    def of(cls, source: Graph, result: Graph) -> _Ends:
+        fixed = quantisations(source)
         names = {end.after for end in fixed}
-        elsewhere = [end for end in quantisations(read(result)) if end.after not in names]
+        elsewhere = [end for end in quantisations(result) if end.after not in names]
         return cls(fixed=fixed, dynamic=dynamic_quantisations(source, result), elsewhere=elsewhere)
 
     @property

@@ -19,7 +19,7 @@ from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 
 from ...reports.verification import Compared, Verification
-from ..graphs import Graph, read
+from ..graphs import Graph
 from ..run.array_files import Named
 from ..run.processes import Runs
 from . import array_differences, tolerances
@@ -42,17 +42,17 @@ _DECIDES = re.compile(
 )
 
 
-def common(first: Path, second: Path) -> list[str]:
+def common(first: Graph, second: Graph) -> list[str]:
     """Return the tensors that steps of both models produce, as far as names show, in the order of the first."""
-    graph, names = read(first), read(second).names
-    inputs = {tensor.name for tensor in graph.inputs}
-    outputs = [name for step in graph.steps for name in step.outputs if name and name not in inputs]
-    return [name for name in dict.fromkeys(outputs) if name in names]
+    inputs = {tensor.name for tensor in first.inputs}
+    outputs = [name for step in first.steps for name in step.outputs if name and name not in inputs]
+    return [name for name in dict.fromkeys(outputs) if name in second.names]
 
 
 def verified(run: Runs, source: Path, result: Path) -> Verification:
     """Compare two models segment by segment. Raises SegmentError that names the first segment that differs."""
-    names, decisive = common(source, result), _decisive(read(source))
+    graph = run.models.read(source)
+    names, decisive = common(graph, run.models.read(result)), _decisive(graph)
     for count in _COUNTS:
         try:
             return _Segments.between(run, source, result, _spaced(names, count, decisive)).verified()
@@ -117,7 +117,9 @@ class _Segments:
         values = {
             name: each for name, each in values.items() if each.dtype.kind == "f" and each.shape == others[name].shape
         }
-        return cls(run=run, source=source, result=result, graph=read(source), expected=expected, values=values)
+        return cls(
+            run=run, source=source, result=result, graph=run.models.read(source), expected=expected, values=values
+        )
 
     def verified(self) -> Verification:
         """Compare every segment, then those between tensors that did not differ.

@@ -16,7 +16,6 @@ import numpy as np
 from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 
-from ..graphs import read
 from ..run.processes import Runs
 from . import half_irs
 from .array_differences import coordinate_error, largest_difference
@@ -77,7 +76,7 @@ def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replace
 
     ``replacements`` are the values at the beginnings of segments, ``values`` the results of the model.
     """
-    graph = read(model)
+    graph = run.models.read(model)
     others_run = replace(run, arrays=list(moved(dict(run.arrays), graph).items()))
     _, others = others_run(model, befores, given=moved(replacements, graph), optimised=False)
     resizes = any(step.type in _RESIZES for step in graph.steps)

@@ -245,6 +245,26 @@ def target_scales(graph: Graph, step: Step, rank: int) -> dict[int, float]:
     return next((dict(zip(axes, each, strict=True)) for each in scales if len(each) == len(axes)), {})
 
 
+def axes_outside(graph: Graph, step: Step, rank: int) -> list[int]:
+    """Return the axes of a resize along which no sample of its constant window lies between the first and last pixel.
+
+    All its outputs are then the extrapolation value, unless the axis is a single pixel.
+    """
+    is_crop = step.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
+    roi, sizes = graph.value(step.inputs[1]) if is_crop else None, target_sizes(graph, step, rank)
+    axes = resized_axes(graph, step, rank)
+    if roi is None or roi.size != 2 * len(axes):
+        return []
+    windows = zip(axes, *np.split(roi.ravel().astype(float), 2), strict=True)
+    return [axis for axis, start, end in windows if axis in sizes and _is_outside(start, end, sizes[axis])]
+
+
+def _is_outside(start: float, end: float, count: int) -> bool:
+    """Return whether no sample of a window, relative to the axis, is in [0, 1]; a single one lies in its middle."""
+    samples = np.linspace(start, end, count) if count > 1 else np.array([(start + end) / 2])
+    return not ((samples >= 0) & (samples <= 1)).any()
+
+
 def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
     """Return whether the constant scales of a resize change its first axis: then that is not a batch of images."""
     return target_scales(graph, step, rank).get(0, 1.0) != 1.0

@@ -13,7 +13,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
-from .input_roles import scales_batch, target_scales, target_sizes
+from .input_roles import axes_outside, scales_batch, target_scales, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 Chosen = TypeVar("Chosen")
@@ -37,14 +37,17 @@ class _Candidate:
     depth: int
 
 
-_LENGTHS = (64, 224, 320, 256, 512, 640, 384, 480)
-"""Sizes of images and sequences, the fastest first: multiples of 32, by which networks shrink; 224 also of 7."""
+_LENGTHS = (64, 112, 128, 96, 160, 192, 224, 320, 256, 512, 640, 384, 416, 448, 299, 480)
+"""Sizes of images and sequences, small ones first, the fastest: multiples of 32, by which networks shrink.
+
+224 is also one of 7. 112 and 299 are those of networks of a single size, for faces and for classes.
+"""
 _TRIED = {
     # Channels, or slices of a volume, are few if the graph allows it: five dimensions of 224 would not fit into memory.
     Extent.REAL: (
         _Candidate(height=64, width=64, depth=3),
         _Candidate(height=64, width=64, depth=16),
-        *(_Candidate(height=length, width=length, depth=length) for length in _LENGTHS),
+        *(_Candidate(height=length, width=length, depth=depth) for length in _LENGTHS for depth in (3, length)),
     ),
     Extent.ODD: (
         _Candidate(height=45, width=67, batch=2, depth=5),
@@ -62,6 +65,7 @@ _TRIED = {
 _MULTIPLE = 32
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}
+_ELEMENT_BY_ELEMENT = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "clip", "clamp", "relu"}
 _IMAGE_RANK = 4
 _NO_BATCH = 2  # up to this rank, a resize takes a single image
 _MOST_ELEMENTS = 2**22  # of one input up to rank 4, if its rank lets it be as small
@@ -186,11 +190,11 @@ def _symbols(each: ModelInput) -> tuple[str, ...]:
 
 def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _Candidate) -> dict[int, int]:
     """Return sizes for the dynamic axes: the batch, channels, then width, height and all others from the last on."""
-    rank, channels = len(lengths), _channels(graph, each.name)
+    rank, channels = len(lengths), _channels(graph, each.name, len(lengths))
     dynamic = [axis for axis, length in enumerate(lengths) if length is None]
     if _is_state(each, graph):
         return dict.fromkeys(dynamic, candidate.batch)
-    resize = next((step for step in _takers(graph, each.name) if step.type in _RESIZES), None)
+    resize = next((step for step in _takers(graph, {each.name}) if step.type in _RESIZES), None)
     is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
     is_signal = rank == 1 and len(graph.inputs) == 1  # beside others, a vector has an element for each image
     known = {} if is_image or is_signal else {0: candidate.batch}
@@ -211,7 +215,8 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
         scales = target_scales(graph, resize, rank)
         least = {axis: math.ceil((1 + (axis == others[0])) / scale) for axis, scale in scales.items() if 0 < scale < 1}
         sizes |= {axis: min(_MOST_OF_FEW, max(sizes[axis], least[axis])) for axis in least.keys() & sizes.keys()}
-    return known | sizes
+    single = axes_outside(graph, resize, rank) if resize else []
+    return known | sizes | dict.fromkeys(single, 1)
 
 
 def _is_state(each: ModelInput, graph: Graph) -> bool:
@@ -230,15 +235,20 @@ def _by_symbol(graph: Graph, inputs: Mapping[str, PartialShape]) -> dict[str, in
     }
 
 
-def _channels(graph: Graph, name: str) -> int | None:
+def _channels(graph: Graph, name: str, rank: int) -> int | None:
     """Return the channels that a convolution requires of an input, if the input leaves them dynamic."""
-    convolution = next((step for step in _takers(graph, name) if step.type in _CONVOLUTIONS), None)
-    return _channels_of(graph, convolution) if convolution else None
-
-
-def _takers(graph: Graph, name: str) -> Iterator[Step]:
-    """Yield the steps whose data are an input, possibly cast or quantised before."""
     tensors = {name}
+    for step in _takers(graph, tensors):
+        if step.type in _CONVOLUTIONS:
+            return _channels_of(graph, step)
+        keeps = step.type in _RESIZES and target_scales(graph, step, rank).get(1, 1.0) == 1
+        if keeps or step.type in _ELEMENT_BY_ELEMENT:
+            tensors |= set(step.outputs)
+    return None
+
+
+def _takers(graph: Graph, tensors: set[str]) -> Iterator[Step]:
+    """Yield the steps whose data are one of some tensors, possibly cast or quantised before; these join the set."""
     for step in graph.steps:
         if step.inputs and step.inputs[0] in tensors:
             if step.type in _ELSEWHERE:

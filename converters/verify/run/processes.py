@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, takewhile
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,17 +16,15 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import MemoryBoundError, allow_declared
 
 from ...reports.conversion_report import Progress
-from ..graphs import Graph, ModelInput, read
+from ..graphs import Graph, read
 from .array_files import Named, load, save
 from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
 from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
-from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Request
+from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
 from .tensor_memory import declared_bytes
-
-_REHEARSED = {Extent.REAL: 1, Extent.ODD: 4, Extent.SMALL: 4}  # of shapes: these take next to no time
 
 
 class NoSourceError(NotRunError):
@@ -33,19 +33,23 @@ class NoSourceError(NotRunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """Two models that are run on the same inputs, those of ``graph``; ``inputs_of`` has the inputs of each model.
+    """Two models that are run on the same inputs, those of ``graph``; ``graphs`` has the graph of each model.
 
     .onnx runs in onnxruntime, except those of ``through_openvino``, .xml in OpenVINO.
     """
 
     graph: Graph
     inputs: Inputs
-    inputs_of: Mapping[Path, tuple[ModelInput, ...]]
+    graphs: Mapping[Path, Graph]
     through_openvino: frozenset[Path] = frozenset()
 
     def in_openvino(self, model: Path) -> bool:
         """Return whether OpenVINO runs a model; onnxruntime runs the others."""
         return FileKind.of(model) is FileKind.IR or model in self.through_openvino
+
+    def read(self, model: Path) -> Graph:
+        """Return the graph of one of the models, or of one that stands for it."""
+        return self.graphs[model] if model in self.graphs else read(model)
 
 
 def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozenset[Path] = frozenset()) -> Models:
@@ -60,7 +64,7 @@ def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozense
             shapes=named(graph.inputs, inputs.shapes),
             files=named(graph.inputs, inputs.files, "file"),
         ),
-        inputs_of={first: mine.inputs, second: theirs.inputs},
+        graphs={first: mine, second: theirs},
         through_openvino=through_openvino,
     )
 
@@ -106,7 +110,7 @@ class Runs:
             self._tried += 1
             try:
                 if place and not self.rehearsals.has(model, data, trial):
-                    self._rehearse_all(model, data, [trials[place:]])
+                    self._rehearse_all(model, data, [Group(others=tuple(trials[place:]))])
                 self._take(trial)
                 outcome = self(model, data)
             except NotLoadedError:
@@ -139,7 +143,8 @@ class Runs:
 
     def _take(self, trial: Trial) -> None:
         """Let all later runs use the inputs of a trial."""
-        allow_declared(self._declared(trial.shapes))
+        if not self.rehearsals.includes(trial):  # for which memory was allowed
+            allow_declared(self._declared(trial.shapes))
         self.trial, self.arrays = trial, self._arrays(trial)
 
     def _answers(self) -> list[Shapes]:
@@ -184,25 +189,42 @@ class Runs:
                 text = "; ".join(filter(None, (*problems[:1], str(problem))))
                 raise (NotRunError if problems else NoSourceError)(text) from None
             try:
-                self._rehearse(result, (), self._on_which(source, data))
-                return expected, self(result)[0], problems[0] if problems else ""
+                return expected, self.outputs_after(source, result, data), problems[0] if problems else ""
             except NotLoadedError:
                 raise
             except NotRunError as problem:
                 problems.append(f"{problem}, on {self._lengths()}")
+                self._pass_over(result)
 
-    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
-        """Run a model on the first accepted trial of each extent, all in one process, unless that was done."""
-        if self.others and any(groups) and not self.rehearsals.knows(model):
+    def _pass_over(self, result: Path) -> None:
+        """Leave out the trials that a result refuses, up to the first that it takes; one process tries those left."""
+        trials = self._trials()[self._tried :]
+        untried = tuple(trial for trial in trials if not self.rehearsals.has(result, (), trial))
+        if untried:
+            self._rehearse_all(result, (), [Group(others=untried)])
+        refused = takewhile(lambda trial: self.rehearsals.refuses(result, (), trial), trials)
+        self._tried += len(list(refused))
+
+    def outputs_after(self, source: Path, result: Path, data: Sequence[str] = ()) -> Named:
+        """Return the outputs of a model on the inputs on which its source, shown with ``data``, has settled.
+
+        The same process runs it on what the source takes at the other extents.
+        """
+        self._rehearse(result, (), self._on_which(source, data))
+        return self(result)[0]
+
+    def _rehearse(self, model: Path, data: Sequence[str], groups: Sequence[Group[Trial]]) -> None:
+        """Run a model on the trials of each extent, all in one process, unless that was done."""
+        if self.others and any(map(list, groups)) and not self.rehearsals.knows(model):
             self._rehearse_all(model, data, groups)
 
-    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Sequence[Trial]]) -> None:
-        """Run a model on the first accepted trial of each group, all in one process."""
+    def _rehearse_all(self, model: Path, data: Sequence[str], groups: Sequence[Group[Trial]]) -> None:
+        """Run a model on the trials of each group, all in one process."""
         self.progress(f"running {model.name}", 0, 0)
         # One process runs all of them, so its memory is limited for the largest.
         largest = max(
             (trial.shapes for group in groups for trial in group),
-            key=lambda shapes: sum(map(prod, shapes.values())),
+            key=_elements,
         )
         self.rehearsals.rehearse(
             self._request(model, self.folder, data),
@@ -211,14 +233,28 @@ class Runs:
             self._declared(largest),
         )
 
-    def _likeliest(self) -> list[list[Trial]]:
-        """Return the trials of each extent that come first."""
-        return [run._trials()[: _REHEARSED[run.extent]] for run in (self, *self.others)]
+    def _likeliest(self) -> list[Group[Trial]]:
+        """Return the first trial at this extent, and all trials of the others.
 
-    def _on_which(self, source: Path, data: Sequence[str]) -> list[list[Trial]]:
-        """Return the trials on which this run and the others settle, as far as known."""
-        taken = [[each for each in group if self.rehearsals.takes(source, data, each)] for group in self._likeliest()]
-        return [[self.trial] if self.trial else [], *(group[:1] for group in taken[1:])]
+        Every small one is run, as many as together are no larger than the first: they take next to no time, and a
+        result may refuse those that its source takes.
+        """
+        first, most = self._trials()[0], _elements(self._trials()[0].shapes)
+        groups = [Group(others=(first,))]
+        for run in self.others:
+            trials = tuple(run._trials())
+            sizes = accumulate(_elements(trial.shapes) for trial in trials)
+            few = bisect_right(list(sizes), most) if run.extent is Extent.SMALL else 0
+            groups.append(Group(every=trials[:few], others=trials[few:]))
+        return groups
+
+    def _on_which(self, source: Path, data: Sequence[str]) -> list[Group[Trial]]:
+        """Return the trials of this run and of the others that a source takes, or may take."""
+        groups = [Group(others=(self.trial,))] if self.trial else []
+        for run in self.others:
+            taken = (trial for trial in run._trials() if self.rehearsals.may_take(source, data, trial))
+            groups.append(Group(others=tuple(taken)))
+        return groups
 
     def substitute(self, model: Path, path: Path) -> Path:
         """Let ``path`` run in the runtime of ``model``, for which it stands; return it."""
@@ -271,12 +307,16 @@ class Runs:
 
     def _declared(self, shapes: Shapes) -> float:
         """Return the memory of the models' tensors on inputs of these shapes."""
-        return declared_bytes(self.models.inputs_of, shapes)
+        return declared_bytes(self.models.graphs, shapes)
 
     def _inputs_of(self, model: Path, given: Named) -> Named:
         models = self.models
-        inputs = models.inputs_of[model] if model in models.inputs_of else read(model).inputs
-        return for_model(dict(given), models.graph, inputs, models.inputs.images)
+        return for_model(dict(given), models.graph, models.read(model).inputs, models.inputs.images)
+
+
+def _elements(shapes: Shapes) -> int:
+    """Return the number of elements of all inputs."""
+    return sum(map(prod, shapes.values()))
 
 
 def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:

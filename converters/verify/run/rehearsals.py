@@ -16,11 +16,12 @@ from ir_interp.files.memory import MemoryBoundError
 from .array_files import Named, load, save
 from .input_shapes import Shapes
 from .requests import NotLoadedError, NotRunError, answer, not_run
-from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Request, numbered, try_inputs
+from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered, try_inputs
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""
-_Key = tuple[Path, tuple[str, ...], str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+_TrialKey = tuple[str, int | None, tuple[tuple[str, tuple[int, ...]], ...]]
+_Key = tuple[Path, tuple[str, ...], _TrialKey]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,11 @@ class Trial:
     shapes: Shapes
     distribution: str
     setting: int | None = None
+
+    @property
+    def key(self) -> _TrialKey:
+        """Its fields, hashable."""
+        return self.distribution, self.setting, tuple(sorted(self.shapes.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +61,21 @@ class Rehearsals:
     _refusals: dict[Path, NotLoadedError] = field(default_factory=dict)
 
     def rehearse(
-        self, request: Request, groups: Sequence[Sequence[Trial]], inputs: Callable[[Trial], Named], declared: float
+        self, request: Request, groups: Sequence[Group[Trial]], inputs: Callable[[Trial], Named], declared: float
     ) -> None:
-        """Run a model on the first trial of each group that it takes; ``folder`` of the request is ignored.
+        """Run a model on the trials of each group; ``folder`` of the request is ignored.
 
         ``inputs`` returns the arrays of a trial as the model takes them. If the process dies, trials that it has not
         run are not remembered.
         """
         request = replace(request, folder=Path(mkdtemp(dir=self.folder)))
-        numbers = tuple(tuple(self._saved(request, trials, inputs)) for trials in groups)
+        numbers = tuple(
+            Group(
+                every=tuple(self._saved(request, group.every, inputs)),
+                others=tuple(self._saved(request, group.others, inputs)),
+            )
+            for group in groups
+        )
         try:
             answer(replace(request, groups=numbers), declared, try_inputs)
         except NotLoadedError as refusal:
@@ -90,6 +102,10 @@ class Rehearsals:
         """Return whether a trial was rehearsed, even if the process died before it."""
         return _key(model, tensors, trial) in self._runs
 
+    def includes(self, trial: Trial) -> bool:
+        """Return whether any model was to run on the inputs of a trial."""
+        return any(trial.key == known for *_, known in self._runs)
+
     def recall(self, model: Path, tensors: Sequence[str], trial: Trial) -> Outcome | None:
         """Return the outputs of a model on the inputs of a trial; None if that was not rehearsed.
 
@@ -106,13 +122,20 @@ class Rehearsals:
             raise not_run(run.request, run.file(PROBLEM).read_text(encoding="utf-8"))
         return None
 
-    def takes(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
-        """Return whether a model ran on the inputs of a trial without an empty output."""
+    def refuses(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model is known not to run on the inputs of a trial."""
         try:
-            outcome = self.recall(model, tensors, trial)
+            self.recall(model, tensors, trial)
         except NotRunError:
+            return True
+        return False
+
+    def may_take(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
+        """Return whether a model ran on the inputs of a trial without an empty output, or did not run on them yet."""
+        if self.refuses(model, tensors, trial):
             return False
-        return outcome is not None and has_values(outcome)
+        outcome = self.recall(model, tensors, trial)
+        return outcome is None or has_values(outcome)
 
 
 def has_values(outcome: Outcome) -> bool:
@@ -122,4 +145,4 @@ def has_values(outcome: Outcome) -> bool:
 
 
 def _key(model: Path, tensors: Sequence[str], trial: Trial) -> _Key:
-    return model, tuple(tensors), trial.distribution, trial.setting, tuple(sorted(trial.shapes.items()))
+    return model, tuple(tensors), trial.key

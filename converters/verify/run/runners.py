@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from ...runtimes.messages import reason
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named, load, save
 
+T = TypeVar("T")
 USAGE = 3
 """The exit code for an invalid request; its message is the last line of stderr."""
 
@@ -32,6 +34,20 @@ _AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
 
 _IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
 # By default, onnxruntime rounds to 8 bits what matrices of few bits multiply.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group(Generic[T]):
+    """Inputs of one extent, or their numbers: all of ``every`` are run, and ``others`` until one runs if none did.
+
+    Inputs with an empty output count as if they did not run.
+    """
+
+    every: tuple[T, ...] = ()
+    others: tuple[T, ...] = ()
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.every + self.others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +71,7 @@ class Request:
     rounds_given: bool = False
     in_8_bits: bool = False
     threads: int = 0
-    groups: tuple[tuple[int, ...], ...] = ()
+    groups: tuple[Group[int], ...] = ()
 
 
 INPUTS, OUTPUTS, TENSORS, REPLACEMENTS = "inputs", "outputs", "tensors", "replacements"
@@ -77,7 +93,7 @@ def answer(request: Request) -> int:
 
 
 def try_inputs(request: Request) -> int:
-    """Run a model on the first of each of ``request.groups`` that it takes, and whose tensors are not empty.
+    """Run a model on each of ``request.groups``, as ``Group`` describes.
 
     Each set of inputs has separate files, see ``numbered``; PROBLEM gets the reason if one fails. Return the exit
     code.
@@ -88,7 +104,9 @@ def try_inputs(request: Request) -> int:
         print(reason(error), file=sys.stderr)
         return NOT_LOADED
     for group in request.groups:
-        next(filter(None, (_proves(request, runner, number) for number in group)), None)
+        proofs = [_proves(request, runner, number) for number in group.every]
+        if not any(proofs):
+            any(_proves(request, runner, number) for number in group.others)
     return 0
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -26,6 +27,7 @@ Quick = Callable[[Array, Array], bool | None]
 VARIABLE = "IR_INTERP_COMPILED"
 """The environment variable that disables compiled loops when it is 0; it is read once, since that takes a while."""
 
+_NUMPY_ALONE = ContextVar("numpy_alone", default=False)
 _NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
 _WAKES = 3.5  # two threads took longer than one where one took less than this many times the waking time of a thread
 _SHARES = 4  # of every thread, so that the last to end is not long alone
@@ -101,6 +103,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _loops.forget_threads())
 
 
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Load and compile no loops inside, which takes seconds: longer than a few resizes take in NumPy."""
+    token = _NUMPY_ALONE.set(True)
+    try:
+        yield
+    finally:
+        _NUMPY_ALONE.reset(token)
+
+
 @cache
 def is_installed() -> bool:
     """Return whether numba is installed, without importing it."""
@@ -152,7 +164,12 @@ def run(x: Array, y: Array, jobs: Sequence[Job]) -> bool | None:
 
     Return whether an infinity or NaN occurred, which spreads to too many sums of floats.
     """
-    if is_within_another() or not (x.flags.c_contiguous and x.flags.aligned) or _loops.get() is None:
+    if (
+        _NUMPY_ALONE.get()
+        or is_within_another()
+        or not (x.flags.c_contiguous and x.flags.aligned)
+        or _loops.get() is None
+    ):
         return None  # a call within another, by a signal handler, may find a half-compiled loop
     infinite = False
     for job in jobs:
