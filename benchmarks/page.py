@@ -1,4 +1,4 @@
-"""Measure all that docs/performance.md tells: ``python benchmarks/page.py FOLDER``; nothing else should run meanwhile.
+"""Measure the tables of benchmarks/README.md: ``python benchmarks/page.py FOLDER``; nothing else should run meanwhile.
 
 Three runs of ``run.py`` on one thread and three on two, whose figures go to the folder; then what each of the other
 scripts prints. A run that is in the folder is not repeated.

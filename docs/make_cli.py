@@ -23,7 +23,7 @@ INTRODUCTION = """\
   name.
 - Exit codes: 0 done, 1 findings or inexact results, 2 bad input or usage. [ci.md](ci.md) has those of `audit`.
 - Errors are single lines on standard error. `IR_INTERP_TRACEBACK=1` adds the traceback of an unexpected one.
-- `--json` output has a `schema_version`; `ir-interp explain audit --schema` prints the JSON Schema of a command.
+- `--json` output has a `schema_version`.
 
 ## Project file
 
@@ -42,9 +42,8 @@ severity = { tensorrt = "note" }
 "tiny.onnx" = ["IRI"]           # without one: a file name
 ```
 
-The command line wins: its options replace their keys, `--severity` the level of one runtime. But `--ignore` adds to
-`ignore`, and `--select` replaces both `select` and `ignore`. `--isolated` ignores the file. Unknown keys are errors,
-and so are the other options of `audit`.
+Options of the command line replace their keys, `--severity` the level of one runtime. But `--ignore` adds to `ignore`,
+and `--select` replaces both `select` and `ignore`. `--isolated` ignores the file. Any other key is an error.
 
 ## Options of several commands
 """

@@ -27,13 +27,13 @@ runtimes. [semantics.md](semantics.md) describes Interpolate.
 
 - A number behind a layer, as in AvgPool-1/14, is an operation set of OpenVINO with a tested version.
 - **from**: the oldest opset of ONNX for a few random configurations; with a plus, some need only an older one. A layer
-  that needs a newer opset than `--opset` is refused, and the message names the layer and the opset.
+  that needs a newer opset than `--opset` is refused, and the message names both.
 
 ## State
 
-Each variable of ReadValue and Assign becomes an input and an output of the model, after all others. Whoever runs the
-model passes back what it returned. The metadata entry `states` is a JSON list of names, types, shapes and initial
-values. `--state refuse` refuses such models.
+Each variable of ReadValue and Assign becomes an input and an output of the model, after all others; pass each output
+back as the next input. The metadata entry `states` is a JSON list of names, types, shapes and initial values.
+`--state refuse` refuses such models.
 
 - A decoder's cache of optimum-intel gets its former names: `past_key_values.0.key`, `present.0.key`.
 - Any other variable `v` becomes `v` and `v.next`.
@@ -43,7 +43,7 @@ values. `--state refuse` refuses such models.
 ## Metadata
 
 `model_info` and `runtime_options` of an IR become metadata. So do, as JSON by name, `layouts` (of inputs and outputs)
-and `tensor_names` (further names). A conversion back to IR restores all of them. A doc string of ONNX becomes
+and `tensor_names` (further names). A conversion back to IR restores them all. ONNX's doc string becomes
 `framework/doc_string` in an IR.
 
 ## Compressed weights
@@ -58,11 +58,9 @@ float32 in both, as in the verification, set `DYNAMIC_QUANTIZATION_GROUP_SIZE=0`
 ## Quantised models
 
 FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear if zero is one of its levels, and constants
-become integers. Any other FakeQuantize becomes arithmetic with a Round. The nodes around a convolution of more than
-four channels are arranged so that onnxruntime runs it in integers.
-
-On processors with AVX2 but without VNNI, onnxruntime's integer products overflow unless `session.x64quantprecision`
-is 1.
+become integers. Any other FakeQuantize becomes arithmetic with a Round. Convolutions of more than four channels run in
+integers in onnxruntime. On processors with AVX2 but without VNNI its integer products overflow, unless
+`session.x64quantprecision` is 1.
 
 OpenVINO's frontend replaces a DynamicQuantizeLinear by some twenty layers, which become that node again.
 
@@ -165,10 +163,12 @@ def _nodes(one: _Found) -> list[str]:
 REFUSALS = """
 ## Refusals
 
-A supported layer is refused if its attributes ask for something that ONNX or onnxruntime does not compute, such as
-soft_nms_sigma of NonMaxSuppression, peepholes of an LSTM, or pdpd alignment of unequal axes. It is also refused if its
-nodes depend on a size, rank or value that is known only at run time, or if onnxruntime's node does not support the type
-of a tensor. `convert` names every refused layer of a model at once, each with its reason.
+`convert` names every refused layer of a model at once, each with its reason. A supported layer is refused if
+
+- its attributes ask for something that ONNX or onnxruntime does not compute, such as soft_nms_sigma of
+  NonMaxSuppression, peepholes of an LSTM, or pdpd alignment of unequal axes,
+- its nodes depend on a size, rank or value that is known only at run time, or
+- onnxruntime's node does not support the type of a tensor.
 """
 
 

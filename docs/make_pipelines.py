@@ -25,55 +25,54 @@ _OWN = (
 )
 _INTRODUCTION = """# Pipelines
 
-A pipeline is what happens to an image before it enters a model: an ordered list of steps, as data. This page lists \
-what configurations may contain. [preprocessing.md](preprocessing.md) shows how to use one.
+A pipeline is the preprocessing of a model's images, as an ordered list of steps. This page lists what configurations \
+may contain; [preprocessing.md](preprocessing.md) shows how to use one.
 
 ## Sources
 
-| source | what is read | backend |
-|---|---|---|
-| `preprocessor_config.json` of Hugging Face | 29 classes of image processors (below) | `--backend`, unless the class \
-ends in `Fast`, `Pil` or `FeatureExtractor`. transformers 4 resized with Pillow unless `use_fast` was set; \
-transformers 5 resizes with torchvision |
-| `config.json` or `pretrained_cfg` of timm | `crop_pct`, `crop_mode` (center, squash, border), `interpolation`, \
-`mean`, `std` | Pillow |
-| printed torchvision transforms, as .txt | `Compose` of v1 and v2, presets of weights | `--backend`, if the text \
-leaves open whether it resizes images or tensors |
-| an ONNX model that Ultralytics exported | its metadata: letterbox, or the crop of a classifier | none |
-| an IR that takes uint8 images | the layers of OpenVINO's PrePostProcessor: Convert, Subtract, Multiply, \
-Transpose, Gather, Interpolate | none |
-| JSON that `Pipeline.json()` wrote | all of it | none |
+- `preprocessor_config.json` of Hugging Face: 29 classes of image processors (below). Name the `--backend`, unless \
+the class ends in `Fast`, `Pil` or `FeatureExtractor`. transformers 4 resized with Pillow unless `use_fast` was set; \
+transformers 5 resizes with torchvision.
+- `config.json` or `pretrained_cfg` of timm: `crop_pct`, `crop_mode` (center, squash, border), `interpolation`, \
+`mean`, `std`. The backend is Pillow.
+- printed torchvision transforms, as .txt: `Compose` of v1 and v2, presets of weights. Name the `--backend` if the \
+text leaves open whether it resizes images or tensors.
+- an ONNX model that Ultralytics exported: its metadata, for letterbox or the crop of a classifier
+- an IR that takes uint8 images: the layers of OpenVINO's PrePostProcessor: Convert, Subtract, Multiply, Transpose, \
+Gather, Interpolate
+- JSON that `Pipeline.json()` wrote
 
 Any other class, and any other key that may change the image, is refused by name.
 
-## Steps and rules of sizes
+## Steps
 
-| step | what it does |
-|---|---|
+"""
+_RULES = """
+## Rules of height and width
+
 """
 _CLASSES = """
 ## Image processors of Hugging Face
 
-The list omits the end of each name, `ImageProcessor`, which may also be `ImageProcessorFast`, `ImageProcessorPil` or \
-`FeatureExtractor`. A key that the file omits has the default shown here. Both backends match transformers 5.23 bit \
-for bit, floats included (`python -m tests.sweeps.pipelines`).
+Names end in `ImageProcessor`, `ImageProcessorFast`, `ImageProcessorPil` or `FeatureExtractor`. Each entry has the \
+defaults of keys that a file omits. Both backends match transformers 5.23 bit for bit, floats included \
+(`python -m tests.sweeps.pipelines`).
 
-The *standard* steps are resize, crop, rescale, normalise. Images are normalised, neither cropped nor padded, unless \
-an entry states it.
+The *standard* steps are resize, crop, rescale, normalise. Unless an entry states it, images are normalised, and \
+neither cropped nor padded.
 
 """
 
 
 def text() -> str:
     """Return the page."""
-    kinds = "".join(f"| `{kind.__name__}` | {_first_line(kind)} |\n" for kind in STEPS)
-    rules = "".join(f"| `{kind.__name__}` | {_first_line(kind)} |\n" for kind in RULES)
-    sizes = f"\n| rule | height and width |\n|---|---|\n{rules}"
+    steps = "".join(f"- `{kind.__name__}`: {_first_line(kind)}\n" for kind in STEPS)
+    rules = "".join(f"- `{kind.__name__}`: {_first_line(kind)}\n" for kind in RULES)
     names: dict[str, list[str]] = {}
     for name in PROCESSORS:
         names.setdefault(_facts(name), []).append(name)
     classes = "".join(f"- {', '.join(those)}: {facts}\n" for facts, those in names.items())
-    return _INTRODUCTION + kinds + sizes + _CLASSES + classes
+    return _INTRODUCTION + steps + _RULES + rules + _CLASSES + classes
 
 
 def _first_line(kind: type) -> str:

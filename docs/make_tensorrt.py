@@ -85,7 +85,7 @@ def dla() -> str:
     """Return the table of combinations that DLA takes."""
     lines = ["| mode | coordinates | selector | rounding | scales of height and width |", "|---|---|---|---|---|"]
     for mode, combinations in tensorrt_dla.COMBINATIONS.items():
-        scales = f"whole, 1 to {tensorrt_dla.LARGEST_SCALES[mode]}"
+        scales = f"integral, 1 to {tensorrt_dla.LARGEST_SCALES[mode]}"
         lines += [f"| {mode} | {' | '.join((*words, 'any')[:3])} | {scales} |" for words in combinations]
     return "\n".join(lines)
 

@@ -136,7 +136,7 @@ def closest(word: str, known: Iterable[str], see: str = "") -> str:
         return f"expected one of {', '.join(releases.values())} (oldest to newest){hint(word, words)}"
     ranges = _ranges(words)
     if len(ranges) <= _IN_FULL:
-        return f"expected one of {', '.join(ranges)}{hint(word, words)}"
+        return f"expected {'' if len(words) == 1 else 'one of '}{', '.join(ranges)}{hint(word, words)}"
     near = _matches(word, words, _NEAREST, _ALIKE) or words[:_NEAREST]
     count = f"{len(words)} ({see} of the repository)" if see else f"{len(words)}"
     return f"expected one of {count}, such as {', '.join(near)}{hint(word, words)}"

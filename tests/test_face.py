@@ -185,7 +185,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.explain("a.onnx", "upp"),
-        "a.onnx: no resize named 'upp'; expected one of up; did you mean 'up'?",
+        "a.onnx: no resize named 'upp'; expected up; did you mean 'up'?",
     ),
     # the name of a file
     (

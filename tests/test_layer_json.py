@@ -143,7 +143,7 @@ def test_a_value_in_lower_case_gets_an_offer(tmp_path: Path) -> None:
         ({"dialect": "tensort", "layers": []}, None),
         ({"dialect": "tensorrt"}, "@layers: missing; expected a list of layers"),
         ({"dialect": "tensorrt", "layers": {}}, "@layers: missing; expected a list of layers"),
-        ({"dialect": "tensorrt", "version": 8, "layers": []}, "@version: unknown value 8; expected one of 10"),
+        ({"dialect": "tensorrt", "version": 8, "layers": []}, "@version: unknown value 8; expected 10"),
         ({"dialect": "tensorrt", "layers": ["up"]}, ":layers[0]: not an object"),
     ],
 )

@@ -5,10 +5,7 @@ Nothing here is a rule: the installed releases answer.
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -52,27 +49,7 @@ def _by_dynamo(program: ExportedProgram, path: Path) -> None:
 
 
 def _by_torch_script(program: ExportedProgram, path: Path) -> None:
-    import torch.onnx
-
-    module: Any = program.module()
-    module.train = lambda mode=True: module  # the exporter calls it, though the program has no modes
-    args, _ = program.example_inputs
-    with _no_output():
-        torch.onnx.export(module, args, path, dynamo=False, verbose=False)
-
-
-@contextmanager
-def _no_output() -> Iterator[None]:
-    """Close the standard output of C++, to which the exporter prints the graph of an operation that it refuses."""
-    sys.stdout.flush()
-    before = os.dup(1)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-            yield
-    finally:
-        os.dup2(before, 1)
-        os.close(before)
+    program_files.save_traced(program, path, path.name)
 
 
 def _by_openvino(program: ExportedProgram, path: Path) -> None:
@@ -128,7 +105,8 @@ def _of_file(exporter: Exporter, program: ExportedProgram, path: Path) -> Verdic
         try:
             exporter.write(program, path)
         except Exception as error:  # whatever an exporter raises for an operation that it does not know
-            return Verdict(kind=Kind.REFUSED, reason=shorten(reason(error), _LONGEST, placeholder=" ..."))
+            cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+            return Verdict(kind=Kind.REFUSED, reason=shorten(reason(cause), _LONGEST, placeholder=" ..."))
     (x,), _ = program.example_inputs
     try:
         operations = readers.load(path)

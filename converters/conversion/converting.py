@@ -58,7 +58,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
-        between = stack.enter_context(intermediate(source, destination, policy(options)))
+        between = stack.enter_context(intermediate(source, destination, policy(options), options.exporter))
         model = between.model if between else source
         stack.enter_context(_weights(model, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(model, kinds, options))

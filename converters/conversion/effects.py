@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import FileKind
-from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.options.convert_options import ConvertOptions, Exporter
 from ir_interp.options.declaration import options_set
 from ir_interp.options.shared_options import check_needs
 
@@ -24,6 +24,7 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     """
     registry.get(options.dialect or DIALECT)
     _check_routes(kinds, options)
+    _check_exporter(kinds, options)
     _check_versions(options)
     check_needs(options)
     if (kinds == PORTABLE) != (options.target is not None):
@@ -48,6 +49,11 @@ def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> 
             goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if each.routes(start, end))
             problem = f"{each.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
             raise SpecError(f"{problem}; it goes with {goes_with}")
+
+
+def _check_exporter(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:
+    if kinds == (FileKind.PROGRAM, FileKind.IR) and options.exporter is Exporter.OPENVINO and options.fp16:
+        raise SpecError("--fp16 has no effect on the IR of --exporter openvino; leave out one of them")
 
 
 def _check_versions(options: ConvertOptions) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
 from ir_interp.files.scratch import scratch
+from ir_interp.options.convert_options import Exporter
 from ir_interp.translation.grades import Grade
 
 from ..reports.conversion_report import FormPolicy, Progress, Row
@@ -33,11 +34,15 @@ class Intermediate:
     proof: Proof | None = None
 
 
-def intermediate(source: Path, destination: Path, policy: FormPolicy) -> AbstractContextManager[Intermediate | None]:
+def intermediate(
+    source: Path, destination: Path, policy: FormPolicy, exporter: Exporter
+) -> AbstractContextManager[Intermediate | None]:
     """Yield the model that stands for a source, under the result's name; None for one that is converted itself."""
     match FileKind.of(source):
+        case FileKind.PROGRAM if exporter is Exporter.OPENVINO:
+            return _of_program_by_openvino(source, destination, policy)
         case FileKind.PROGRAM:
-            return _of_program(source, destination)
+            return _of_program(source, destination, exporter)
         case FileKind.TFLITE if _is_whole(source, destination):
             return _of_tflite(source, destination, policy)
         case kind if kind in OF_TENSORFLOW:
@@ -46,11 +51,11 @@ def intermediate(source: Path, destination: Path, policy: FormPolicy) -> Abstrac
 
 
 @contextmanager
-def _of_program(source: Path, destination: Path) -> Iterator[Intermediate]:
+def _of_program(source: Path, destination: Path, exporter: Exporter) -> Iterator[Intermediate]:
     from ..sources.programs.exported_models import exported
     from . import programs
 
-    with exported(source, f"{destination.stem}{FileKind.ONNX.value}") as plain:
+    with exported(source, f"{destination.stem}{FileKind.ONNX.value}", exporter) as plain:
         program = programs.repaired(plain)
         yield Intermediate(
             model=program.model,
@@ -58,6 +63,22 @@ def _of_program(source: Path, destination: Path) -> Iterator[Intermediate]:
             notes=programs.notes(program),
             changes=program.changes,
         )
+
+
+@contextmanager
+def _of_program_by_openvino(source: Path, destination: Path, policy: FormPolicy) -> Iterator[Intermediate]:
+    from ..openvino.from_torch import build
+    from ..openvino.ir_save import save
+    from ..sources.programs.program_files import read
+    from . import programs
+
+    program = read(source)
+    built = build(program, source.name, policy)
+    with scratch() as folder:
+        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        save(built.model, model)
+        notes = programs.sampled(program, source.name)
+        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), notes=notes)
 
 
 def _is_whole(source: Path, destination: Path) -> bool:

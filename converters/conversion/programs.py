@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Context
@@ -12,6 +13,10 @@ from ..dialects.onnx import DIALECT
 from ..portable.portable_model import restore
 from ..reports.conversion_report import Row, expressed
 from ..sources.programs.exported_models import ExportedModel
+from ..sources.programs.program_resizes import samplers
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
 
 
 def repaired(program: ExportedModel) -> ExportedModel:
@@ -57,5 +62,10 @@ def at_lines(converted: Iterable[Row], program: ExportedModel) -> tuple[Row, ...
 
 def notes(program: ExportedModel) -> tuple[str, ...]:
     """Return what the exporter changed, and what is converted but not translated."""
-    sampled = (f"{place}: grid_sample takes positions from a tensor, so it is no resize" for place in program.samplers)
-    return (*program.changes, *sampled)
+    return (*program.changes, *sampled(program.program, program.name))
+
+
+def sampled(program: ExportedProgram, name: str) -> tuple[str, ...]:
+    """Return a note for each grid_sample of a program; ``name`` is that of its file."""
+    note = "grid_sample takes positions from a tensor, so it is no resize"
+    return tuple(f"{name}:{line}: {note}" for line in samplers(program))

@@ -48,9 +48,15 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
 
 
 def _exported_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
-    """Write what PyTorch exported as it is; ``converting`` names the resizes of the program."""
+    """Write an ONNX model that PyTorch exported as it is; ``converting`` names the resizes of the program."""
+    if FileKind.of(source) is FileKind.IR:
+        return _ir_to_onnx(source, output, options)
     shutil.copyfile(source, output)
     return Written(rows=())
+
+
+def _exported_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
+    return (_read_to_ir if FileKind.of(source) is FileKind.IR else _onnx_to_ir)(source, output, options)
 
 
 def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -207,7 +213,7 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
     (FileKind.PROGRAM, FileKind.ONNX): _exported_to_onnx,
-    (FileKind.PROGRAM, FileKind.IR): _onnx_to_ir,
+    (FileKind.PROGRAM, FileKind.IR): _exported_to_ir,
     **dict.fromkeys(((kind, FileKind.ONNX) for kind in OF_TENSORFLOW), _ir_to_onnx),
     **dict.fromkeys(((kind, FileKind.IR) for kind in OF_TENSORFLOW), _read_to_ir),
 }

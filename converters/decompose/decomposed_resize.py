@@ -35,7 +35,6 @@ from ir_interp.spec import (
     Crop,
     Cubic,
     IntegerRounding,
-    Integers,
     Linear,
     Nearest,
     ResizeSpec,
@@ -133,7 +132,7 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
 def _is_of_litert(spec: ResizeSpec, dtype: str) -> bool:
     """Return whether LiteRT's integer weights are computed at run time."""
     is_integral = "int" in dtype and not isinstance(spec.kernel, Nearest)
-    return is_integral and spec.rounds is Integers.LITERT and litert_weights.is_known(spec)
+    return is_integral and litert_weights.is_known(spec)
 
 
 def _in_passes(

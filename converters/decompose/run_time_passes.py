@@ -30,13 +30,12 @@ class RunTimePass:
 def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: str) -> list[RunTimePass]:
     """Return the sums along some axes, the last axis first, as LiteRT computes them."""
     *before, last = (_pass(ops, spec, axis, dtype) for axis in sorted(axes, key=lambda axis: -axis.axis))
-    is_byte = dtype in ("int8", "uint8")
-    rounding = IntegerRounding.HALF_UP if is_byte else IntegerRounding.HALF_AWAY
-    return [*before, replace(last, bits_after=sum(each.bits for each in (*before, last)), rounding=rounding)]
+    bits = sum(each.bits for each in (*before, last))
+    return [*before, replace(last, bits_after=bits, rounding=litert_weights.rounding(spec, dtype))]
 
 
 def _pass(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> RunTimePass:
-    bits = litert_weights.fractional_bits(dtype)
+    bits = litert_weights.fractional_bits(spec, dtype)
     low, far = (pixel.cast("int32") for pixel in _pixels(ops, spec, axis, dtype))
     high = (low + 1).minimum(axis.in_size.cast("int32") - 1)
     return RunTimePass(axis=axis.axis, indices=(low, high), weights=(2**bits - far, far), bits=bits)
@@ -46,7 +45,7 @@ def _pixels(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> tuple[
     """Return the first pixel of each output and the weight of the second."""
     xp = Functions(ops)
     index, length, outputs = xp.arange(0, axis.out_size), axis.in_size, axis.out_size
-    if dtype in ("int8", "uint8"):
+    if litert_weights.is_of_xnnpack(spec, dtype):
         low, far = litert_weights.of_float32(spec.coordinates, index, length, outputs, xp)
         return xp.precise(low), xp.precise(far)
     index, length, outputs = (each.cast("int32") for each in (index, length, outputs))

@@ -1,13 +1,13 @@
 """TFLite ``RESIZE_BILINEAR`` and ``RESIZE_NEAREST_NEIGHBOR``.
 
 Source: the reference kernels resize_bilinear.h and resize_nearest_neighbor.h of TensorFlow Lite, and the checks of
-resize_bilinear.cc. Images are NHWC. Numbers are those of LiteRT 2.3 (``tests/tflite``).
+resize_bilinear.cc. Images are NHWC. Numbers are those of LiteRT 2.3 (``tests/sources/test_tflite.py``).
 """
 
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Linear, Nearest, ResizeSpec, Rounding, Sizes
+from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Integers, Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _AXES = (1, 2)
@@ -27,12 +27,16 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL if corners else Rounding.FLOOR)
         centred = Coordinates.TFLITE_CORNERS if corners else Coordinates.TF_HALF_PIXEL_FOR_NN
     size = attributes.get("size")
+    is_summed_later = size is None and isinstance(kernel, Linear)
+    if is_summed_later and context.dtype == "uint8":
+        raise SpecError("the sums of LiteRT for uint8 and a size of run time are unknown; expected a constant size")
     return ResizeSpec(
         kernel=kernel,
         coordinates=centred if half else Coordinates.ALIGN_CORNERS if corners else Coordinates.ASYMMETRIC,
         axes=_AXES,
         target=AtRunTime.SIZES if size is None else Sizes(tuple(size)),
         arithmetic=Arithmetic.LITERT,
+        integers=Integers.LITERT_KERNEL if is_summed_later and context.dtype == "int8" else None,
     )
 
 

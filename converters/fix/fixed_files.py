@@ -21,6 +21,7 @@ from ..verify.comparison import ComparisonRecord, ModelComparison
 from ..verify.model_pairs import compare_models
 from ..verify.run.inputs import Inputs
 from .fixed_model import RepairedResize, write_fixed
+from .remedies import CODES
 
 
 class RepairRecord(TypedDict):
@@ -85,7 +86,7 @@ def _check_onnx(path: Path) -> None:
 
 def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
-    check_codes((*options.select, *options.ignore))
+    check_codes((*options.select, *options.ignore), CODES)
     check_needs(options)
     for path in (source, destination):
         _check_onnx(path)

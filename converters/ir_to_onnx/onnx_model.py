@@ -52,7 +52,7 @@ def build(
     """
     opset = OPSET if opset is None else opset
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
-        raise IrInterpError(f"opset {opset} is not supported; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise IrInterpError(f"--opset is {opset}; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     refusals: _Refusals = []
 
     def writer_of(net: Net, graph: Graph) -> _Writer:

@@ -97,7 +97,7 @@ def is_long_as_inferred(op: ResizeOp) -> bool:
 def operator_version(opset: int) -> int:
     """Return the version of Upsample or Resize in force at ``opset``. Raises IrInterpError for unsupported opsets."""
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
-        raise IrInterpError(f"opset {opset} is not supported; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise IrInterpError(f"--opset is {opset}; expected {OLDEST_OPSET} to {NEWEST_OPSET}")
     return max(version for version in DIALECT.versions if version <= opset)
 
 

@@ -56,7 +56,7 @@ def read_file(path: Path) -> onnx.ModelProto:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except DecodeError as error:
-        raise ReadError(f"not an ONNX model, or cut off: {error}", path.name) from error
+        raise ReadError(f"not an ONNX model, or truncated: {error}", path.name) from error
     check_model(model, path.name)
     return model
 

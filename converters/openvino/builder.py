@@ -30,7 +30,7 @@ _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "floa
 
 
 _INCOMPLETE = "Conversion is failed for"  # a message about operations; the frontend goes on with others
-_TITLES = {"onnx": "ONNX", "tf": "TensorFlow", "tflite": "TFLite"}
+_TITLES = {"onnx": "ONNX", "tf": "TensorFlow", "tflite": "TFLite", "pytorch": "PyTorch"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,12 @@ class ResizeBuilder:
         extension = OnnxExtension if framework == "onnx" else ConversionExtension
         for op in operations:
             frontend.add_extension(extension(op, self.converter(op)))
+        return self.guarded(framework, lambda: frontend.convert(frontend.load(str(path))))
+
+    def guarded(self, framework: str, convert: Callable[[], ov.Model]) -> ov.Model:
+        """Return the model that a frontend converts. Raises as ``read`` does."""
         try:
-            return frontend.convert(frontend.load(str(path)))
+            return convert()
         except Exception as error:  # the frontend raises several types without a common base class
             if self.errors:
                 raise self.errors[0] from None

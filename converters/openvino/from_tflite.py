@@ -15,7 +15,7 @@ from ir_interp.errors import InexactError, UnsupportedLayerError
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import AtRunTime, Nearest
+from ir_interp.spec import AtRunTime
 from ir_interp.translation.grades import Grade
 
 from ..dialects.tflite import DIALECT
@@ -73,12 +73,11 @@ def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
 class _Builder(ResizeBuilder):
     """Takes the resizes of a file in order, as the frontend does.
 
-    ``quantisation`` is that of the current one, ``levels`` the type in which LiteRT sums its levels.
+    ``quantisation`` is that of the current one.
     """
 
     waiting: dict[str, deque[tuple[ResizeOp, Quantisation]]]
     quantisation: Quantisation = field(default_factory=Quantisation)
-    levels: str | None = None
 
     @classmethod
     def of(cls, file: File, name: str, policy: FormPolicy) -> _Builder:
@@ -96,11 +95,9 @@ class _Builder(ResizeBuilder):
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         op, self.quantisation = self.waiting[op_type].popleft()
-        self.levels = op.dtype
         op = replace(op, shape=partial_shape(x))  # that of the model, which may know more
         if not isinstance(op.spec.target, AtRunTime):
             return op, RunTime()
-        self.levels = _without_xnnpack(op)
         sizes = ops.reshape(ops.convert(node.get_input(1), "i64"), ops.constant(np.array([2])), special_zero=False)
         op, target = narrowed(op, x, sizes.output(0))
         return op, RunTime(target=target)
@@ -112,21 +109,9 @@ class _Builder(ResizeBuilder):
         """
         if not self.quantisation.scales:
             return _as_litert(x, op, given, self.policy)
-        levels = ops.convert(_levels(ops.convert(x, "f32"), self.quantisation), element_name(self.levels or ""))
-        made = _as_litert(levels.output(0), replace(op, dtype=self.levels), given, self.policy)
+        levels = ops.convert(_levels(ops.convert(x, "f32"), self.quantisation), element_name(op.dtype or ""))
+        made = _as_litert(levels.output(0), op, given, self.policy)
         return replace(made, output=_real(made.output, self.quantisation))
-
-
-def _without_xnnpack(op: ResizeOp) -> str | None:
-    """Return the type whose sums LiteRT takes for sizes of run time, which XNNPACK does not: its own 16-bit ones.
-
-    Raises InexactError for uint8, whose sums are unknown.
-    """
-    if isinstance(op.spec.kernel, Nearest):
-        return op.dtype
-    if op.dtype == "uint8":
-        raise InexactError(op.name, DIALECT.name, reason="it resizes uint8 to a size that is known only at run time")
-    return "int16" if op.dtype == "int8" else op.dtype
 
 
 def _as_litert(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy) -> Resized:

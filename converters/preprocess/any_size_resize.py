@@ -65,7 +65,7 @@ def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor
     raise InexactError(
         op.name,
         "an ONNX subgraph",
-        reason=f"{spec.kernel} with its sums has no form in nodes for any image size; use --image-size 240,320",
+        reason=f"{spec.kernel} has no form in nodes for images of any size; add their size, as in --image-size 240,320",
     )
 
 

@@ -46,7 +46,7 @@ def resized_in_float32(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) ->
             return shortened(x, rows, columns, columns_first=False)
         if rounds.between is Between.ROUNDED and _is_summed(spec):
             return _in_passes(x, spec, rounds, lengths, sizes)
-    reason = f"{spec.kernel} with its sums has no form in float32 nodes for any image size; use --image-size 240,320"
+    reason = f"{spec.kernel} has no form in float32 nodes for images of any size; add their size: --image-size 240,320"
     raise InexactError(op.name, _RESULT, reason=reason)
 
 

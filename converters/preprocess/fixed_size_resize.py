@@ -86,7 +86,7 @@ def _tabled(
     if op.dtype == "float32":
         return _in_floats(x, bound, dtype, wide=wide)
     if not are_named(bound) or op.spec.alpha is not Alpha.SEPARATE:
-        raise InexactError(op.name, _RESULT, reason=f"{op.spec.kernel} with its sums has no form in nodes")
+        raise InexactError(op.name, _RESULT, reason=f"this arithmetic of {op.spec.kernel} has no form in nodes")
     if reduction := reduced(bound.spec, lengths):
         y, bound = (
             averaged(op, x.cast(dtype).transposed(2, 0, 1), reduction, lengths),

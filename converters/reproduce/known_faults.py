@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ir_interp.errors import ReadError, closest, spelled
+from ir_interp.errors import Difference, ReadError, closest, spelled
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.meaning import differences
@@ -22,6 +22,13 @@ from .single_nodes import Layer, Node
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
 _OF_LAYERS = {"openvino"}  # the runtimes of IRs
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
+_IN_WORDS = {
+    ("step", "ratio", "given"): "it uses the ratio of sizes instead of the scale",
+    ("step", "given_unless_equal", "given"): "it copies an axis that keeps its size",
+    ("length", "fractional", "whole"): "its align_corners uses scale * size without rounding it",
+    ("step", "given", "none"): "",  # align_corners has a step of its own only with a fractional length
+}
+"""Differences in words, by the part, the runtime's value and the meaning's."""
 
 
 def _sizes(*values: float) -> dict[str, tuple[float, ...]]:
@@ -227,8 +234,12 @@ def reason(row: Audited, runtime: str) -> str:
     if cause or prediction.spec is None:
         return cause or prediction.reason
     apart = differences(row.op.spec, prediction.spec, row.op.shape)
-    parts = "; ".join(f"{each.part}: {spelled(each.offered)}, not {spelled(each.wanted)}" for each in apart)
-    return parts or "float32 decides ties differently"
+    return "; ".join(filter(None, map(_in_words, apart))) or "float32 decides ties differently"
+
+
+def _in_words(difference: Difference) -> str:
+    part, computed, meant = difference.part, spelled(difference.offered), spelled(difference.wanted)
+    return _IN_WORDS.get((part, computed, meant), f"{part}: {computed}, not {meant}")
 
 
 def save(name: str, folder: Path) -> tuple[Path, Fault]:

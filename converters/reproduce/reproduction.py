@@ -95,6 +95,9 @@ def _nothing(rows: list[Audited], runtime: str, layer: str | None) -> str:
     asked = [row for row in rows if layer in (None, row.op.name)]
     if not asked:
         return "no resize in it"
-    unseen = [f"{row.op.name}: {row.ran or 'not run'}" for row in asked if runtime not in row.seen]
-    verdict = f"{RUNTIMES[runtime].title} computes every resize that was run correctly"
-    return "; ".join([verdict, *unseen])
+    unseen: dict[str, list[str]] = {}
+    for row in asked:
+        if runtime not in row.seen:
+            unseen.setdefault(row.ran or "not run", []).append(row.op.name)
+    verdict = f"every resize that was run is correct in {RUNTIMES[runtime].title}"
+    return "; ".join([verdict, *(f"{', '.join(names)}: {reason}" for reason, names in unseen.items())])

@@ -1,6 +1,6 @@
 """LiteRT: it computes the resizes of TFLite files (2.3), on processors where XNNPACK runs, except some long copies.
 
-8-bit bilinear resizes are XNNPACK's, others those of its own kernels:
+8-bit bilinear resizes to constant sizes are XNNPACK's, others those of its own kernels:
 ``ir_interp/plan/runtimes/litert_weights.py`` has both.
 """
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.runtimes import litert_weights
+from ir_interp.plan.runtimes.litert_weights import is_of_xnnpack
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Coordinates, Linear, Nearest
@@ -25,7 +26,8 @@ from .runner import Runner
 VERSION = "2.3"
 _OTHER_PIXELS, _BEYOND = "lead to other pixels", "lead beyond the image, where it reads what lies there"
 _BYTES, _FIXED = ("uint8", "int8"), 2**16
-_TYPES = ("float32", "uint8", "int8", "int16")
+_INTEGERS = (*_BYTES, "int16")
+_TYPES = ("float32", *_INTEGERS)
 
 
 def outcome(op: ResizeOp) -> Outcome:
@@ -35,7 +37,7 @@ def outcome(op: ResizeOp) -> Outcome:
     spec, shape = op.spec, None if op.spec.waits else static_shape(op.shape)
     if copies_by_fixed_steps(op):
         is_same, reason = read_outcome(op, (), _by_fixed_steps).spec is not None, _OTHER_PIXELS
-    elif op.dtype == "int16" and isinstance(spec.kernel, Linear):
+    elif op.dtype in _INTEGERS and isinstance(spec.kernel, Linear) and not is_of_xnnpack(spec, op.dtype):
         is_same = shape is None or not any(litert_weights.reads_beyond(spec, axis) for axis in plan(spec, shape).axes)
         reason = _BEYOND
     else:

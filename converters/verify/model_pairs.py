@@ -139,7 +139,8 @@ def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> M
     except VerificationError as problem:
         raise IrInterpError("; ".join(filter(None, (str(problem), run.hint())))) from None
     if len(expected) != len(actual):
-        raise VerificationError(f"{second.name} has {len(actual)} outputs, the first model {len(expected)}")
+        numbers = f"{first.name} has {len(expected)}, {second.name} {len(actual)}"
+        raise VerificationError(f"the numbers of outputs differ: {numbers}; expected the same")
     by_name = dict(actual)
     if by_name.keys() == dict(expected).keys():
         actual = [(name, by_name[name]) for name, _ in expected]

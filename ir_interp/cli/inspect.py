@@ -49,7 +49,7 @@ def inspect(
     ],
     options: InspectOptions,
 ) -> None:
-    """Summarize a model and list its resizes.
+    """Summarise a model and list its resizes.
 
     Without its .bin file, an IR shows only what the .xml holds.
     """

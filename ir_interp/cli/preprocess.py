@@ -35,9 +35,9 @@ def preprocess(
     ],
     options: PreprocessOptions,
 ) -> None:
-    """Add a library's image resize to a model's input.
+    """Move preprocessing into a model, exactly as in training.
 
-    The model then takes uint8 images of any size and matches the library byte for byte.
+    The model then takes raw uint8 images, and its resize matches the library byte for byte.
     """
     printed_form(options)  # which refuses options that exclude each other
     with progress.bar(options.quiet, "writing"):

@@ -56,7 +56,7 @@ def run(
 ) -> None:
     """Resize an array, image or Zarr store.
 
-    FILE holds the resize; with --like, FILE is resized as an image library does it.
+    FILE holds the resize. With --like, FILE is an image, and is resized as by a library.
 
     A .zarr array may be larger than memory: it is processed chunk by chunk, and an interrupted call continues where it
     stopped.
@@ -79,7 +79,7 @@ def run(
         _check_stored("--input", source, output)
         _run_store(_resize(file, options), source, output, options)
         return
-    check_place(options, ARRAY, f"on {source.name}, which is no .zarr")
+    check_place(options, ARRAY, f"on {source.name}, which is not a .zarr store")
     check_outputs([output], [file, source])
     op = _resize(file, options)
     x = image_arrays.array_or_image(source, op)

@@ -11,6 +11,7 @@ from lxml import etree
 from ir_interp.arrays.labelled import geotransform, pixels
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.resize import planned
+from ir_interp.files.kinds import is_tiff
 from ir_interp.large.layout import Work
 from ir_interp.large.rasters import Raster
 
@@ -20,10 +21,10 @@ _STALE = "STATISTICS_"  # tags that describe the pixels before the resize
 
 
 def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> None:
-    """Write Zarr arrays as one GeoTIFF file: the first is the image, the others are its overviews.
+    """Write arrays as one GeoTIFF file: the first is the image, the others are its overviews.
 
-    Compression and predictor are those of the source, unless that is lossy: then DEFLATE. Raises IrInterpError where
-    GDAL cannot write it.
+    They are Zarr arrays; the first may be the source itself. Compression and predictor are those of the source, unless
+    that is lossy: then DEFLATE. Raises IrInterpError where GDAL cannot write it.
     """
     import rasterio
     import rasterio.shutil
@@ -77,7 +78,8 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
 def _add_pixels(band: Any, number: int, levels: Sequence[Path]) -> None:
     for level, path in enumerate(levels):
         parent = etree.SubElement(band, "Overview" if level else "SimpleSource")
-        etree.SubElement(parent, "SourceFilename", relativeToVRT="0").text = f'ZARR:"{path.absolute()}"'
+        name = str(path.absolute()) if is_tiff(path) else f'ZARR:"{path.absolute()}"'
+        etree.SubElement(parent, "SourceFilename", relativeToVRT="0").text = name
         etree.SubElement(parent, "SourceBand").text = str(number)
 
 

@@ -20,6 +20,32 @@ Read = Callable[[Slices, Array], object]
 Write = Callable[[Place, Array], object]
 
 
+def for_each(items: Iterator[Place], do: Callable[[Place], object], threads: int) -> None:
+    """Call ``do`` for all items, on ``threads`` threads. An error in one stops the others before their next item."""
+    lock = threading.Lock()
+    is_over = False
+
+    def work() -> None:
+        while True:
+            with lock:
+                item = None if is_over else next(items, None)
+            if item is None:
+                return
+            do(item)
+
+    def work_alone() -> None:
+        with alone():
+            work()
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            working = [pool.submit(work if threads == 1 else work_alone) for _ in range(threads)]
+            for each in wait(working, return_when=FIRST_EXCEPTION).done:
+                each.result()
+        finally:
+            is_over = True
+
+
 class Dealer:
     """Computes the ``blocks`` of a layout and reads each chunk once.
 
@@ -37,14 +63,7 @@ class Dealer:
 
     def run(self, threads: int) -> None:
         """Compute all blocks on ``threads`` threads. An error in one stops the others before their next chunk."""
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                work = self._work if threads == 1 else self._work_alone
-                working = [pool.submit(work) for _ in range(threads)]
-                for each in wait(working, return_when=FIRST_EXCEPTION).done:
-                    each.result()
-            finally:
-                self._chunks = iter(())
+        for_each(self._chunks, self._deal, threads)
 
     def _ordered(self, blocks: Sequence[Place]) -> Iterator[Place]:
         """Yield the chunks under some blocks in the order of these. A block entirely within pads has none."""
@@ -57,18 +76,6 @@ class Dealer:
                 if part.chunk not in seen:
                     seen.add(part.chunk)
                     yield part.chunk
-
-    def _work_alone(self) -> None:
-        with alone():
-            self._work()
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                chunk = next(self._chunks, None)
-            if chunk is None:
-                return
-            self._deal(chunk)
 
     def _deal(self, chunk: Place) -> None:
         """Read a chunk, give every block its part, and compute the blocks that are complete.

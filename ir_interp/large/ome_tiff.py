@@ -78,7 +78,7 @@ def _of_series(path: Path, file: Any) -> OmeTiff:
     if "s" in names:  # samples of a pixel are channels
         names = tuple("c" if name == "s" else name for name in names)
     array = zarr.open_array(series.aszarr(level=0), mode="r")
-    return OmeTiff(file=file, array=array, names=names, image=_image(file, names))
+    return OmeTiff(file=file, array=array, label=str(path), names=names, image=_image(file, names))
 
 
 def _image(file: Any, names: tuple[str, ...]) -> Image:

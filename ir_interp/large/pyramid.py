@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ir_interp.arrays.labelled import centres
-from ir_interp.errors import SpecError
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.large.layout import Work
 from ir_interp.shapes import resolve_axes
@@ -69,7 +69,10 @@ def described_axes(names: Sequence[Any], spatial: Collection[int] = ()) -> list[
 
 
 def group_image(path: Path, rank: int) -> Image | None:
-    """Return the metadata of an array in the group around it, if there is one."""
+    """Return the metadata of an array in the group around it, if there is one.
+
+    Raises ReadError for metadata that cannot be understood.
+    """
     import zarr
 
     from ir_interp.large.store_files import store_of
@@ -80,15 +83,40 @@ def group_image(path: Path, rank: int) -> Image | None:
             attributes: dict[str, Any] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
         except (OSError, ValueError, TypeError, KeyError):  # no group, or one of another kind
             continue
-        ome: Any = attributes.get("ome", attributes)
-        for image in ome.get("multiscales", ()) if isinstance(ome, Mapping) else ():
-            for dataset in image.get("datasets", ()):
-                if dataset.get("path") == path.relative_to(group_path).as_posix():
-                    moves = [*dataset.get("coordinateTransformations", ()), *image.get("coordinateTransformations", ())]
-                    scale, translation = _placed(moves, rank)
-                    others = {name: ome[name] for name in ("omero",) if name in ome}
-                    return Image(axes=list(image["axes"]), scale=scale, translation=translation, others=others)
+        try:
+            image = _image_in(attributes.get("ome", attributes), path.relative_to(group_path).as_posix(), rank)
+        except (AttributeError, TypeError, ValueError) as error:  # metadata are untrusted
+            problem = error if isinstance(error, SpecError) else "malformed multiscales"
+            raise ReadError(f"the OME-Zarr metadata around it cannot be read: {problem}", str(path)) from None
+        if image is not None:
+            return image
     return None
+
+
+def _image_in(ome: Any, place: str, rank: int) -> Image | None:
+    """Return what a group describes of the array at a place in it."""
+    for image in ome.get("multiscales", ()) if isinstance(ome, Mapping) else ():
+        for dataset in image.get("datasets", ()):
+            if dataset.get("path") == place:
+                moves = [*dataset.get("coordinateTransformations", ()), *image.get("coordinateTransformations", ())]
+                scale, translation = _placed(moves, rank)
+                others = {name: ome[name] for name in ("omero",) if name in ome}
+                return Image(axes=_axes_of(image, rank), scale=scale, translation=translation, others=others)
+    return None
+
+
+def _axes_of(image: Mapping[str, Any], rank: int) -> list[dict[str, Any]]:
+    """Return the axes of an image: described since 0.4, names alone in 0.3, and all five without a name before.
+
+    Raises SpecError for axes that are not those of the array.
+    """
+    axes = image.get("axes", "tczyx")
+    if isinstance(axes, Sequence) and all(isinstance(axis, str) for axis in axes):
+        axes = described_axes(axes)
+    named = isinstance(axes, Sequence) and all(isinstance(a, Mapping) and isinstance(a.get("name"), str) for a in axes)
+    if not named or len(axes) != rank:
+        raise SpecError(f"axes {axes!r:.99}; expected a name for each of {rank}")
+    return [dict(axis) for axis in axes]
 
 
 def _placed(moves: Iterable[Mapping[str, Any]], rank: int) -> tuple[list[float], list[float]]:
@@ -102,7 +130,7 @@ def _placed(moves: Iterable[Mapping[str, Any]], rank: int) -> tuple[list[float],
         elif move.get("type") == "translation" and values:
             translation = [a + float(b) for a, b in zip(translation, values, strict=True)]
         elif move.get("type") != "identity":
-            raise SpecError(f"unknown transformation type {move.get('type')!r}; expected scale or translation")
+            raise SpecError(f"transformation {dict(move)!r:.99}; expected the values of a scale or a translation")
     return scale, translation
 
 

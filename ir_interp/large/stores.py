@@ -29,6 +29,7 @@ from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec, Sizes
 from ir_interp.version import VERSION
 
+_COPY = 0  # the level of a pyramid that copies the source
 Told = Callable[[str, int, int], None]
 Source = ZarrArray | Raster
 """An image on disk that is read piece by piece."""
@@ -76,15 +77,19 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
     image = None
     if request.levels is not None and not isinstance(source, Raster):
         image = pyramid.image_of(source.image, source.names, works[-1])
+        source = replace(source, names=[axis["name"] for axis in image.axes])  # OME-Zarr 0.5 requires them in arrays
     is_group = request.levels is not None or isinstance(source, Raster)
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
     run = _Run(request=request, source=source, memory=budget.left(request.memory), progress=progress)
     with journal:
         paths = [partial / str(level) if is_group else partial for level in range(len(layouts))]
+        if isinstance(source, Raster) and request.levels is not None:
+            paths[_COPY] = source.path  # GDAL reads the image from the file itself
         array: Source = source
         for level, (layout, path) in enumerate(zip(layouts, paths, strict=True), start=0 if request.levels else 1):
-            array = run.level(array, path, layout, Ledger(journal, level))
+            if path != request.source:
+                array = run.level(array, path, layout, Ledger(journal, level))
         result = partial
         if isinstance(source, Raster):
             result = partial / "result.tif"
@@ -174,14 +179,21 @@ class _Run:
             what = f"level {ledger.level}, {'x'.join(map(str, target.shape))}, {used} of {allowed} MiB"
             self.progress(what, count, total)
 
-        def write(place: Place, values: Array) -> None:
-            target[layout.piece(place)] = values
+        def finish(place: Place) -> None:
             ledger.add(place)
             with lock:
                 report(next(done))
 
+        def write(place: Place, values: Array) -> None:
+            target[layout.piece(place)] = values
+            finish(place)
+
         report(total - len(left))
+        threads = budget.threads(layout, self.memory)
+        if ledger.level == _COPY and isinstance(image, ZarrArray) and image.stores_alike(target):
+            image.copy_chunks(left, target, finish, threads)
+            return replace(image, array=target)
         for strip in budget.strips(layout, self.memory):
             places = [place for place in strip if place in left]
-            Dealer(layout, places, image.read, write).run(budget.threads(layout, self.memory))
-        return ZarrArray(array=zarr.open_array(path, mode="r"))
+            Dealer(layout, places, image.read, write).run(threads)
+        return ZarrArray(array=zarr.open_array(path, mode="r"), label=str(path))

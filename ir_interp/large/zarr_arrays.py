@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.large.layout import Layout, Slices
+from ir_interp.large.dealing import for_each
+from ir_interp.large.layout import Layout, Place, Slices
 from ir_interp.large.pyramid import Image, group_image
 from ir_interp.shapes import Shape
 
+_NAMES = {"attributes": None, "dimension_names": None}  # metadata that say nothing about chunks
 _ADVICE = "pip install 'ir-interp[dask]'"
 
 
@@ -24,10 +26,12 @@ _ADVICE = "pip install 'ir-interp[dask]'"
 class ZarrArray:
     """A Zarr array that is read piece by piece, from any number of threads, and the pattern of arrays made from it.
 
-    ``names`` are those of its dimensions, empty if it has none; ``image`` is what OME-Zarr describes of it.
+    ``label`` is what errors call it. ``names`` are those of its dimensions, empty if it has none; ``image`` is what
+    OME-Zarr describes of it.
     """
 
     array: Any
+    label: str
     names: Sequence[Any] = ()
     image: Image | None = None
 
@@ -57,14 +61,41 @@ class ZarrArray:
         from zarr.core.buffer import default_buffer_prototype
 
         buffer = default_buffer_prototype().nd_buffer.from_numpy_array(values)
-        try:
+        with self._reading():
             self.array.get_basic_selection(piece, out=buffer)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise ReadError for an error of any store or codec."""
+        try:
+            yield
         except MemoryError:
             raise
-        except Exception as error:  # of any codec
+        except Exception as error:
             problem = getattr(error, "strerror", None) or error
-            where = str(self.array.store_path).removeprefix("file://")
-            raise ReadError(f"a chunk cannot be read: {problem}", where) from None
+            raise ReadError(f"a chunk cannot be read: {problem}", self.label) from None
+
+    def stores_alike(self, target: Any) -> bool:
+        """Return whether another Zarr array stores the same pixels as the same bytes under the same keys."""
+        own, other = ({**array.metadata.to_dict(), **_NAMES} for array in (self.array, target))
+        return own == other
+
+    def copy_chunks(self, chunks: Iterable[Place], target: Any, finish: Callable[[Place], None], threads: int) -> None:
+        """Copy chunks as they are stored to an array that stores alike, and pass each to ``finish``.
+
+        Raises ReadError for a chunk that cannot be read.
+        """
+        from zarr.core.sync import sync
+
+        def copy(chunk: Place) -> None:
+            key = self.array.metadata.encode_chunk_key(chunk)
+            with self._reading():
+                stored = sync((self.array.store_path / key).get())
+            if stored is not None:  # else all its pixels are the fill value
+                sync((target.store_path / key).set(stored))
+            finish(chunk)
+
+        for_each(iter(chunks), copy, threads)
 
     def close(self) -> None:
         """Close the file, if it is one."""
@@ -102,7 +133,7 @@ class ZarrArray:
             return {"order": self.array.order, "chunk_key_encoding": encoding}
         return {
             "serializer": self.array.serializer,
-            "dimension_names": metadata.dimension_names,
+            "dimension_names": self.names or None,
             "chunk_key_encoding": metadata.chunk_key_encoding,
         }
 
@@ -147,5 +178,14 @@ def opened(path: Path) -> ZarrArray:
             names = ", ".join(sorted(node.array_keys())) or "none"
         raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
     check_array(node, path)
-    dimensions: Any = getattr(node.metadata, "dimension_names", None) or node.attrs.get("_ARRAY_DIMENSIONS", ())
-    return ZarrArray(array=node, names=dimensions, image=group_image(path, len(node.shape)))
+    image = group_image(path, len(node.shape))
+    return ZarrArray(array=node, label=str(path), names=_names(node, image), image=image)
+
+
+def _names(array: Any, image: Image | None) -> Sequence[Any]:
+    """Return the names of the axes of an array: its own in Zarr 3, those of xarray in Zarr 2, or those of OME-Zarr."""
+    own = getattr(array.metadata, "dimension_names", None)
+    of_xarray = array.attrs.get("_ARRAY_DIMENSIONS")
+    of_image = [axis["name"] for axis in image.axes] if image else None
+    fitting = (each for each in (own, of_xarray, of_image) if isinstance(each, Sequence) and len(each) == array.ndim)
+    return next(fitting, ())

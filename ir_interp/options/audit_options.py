@@ -45,7 +45,7 @@ class AuditOptions:
     shapes: Mapping[str, tuple[int, ...]] = shared.shapes()
     runtimes: tuple[str, ...] | None = option(
         WORDS,
-        "Runtimes to predict: openvino,tensorrt. installed stands for those on this machine.",
+        "Runtimes to predict: openvino,tensorrt; installed for those on this machine.",
         "--runtime",
         default=None,
         complete="runtimes",
@@ -60,19 +60,19 @@ class AuditOptions:
     ignore: tuple[str, ...] = option(CODES, "Codes or prefixes to ignore: IRI022,IRI023.", "--ignore", complete="codes")
     fail_on: tuple[str, ...] = shared.of_command_line(
         CODES,
-        "Findings that make the exit code 1: differs, refused, unknown, mistake or codes. Default: all except notes.",
+        "Findings that set exit code 1: differs, refused, unknown, mistake or codes. Default: all except notes.",
         "--fail-on",
         complete="failures",
     )
     severities: Mapping[str, Severity] = shared.of_command_line(
         SEVERITIES,
-        "Severity of the findings about a runtime, all releases or one: tensorrt=note,tensorrt:8.6=warning (or error).",
+        "Severity of findings about a runtime or release: tensorrt=note,tensorrt:8.6=warning (or error).",
         "--severity",
         decides=True,
         panel=_FINDINGS,
     )
     isolated: bool = shared.of_command_line(
-        SWITCH, "Ignore project files: the table tool.ir-interp of pyproject.toml.", "--isolated", panel=_FINDINGS
+        SWITCH, "Ignore the table tool.ir-interp of pyproject.toml.", "--isolated", panel=_FINDINGS
     )
     per_file_ignores: Mapping[str, tuple[str, ...]] = shared.of_command_line(  # of a project file alone
         CODES_BY_FILE, decides=True

@@ -38,7 +38,7 @@ class CompareOptions:
     )
     picture: Path | None = shared.of_command_line(
         PATH,
-        "Of two calls or images: write a .png or .svg of the differences.",
+        "Write a .png or .svg of the differences of two calls or images.",
         "--picture",
         places=(CALLS, IMAGES),
         panel=_CALLS,
@@ -52,7 +52,7 @@ class CompareOptions:
     )  # of random pixels too: one model may have preprocessing inside
     tolerance: float | None = option(
         NOT_NEGATIVE,
-        "Allowed difference, relative to the largest value. Default: 1e-4, else measured segment by segment.",
+        "Allowed difference, relative to the largest value. Default: 1e-4; beyond, segments are compared.",
         "--tolerance",
         places=(MODELS,),
     )

@@ -24,6 +24,14 @@ class StateForm(Enum):
     REFUSE = "refuse"
 
 
+class Exporter(Enum):
+    """The program that turns an exported program of PyTorch into a model."""
+
+    DYNAMO = "dynamo"
+    TORCHSCRIPT = "torchscript"
+    OPENVINO = "openvino"
+
+
 class Form(Enum):
     """Which nodes a resize may become."""
 
@@ -132,11 +140,19 @@ class ConvertOptions:
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
-        "State of an IR: becomes inputs and outputs (inputs), or is refused (refuse).",
+        "Convert the state of an IR to inputs and outputs (inputs), or refuse it (refuse).",
         "--state",
         panel=_RESULT,
         default=StateForm.INPUTS,
         routes=lambda start, end: (start, end) == (_IR, _ONNX),
+    )
+    exporter: Exporter = option(
+        member(Exporter, "Exporter | str", "EXPORTER"),
+        "Exporter of a .pt2: torch.onnx (dynamo or torchscript), or OpenVINO's frontend (openvino).",
+        "--exporter",
+        default=Exporter.DYNAMO,
+        routes=lambda start, end: start is _PROGRAM,
+        places=(FILE,),
     )
     verify: bool = option(
         SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True
@@ -155,8 +171,8 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Outputs that another program computed on the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
-        "the source must equal them.",
+        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
+        "the source must match.",
         "--reference",
         routes=_is_verified,
         needs=shared.VERIFICATION,

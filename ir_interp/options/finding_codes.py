@@ -19,9 +19,9 @@ ON_REQUEST = "IRI031"
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:
-    """Raise SpecError, with the closest of ``known``, for a word that no code begins with."""
+    """Raise SpecError, with the closest of ``known``, for a word that no code among these begins with."""
     for word in words:
-        if not word or not any(code.startswith(word) for code in RULES):
+        if not word or not any(code.startswith(word) for code in known if code in RULES):
             raise SpecError(f"no code begins with {word!r}; {closest(word, known)}")
 
 

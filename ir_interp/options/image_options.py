@@ -40,9 +40,7 @@ class Images:
         WORD, "Layout of image inputs: nchw or nhwc. Default: inferred from their shape.", "--layout", make=str
     )
     bgr: bool = option(SWITCH, "Feed the channels in the order blue, green, red.", "--bgr")
-    pixel_range: str = option(
-        WORD, "Pixel range that --mean and --std refer to: 0-255 (the default) or 0-1.", "--range", make=str
-    )
+    pixel_range: str = option(WORD, "Pixel range of --mean and --std: 0-255 (the default) or 0-1.", "--range", make=str)
 
     def __post_init__(self) -> None:
         try:

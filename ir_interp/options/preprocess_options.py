@@ -16,7 +16,7 @@ from ir_interp.pipelines.pipeline import Pipeline
 
 STATED = ("like", "size", "letterbox", "mean", "scale", "bgr", "pixel_range")
 """Options that a configuration or pipeline states as well."""
-_IMAGES, _NORMALIZATION = "Images", "Normalization"
+_IMAGES, _NORMALIZATION = "Images", "Normalisation"
 _COLOUR = replace(NATURAL, check=arguments.whole, metavar="COLOUR")
 
 
@@ -45,7 +45,7 @@ class PreprocessOptions:
     )
     config: Path | None = option(
         PATH,
-        "Take all of this from a preprocessor_config.json (Hugging Face), config.json (timm), printed transforms "
+        "Read the pipeline from a preprocessor_config.json (Hugging Face), config.json (timm), printed transforms "
         "(torchvision) or a model with metadata (Ultralytics).",
         "--config",
     )
@@ -58,7 +58,7 @@ class PreprocessOptions:
     name: str | None = option(WORD, "Name of the image input, if the model has several.", "--input")
     verify: bool = option(
         SWITCH,
-        "Run the new nodes, and write only if they compute what the pipeline does.",
+        "Run the new nodes, and write only if they match the pipeline.",
         "--verify",
         "--no-verify",
         default=True,

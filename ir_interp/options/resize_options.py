@@ -73,7 +73,7 @@ class RunOptions:
     )
     valid: float = option(
         NUMBER,
-        "Share of the weights, 0 to 1, that must be on valid pixels; otherwise the output is missing too.",
+        "Least share of the weights on valid pixels, 0 to 1; below it, the output is missing.",
         "--valid",
         default=0.0,
         places=_ARRAYS,
@@ -114,7 +114,7 @@ class ExplainOptions:
     )
     schema: bool = shared.of_command_line(
         SWITCH,
-        "Print the JSON Schema of what a command prints with --json.",
+        "Print the JSON Schema of a command's --json output.",
         "--schema",
         places=(SCHEMA,),
         panel=shared.REPORTS,

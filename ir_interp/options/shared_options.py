@@ -144,7 +144,7 @@ jobs = partial(option, POSITIVE, "Number of processes.", "--jobs", decides=False
 results = partial(
     _of_many,
     file("file of results", FileKind.LINES),
-    "Append one line of JSON for each model; skip models that the file already holds.",
+    "Append a line of JSON per model; skip models already in the file.",
     "--results",
 )
 scheduler = partial(
@@ -153,7 +153,7 @@ scheduler = partial(
 time_limit = partial(
     _of_many,
     POSITIVE,
-    "Stop a model after this time and report an error (default: 1800).",
+    "Stop a model after this time and report an error. Default: 1800.",
     "--time-limit",
     metavar="SECONDS",
 )

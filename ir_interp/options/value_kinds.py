@@ -136,7 +136,7 @@ class LayerShape:
             plain = name.replace(r"\,", ",")
             return cls(name=plain, lengths=tuple(integer(part) for part in lengths.split(",")))
         except ValueError:
-            expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
+            expected = "expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640"
             raise IrInterpError(f"{flag} {text!r}: {expected}") from None
 
 

@@ -14,7 +14,7 @@ from ir_interp.converters.sources import readers
 from ir_interp.converters.sources.readers import Source
 from ir_interp.errors import SpecError
 from ir_interp.options.compare_options import CompareOptions
-from ir_interp.options.convert_options import ConvertOptions, Form, StateForm
+from ir_interp.options.convert_options import ConvertOptions, Exporter, Form, StateForm
 from ir_interp.options.declaration import settled
 from ir_interp.options.image_options import Images
 from ir_interp.options.shared_options import Files, Progress, check_needs
@@ -62,6 +62,7 @@ def convert(
     strict: bool = False,
     fp16: bool = False,
     state: StateForm | str = "inputs",
+    exporter: Exporter | str = "dynamo",
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     freeze: bool = False,
@@ -77,7 +78,8 @@ def convert(
     * .onnx to .xml: a whole model, with its .bin; to .json or .py: all its resizes
     * .xml to .onnx: a whole IR, or a pasted layer; to .json or .py: all its resizes
     * .json to .xml, .onnx: a single layer; to .py: all its layers
-    * .pt2 to .onnx, .xml: a program that PyTorch exported, through its own ONNX exporter
+    * .pt2 to .onnx, .xml: a program that PyTorch exported, through the ``exporter``: torch.onnx ("dynamo" or
+      "torchscript"), or OpenVINO's PyTorch frontend ("openvino")
     * .tflite to .onnx, .xml: a whole model, its resizes as LiteRT computes them; to .json or .py: all its resizes
     * .keras, .h5, .pb, or the folder of a SavedModel, to .onnx, .xml: a model that TensorFlow reads
     * .onnx to .onnx: the same model, with its resizes made portable for a ``target``
@@ -158,7 +160,9 @@ def compare(
     """
     options = settled(CompareOptions, locals())
     check_needs(options)
-    if (second is None) == (reference is None):
+    if second is None and reference is None:
+        raise SpecError("second is missing: another model; or reference, outputs that another program computed")
+    if second is not None and reference is not None:
         raise SpecError("second and reference exclude each other; pass one of them")
     from ir_interp.converters.verify.against_reference import compare_with
     from ir_interp.converters.verify.model_pairs import compare_models

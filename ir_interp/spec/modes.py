@@ -179,6 +179,7 @@ class Integers(Word):
     ONNXRUNTIME = "onnxruntime"  # truncated for linear; half up after each axis under antialias
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
     LITERT = "litert"  # integer weights; sums of 8 bits round half up, others half away from zero (``litert_weights``)
+    LITERT_KERNEL = "litert_kernel"  # the same without XNNPACK: 8 bits as others
     OPENCV_AREA = "opencv_area"  # by the ratios of the axes: integral, fractional, growing (``plan.libraries.passes``)
     IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of ``opencv_ipp_order``
 

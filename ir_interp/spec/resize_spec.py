@@ -226,7 +226,7 @@ _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF
 _FARTHEST = 2**31  # the farthest edge of a box, in pixels
 _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 _LANCZOS_OF_OPENCV = 4
-_OF_RUNTIMES = (Integers.ONNXRUNTIME, Integers.OPENVINO, Integers.LITERT)
+_OF_RUNTIMES = (Integers.ONNXRUNTIME, Integers.OPENVINO, Integers.LITERT, Integers.LITERT_KERNEL)
 AREA_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS)
 _OWN_INTEGERS: dict[Arithmetic, Integers | IntegerRounding] = {
     Arithmetic.EXACT: IntegerRounding.HALF_EVEN,

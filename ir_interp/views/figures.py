@@ -60,7 +60,7 @@ def _chosen(found: Sequence[AxisTable], axis: int | None) -> AxisTable:
     if chosen:
         return chosen[0]
     changing = ", ".join(str(each.axis) for each in found)
-    raise ShapeError(f"no axis {axis} changes; those that do: {changing}" if found else "no axis changes")
+    raise ShapeError(f"axis {axis} keeps its size; expected one of {changing}" if found else "no axis changes")
 
 
 def of_image(

@@ -55,7 +55,7 @@ def test_an_array_without_axes(runs_not: Callable[..., str], tmp_path: Path) -> 
         (["--scales", "nan,2"], "--scales 'nan,2': nan is not a scale; expected numbers above 0, as in 2,1.5"),
         (["--scales", "1e38,2"], None),
         (["--sizes", "8,12", "--scales", "2,2"], "sizes and scales exclude each other; pass one of them"),
-        (["--layer", "upp"], "a.xml: no resize named 'upp'; expected one of up; did you mean 'up'?"),
+        (["--layer", "upp"], "a.xml: no resize named 'upp'; expected up; did you mean 'up'?"),
     ],
 )
 def test_options_that_make_no_sense(

@@ -121,11 +121,11 @@ def test_every_opset_that_is_written(opset: int, good: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--shape", "x"], "--shape 'x': expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"),
-        (["--shape", ":1,2"], "--shape ':1,2': expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"),
+        (["--shape", "x"], "--shape 'x': expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640"),
+        (["--shape", ":1,2"], "--shape ':1,2': expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640"),
         (
             ["--shape", "x:1,four"],
-            "--shape 'x:1,four': expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640",
+            "--shape 'x:1,four': expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640",
         ),
         (["--shape", "1,1,9,9"], "shape [1, 1, 9, 9] does not fit; input 'x' is float32 of shape [1, 1, 4, 6]"),
         (["--shape", "image:1,1,4,6"], "no input 'image'; the inputs are x"),

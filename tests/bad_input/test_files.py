@@ -96,12 +96,12 @@ def test_an_empty_onnx(fails_to_load: LoadFails) -> None:
 
 @pytest.mark.parametrize("content", [b"This is a text.\n" * 9, BEYOND_UTF8, b'<?xml version="1.0"?><net/>'])
 def test_no_onnx(content: bytes, fails_to_load: LoadFails) -> None:
-    assert fails_to_load("a.onnx", content).startswith("a.onnx: not an ONNX model, or cut off: ")
+    assert fails_to_load("a.onnx", content).startswith("a.onnx: not an ONNX model, or truncated: ")
 
 
 def test_an_onnx_that_is_cut_off(fails_to_load: LoadFails) -> None:
     whole = resize({"mode": "linear", "axes": [2, 3]}, sizes=[8, 12]).SerializeToString()
-    assert fails_to_load("a.onnx", whole[: len(whole) // 2]).startswith("a.onnx: not an ONNX model, or cut off: ")
+    assert fails_to_load("a.onnx", whole[: len(whole) // 2]).startswith("a.onnx: not an ONNX model, or truncated: ")
 
 
 def test_an_onnx_cut_off_anywhere(fails: Fails, tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from tests.support.bad_input import LoadFails, net, pasted
 def test_an_unknown_layer_type(fails_to_load: LoadFails) -> None:
     assert fails_to_load("a.xml", pasted().replace("Interpolate", "Interpolat")) == (
         "a.xml:layer[0 \"up\"]@type: layer type 'Interpolat' is not supported; "
-        "expected one of Interpolate; did you mean 'Interpolate'?"
+        "expected Interpolate; did you mean 'Interpolate'?"
     )
 
 
 def test_a_layer_of_another_kind(fails_to_load: LoadFails) -> None:
     assert fails_to_load("a.xml", pasted().replace("Interpolate", "Convolution")) == (
-        "a.xml:layer[0 \"up\"]@type: layer type 'Convolution' is not supported; expected one of Interpolate"
+        "a.xml:layer[0 \"up\"]@type: layer type 'Convolution' is not supported; expected Interpolate"
     )
 
 

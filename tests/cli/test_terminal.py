@@ -268,7 +268,7 @@ def test_the_shape_of_a_resize_has_one_form(capsys: pytest.CaptureFixture[str]) 
         "",
         "error: --shape 'up:1,2,9,9' is that of 'up', but --layer names 'down'\n",
     )
-    expected = "expected LENGTHS or NAME:LENGTHS, as in 1,3,640,640 or x:1,3,640,640"
+    expected = "expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640"
     for verb in (("explain", "a.onnx"), ("plot", "a.onnx", "p.png"), ("compare", "a.onnx", "a.onnx")):
         assert command(capsys, *verb, "--shape", "x:1,y") == (2, "", f"error: --shape 'x:1,y': {expected}\n")
 

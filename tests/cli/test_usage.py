@@ -100,7 +100,7 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("compare", "--seed", "-1"): "-1 is less than 0",
     ("compare", "--tolerance", "1_0"): "'1_0' is not a number",
     ("plot", "--axis", "1_0"): "'1_0' is not an integer",
-    ("plot", "--shape", "1_0"): "--shape '1_0': expected LENGTHS",
+    ("plot", "--shape", "1_0"): "--shape '1_0': expected SIZES",
     ("explain", "--sizes", "1_0"): "--sizes '1_0': expected integers",
     ("explain", "--scales", "1_0"): "--scales '1_0': expected numbers",
     ("compare", "--mean", "1_0"): "--mean '1_0': expected numbers",

@@ -117,7 +117,8 @@ def test_the_matrix_has_its_column(clone: Clone, tmp_path: Path) -> None:
     lines = (tmp_path / "matrix.md").read_text(encoding="utf-8").splitlines()
     assert f"| resize | {NAMES.replace(', ', ' | ')} |" in lines
     column = sorted([*registry.own(), "keras"]).index("keras") + 2
-    cells = {line.split("|")[1].strip(): line.split("|")[column].strip() for line in lines if line.startswith("|")}
+    rows = (line.split("|") for line in lines if line.startswith("|"))
+    cells = {title: row[column].strip() for row in rows for title in row[1].strip().split("<br>")}
     assert cells["linear, half_pixel, scales 2"] == "exact (3)"
     (linear,) = (title for title in cells if title.startswith("linear: ") and "half_pixel," in title)
     assert cells[linear] == "no"

@@ -746,7 +746,7 @@ def test_a_layer_of_another_type(tmp_path: Path) -> None:
         paste(tmp_path, layer('mode="nearest"').replace("Interpolate", "Interpolation"))
     assert str(caught.value) == (
         "pasted.xml:layer[7 \"up\"]@type: layer type 'Interpolation' is not supported; "
-        "expected one of Interpolate; did you mean 'Interpolate'?"
+        "expected Interpolate; did you mean 'Interpolate'?"
     )
 
 

@@ -23,7 +23,8 @@ import ir_interp
 from ir_interp import Antialias, Linear, Pad, ResizeSpec, Scales, Sizes, SpecError
 from ir_interp.cli.main import main
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.large import budget, stores
+from ir_interp.large import budget, stores, zarr_arrays
+from ir_interp.large.dealing import Dealer
 from ir_interp.large.layout import Layout, Work
 from ir_interp.large.stores import Request, resize_store
 from ir_interp.large.zarr_arrays import ZarrArray
@@ -40,6 +41,20 @@ def _store(path: Path, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: s
     made = zarr.create_array(path, data=x, chunks=chunks, **more)
     assert made.chunks == chunks
     return x
+
+
+class _OfLevel1(Dealer):
+    """Fails for a copy, which needs no pixels."""
+
+    def __init__(self, layout: Layout, *others: Any) -> None:
+        assert layout.work.shape != layout.work.out_shape
+        super().__init__(layout, *others)
+
+
+def _stored(array: Path) -> dict[str, bytes]:
+    """Return the chunks of a Zarr array, by key."""
+    files = (each for each in array.rglob("*") if each.is_file() and not each.name.startswith((".z", "zarr.")))
+    return {str(each.relative_to(array)): each.read_bytes() for each in files}
 
 
 def _nothing(*_: object) -> None:
@@ -106,10 +121,47 @@ def test_a_pyramid_of_a_group_has_its_units(tmp_path: Path, zarr_format: Any) ->
     ome = attributes["ome"] if zarr_format == 3 else attributes
     (image,) = ome["multiscales"]
     assert (image["axes"], ome["omero"]) == (UNITS, omero)
+    if zarr_format == 3:
+        assert zarr.open_array(tmp_path / "p.zarr/0", mode="r").metadata.dimension_names == ("c", "y", "x")  # type: ignore[union-attr]
     assert (image if zarr_format == 2 else ome)["version"] == {2: "0.4", 3: "0.5"}[zarr_format]
     assert image["datasets"][1]["coordinateTransformations"] == [
         {"type": "scale", "scale": [1, 0.5, 0.5]}, {"type": "translation", "translation": [0, 10.125, 20.125]}
     ]  # fmt: skip
+    named = [str(tmp_path / "i.zarr/deep/0"), "--like", "opencv:area", "--scales", "0.5", "--dims", "y,x"]
+    assert main(["run", *named, "--output", str(tmp_path / "n.zarr"), "--quiet"]) == 0
+    assert zarr.open_array(tmp_path / "n.zarr", mode="r").shape == (2, 20, 30)
+
+
+@pytest.mark.parametrize(
+    ("image", "described"),
+    [
+        ({"axes": ["c", "y", "x"]}, [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]),
+        ({}, "axes [{'name': 't', 'type': 'time'}, {'name': 'c', 'type': 'channel'}, "),
+        ({"axes": ["y", "x"]}, "axes [{'name': 'y', 'type': 'space'}, {'name': 'x', "),
+        ({"axes": [{"type": "space"}] * 3}, "axes [{'type': 'space'}, "),
+        ({"axes": 3}, "axes 3; expected a name for each of 3"),
+        ({"axes": "cyx", "datasets": 3}, "malformed multiscales"),
+        ({"axes": "cyx", "coordinateTransformations": [3]}, "malformed multiscales"),
+        ({"axes": "cyx", "coordinateTransformations": [{"type": "scale", "scale": [1]}]}, "malformed multiscales"),
+        (
+            {"axes": "cyx", "coordinateTransformations": [{"type": "scale", "path": "scales"}]},
+            "transformation {'type': 'scale', 'path': 'scales'}; expected the values of a scale or a translation",
+        ),
+    ],
+)
+def test_axes_of_groups(tmp_path: Path, image: dict[str, Any], described: Any) -> None:
+    """Those of 0.3 are names, those before have none."""
+    multiscales = [{"datasets": [{"path": "0"}], **image}]
+    zarr.open_group(tmp_path / "i.zarr", zarr_format=2, mode="w").attrs.update({"multiscales": multiscales})
+    zarr.create_array(tmp_path / "i.zarr/0", shape=(2, 8, 8), chunks=(1, 4, 4), dtype="u1", zarr_format=2)
+    if isinstance(described, str):
+        problem = f"^{tmp_path}/i.zarr/0: the OME-Zarr metadata around it cannot be read: {re.escape(described)}"
+        with pytest.raises(ReadError, match=problem):
+            zarr_arrays.opened(tmp_path / "i.zarr/0")
+        return
+    opened = zarr_arrays.opened(tmp_path / "i.zarr/0")
+    assert opened.image is not None
+    assert (opened.image.axes, opened.names) == (described, ["c", "y", "x"])
 
 
 @pytest.mark.parametrize("shape", [(300, 260, 3), (300, 260)])
@@ -133,6 +185,33 @@ STORED: dict[str, dict[str, Any]] = {
     "transposed": {"compressors": BloscCodec(cname="lz4"), "filters": [TransposeCodec(order=(1, 0))]},
     "named as in Zarr 2": {"chunk_key_encoding": {"name": "v2", "separator": "."}},
 }
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_level_0_is_copied_as_it_is_stored(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Codecs that lose something would lose it again otherwise. A chunk of fill values stays absent."""
+    x = (np.random.default_rng(0).random((400, 390)) * 250).astype("u2")
+    x[:64, :50] = STORED[name].get("fill_value", 0)
+    given = {"chunks": (64, 50), "dtype": "u2"} | STORED[name]
+    zarr.create_array(tmp_path / "a.zarr", shape=x.shape, **given)[...] = x
+    half = ResizeSpec(kernel=SOFT.kernel, axes=(0, 1), target=Scales((0.5, 0.5)))
+    request = Request(source=tmp_path / "a.zarr", destination=tmp_path / "p.zarr", spec=half, levels=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(stores, "Dealer", _OfLevel1)
+        resize_store(request, _nothing)
+    assert _stored(tmp_path / "a.zarr") == _stored(tmp_path / "p.zarr/0")
+    np.testing.assert_array_equal(np.asarray(zarr.open_array(tmp_path / "p.zarr/0")[...]), x)
+    np.testing.assert_array_equal(np.asarray(zarr.open_array(tmp_path / "p.zarr/1")[...]), ir_interp.resize(x, half))
+
+
+def test_a_damaged_chunk_is_named_by_its_source(tmp_path: Path) -> None:
+    _store(tmp_path / "big.zarr", (64, 64), (16, 16))
+    (tmp_path / "big.zarr/c/1/2").write_bytes(b"no gzip")
+    half = ResizeSpec(kernel=SOFT.kernel, axes=(0, 1), target=Scales((0.5, 0.5)))
+    request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "p.zarr", spec=half, levels=1)
+    with pytest.raises(ReadError, match=rf"^{tmp_path}/big.zarr: a chunk cannot be read: "):
+        resize_store(request, _nothing)
+    assert not (tmp_path / "p.zarr").exists()
 
 
 @pytest.mark.parametrize("name", STORED)
@@ -268,7 +347,7 @@ class _Counted:
 def test_each_chunk_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
     x = _store(tmp_path / "big.zarr", (320, 330), (64, 64))
     source = _Counted(zarr.open_array(tmp_path / "big.zarr", mode="r"))
-    monkeypatch.setattr(stores, "opened", lambda *_: ZarrArray(array=source))
+    monkeypatch.setattr(stores, "opened", lambda *_: ZarrArray(array=source, label="big.zarr"))
     request = Request(source=tmp_path / "big.zarr", destination=tmp_path / "s.zarr", spec=SOFT)
     resize_store(replace(request, target={"scales": (scale, scale)}), _nothing)
     assert len(source.read) == 30
@@ -320,7 +399,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["run", one, "--like", "pillow:box", "--sizes", "4,4", "--output", one]) == 2
     assert main(["run", layer, "--input", "x.zarr", "--output", "y.zarr", "--memory", "much"]) == 2
     said = capsys.readouterr().err
-    assert "error: --levels has no effect on x.npy, which is no .zarr" in said
+    assert "error: --levels has no effect on x.npy, which is not a .zarr store" in said
     assert "error: --sizes 4: one size for two axes; expected height and width, as in 4,4" in said
     assert f"error: {one} is an input and would be overwritten; choose another name" in said
     assert "error: --input 'x.zarr' and --output 'y.npy': expected both to be .zarr, or none" in said

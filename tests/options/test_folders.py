@@ -43,6 +43,7 @@ CONVERT = {
     "--strict": None,
     "--fp16": None,
     "--state": "refuse",
+    "--exporter": "openvino",
     "--no-verify": None,
     "--shape": "1,3,4,6",
     "--freeze": None,

@@ -88,9 +88,18 @@ COVERING = Resize(like="opencv:linear", size=ByRatio(height=14, width=20, covers
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"pipeline": resize("opencv:area")}, "has no form in float32 nodes for any image size; use image_size"),
-        ({"pipeline": resize("pillow:nearest")}, "has no form in float32 nodes for any image size; use image_size"),
-        ({"pipeline": resize("pillow:box")}, "has no form in float32 nodes for any image size; use image_size"),
+        (
+            {"pipeline": resize("opencv:area")},
+            "has no form in float32 nodes for images of any size; add their size: image_size",
+        ),
+        (
+            {"pipeline": resize("pillow:nearest")},
+            "has no form in float32 nodes for images of any size; add their size: image_size",
+        ),
+        (
+            {"pipeline": resize("pillow:box")},
+            "has no form in float32 nodes for images of any size; add their size: image_size",
+        ),
         ({"pipeline": Pipeline(steps=(COVERING,))}, "quotients of float64 numbers, .*; use image_size"),
     ],
 )

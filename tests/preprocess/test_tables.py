@@ -81,7 +81,7 @@ def test_irs(tmp_path: Path, letterbox: int | None) -> None:
     plain = resized(call("pillow@13:lanczos", x, "RGB"), x, SIZE, None)
     wanted = plain if letterbox is None else letterboxed("pillow@13:lanczos", x, SIZE, letterbox)
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted)
-    with pytest.raises(InexactError, match=r"no exact form in an IR of any image size; .* use image_size"):
+    with pytest.raises(InexactError, match=r"no exact form in an IR of any image size; .* add their size: image_size"):
         ir_interp.preprocess(ir, whole, **given, verify=False)
 
 

@@ -97,7 +97,7 @@ def scaled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (
             ("explain", "scaled.onnx", "--shape", "1,1,99999999999999999999999,4", "--sizes", "1,1,8,8"),
-            "--shape '1,1,99999999999999999999999,4': expected LENGTHS or NAME:LENGTHS",
+            "--shape '1,1,99999999999999999999999,4': expected SIZES or NAME:SIZES",
         ),
         (
             ("convert", "scaled.onnx", "y.xml", "--no-verify", "--only", "decomposed"),

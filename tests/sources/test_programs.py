@@ -19,6 +19,7 @@ from ir_interp import IrInterpError, ReadError, SpecError, VerificationError
 from ir_interp.converters.audit.auditing import models
 from ir_interp.converters.audit.exporters import EXPORTERS
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.options.convert_options import Exporter
 from ir_interp.spec import AtRunTime
 from tests.support.commands import command
 
@@ -252,6 +253,32 @@ def test_files_that_are_no_programs(capsys: pytest.CaptureFixture[str]) -> None:
         ir_interp.load("arrays.pt2")
 
 
+class Labelled:
+    """A container as those of transformers, which registers them when it is imported."""
+
+    def __init__(self, values: Any, names: Any) -> None:
+        self.values, self.names = list(values), list(names)
+
+
+class Contained(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return Labelled([x + 1, Labelled([interpolate(x, scale_factor=2)], ["small"])], ["mask", "others"])
+
+
+def test_containers_whose_package_is_not_imported() -> None:
+    pytree = torch.utils._pytree
+    pytree.register_pytree_node(
+        Labelled, lambda each: (each.values, each.names), Labelled, serialized_type_name="package.module.Labelled"
+    )
+    try:
+        file = saved("program.pt2", Contained())
+    finally:
+        pytree._deregister_pytree_node(Labelled)
+    for exporter in Exporter:
+        assert ir_interp.convert(file, "net.onnx", exporter=exporter).verification is not None
+    assert [op.where for op in ir_interp.load(file)] == [line(Contained, 1)]
+
+
 def test_modules_are_to_be_exported() -> None:
     for source in (Changed(), torch.nn.Sequential()):
         for function in (ir_interp.load, ir_interp.audit):
@@ -330,6 +357,74 @@ def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str])
     )
     assert exact["torch-dynamo"] == "same: as other operations"
     assert list(rows[-1].titles) == list(EXPORTERS)
+    assert capfd.readouterr() == ("", "")
+
+
+class Attention(torch.nn.Module):  # type: ignore[misc]
+    """A view of attention's output, whose strides depend on the code that computes it, and one without a batch."""
+
+    def forward(self, x: Any) -> Any:
+        attention = torch.nn.functional.scaled_dot_product_attention
+        y, x = x.reshape(1, 20, 2, 21).transpose(1, 2), x[0]
+        return attention(y, y, y).transpose(1, 2).view(1, 20, 42), attention(x, x * 2, x, x @ x.mT) + 1
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "openvino"])
+def test_attention_is_exported_with_any_strides_and_rank(exporter: str) -> None:
+    report = ir_interp.convert(program(Attention()), "net.onnx", exporter=exporter)
+    assert report.verification is not None
+    assert "Identity" not in (report.after or {})
+
+
+class Unknown(torch.nn.Module):  # type: ignore[misc]
+    def forward(self, x: Any) -> Any:
+        return torch.linalg.eigh(x[..., :20])
+
+
+def test_refusals_of_exporters_name_the_line_and_the_others() -> None:
+    for exporter, others, place in (
+        ("dynamo", "torchscript or openvino", "program.pt2:node[_linalg_eigh]: "),
+        ("torchscript", "dynamo or openvino", "program.pt2: "),
+    ):
+        with pytest.raises(ReadError, match=r": PyTorch cannot export it to ONNX: .*; try exporter ") as error:
+            ir_interp.convert(program(Unknown()), "net.onnx", exporter=exporter)
+        assert str(error.value).startswith(place)
+        assert str(error.value).endswith(others)
+
+
+class Cured(torch.nn.Module):  # type: ignore[misc]
+    """Calls that each exporter changes, or leaves to other operations."""
+
+    def forward(self, x: Any) -> Any:
+        y = interpolate(x, size=(1, 30), mode="bicubic")
+        return [interpolate(y, scale_factor=1.01, mode="bilinear"), interpolate(x, size=(5, 7), mode="area"), x * 2]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+@pytest.mark.parametrize("exporter", ["torchscript", "openvino"])
+def test_each_exporter_is_proven(exporter: str, suffix: str) -> None:
+    report = ir_interp.convert(program(Cured()), f"net{suffix}", exporter=exporter)
+    assert report.verification is not None
+    assert "before conversion the model is equal to program.pt2 within " in report.verification.note
+    changes = f"{line(Cured, 2)}: PyTorch's exporter changed this resize: "
+    assert any(note.startswith(changes) for note in report.notes) is (exporter == "torchscript")
+    assert (report.after or {}).get("Reshape", 0) == (exporter == "openvino")  # that of the pool
+    assert ir_interp.compare(f"net{suffix}", program(Cured()), seed=2).passes
+
+
+def test_openvino_reads_sizes_of_run_time(capfd: pytest.CaptureFixture[str]) -> None:
+    auto = torch.export.Dim.AUTO
+    exported = program(Dynamic(), X, ({2: auto, 3: auto},))
+    report = ir_interp.convert(exported, "net.xml", exporter="openvino")
+    assert [(row.name, row.source.where) for row in report.rows] == [("upsample_bilinear2d", line(Dynamic, 1))]
+    assert report.verification is not None
+    assert 'output_names="upsample_bilinear2d"' in Path("net.xml").read_text()
+    with pytest.raises(ReadError, match=r" the TorchScript exporter writes one size, .*; use exporter='dynamo', or "):
+        ir_interp.convert(exported, "net.xml", exporter="torchscript")
+    with pytest.raises(SpecError, match=r"^fp16=True has no effect on the IR of exporter openvino; leave"):
+        ir_interp.convert(exported, "net.xml", exporter="openvino", fp16=True)
+    with pytest.raises(SpecError, match=r"^exporter has no effect on .onnx to .xml; it goes with .pt2 to "):
+        ir_interp.convert("net.onnx", "net.xml", exporter="openvino")
     assert capfd.readouterr() == ("", "")
 
 

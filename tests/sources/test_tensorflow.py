@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ir_interp
@@ -255,3 +256,22 @@ def test_an_operation_with_an_effect_is_not_run(tensorflow: Any) -> None:
         with pytest.raises(IrInterpError, match="operation SaveV2 may have effects outside the graph; it is not run"):
             function("saved")
     assert not list(Path().glob("written*"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["net.keras", "saved"])
+@pytest.mark.parametrize("target", ["ready.onnx", "ready.xml"])
+def test_preprocessing_in_front(tensorflow: Any, name: str, target: str) -> None:
+    """One command makes a model that takes photos, channels last as in TensorFlow."""
+    keras = tensorflow.keras
+    keras.utils.set_random_seed(5)
+    image = keras.Input((12, 10, 3), name="x")
+    net = keras.Model(image, keras.layers.UpSampling2D(2, interpolation="bilinear")(keras.layers.Conv2D(2, 3)(image)))
+    net.save(name) if name.endswith(".keras") else net.export(name, verbose=False)
+    ir_interp.preprocess(name, target, like="pillow:bicubic", size=(12, 10), image_size=(40, 50))
+    np.save("x.npy", np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))
+
+    def meant(x: Any) -> Any:
+        return net(ir_interp.resize(x, (12, 10), "pillow:bicubic")[None].astype(np.float32)).numpy()
+
+    assert ir_interp.compare(target, reference=meant, inputs={"image": "x.npy"}).passes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,9 +21,11 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 from ir_interp.converters.dialects.tflite import DIALECT
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.sources.tflite import single_operator, tflite_files
+from ir_interp.converters.sources.tflite import interpreter, single_operator, tflite_files
+from ir_interp.converters.sources.tflite.packing import packed, unpacked
 from ir_interp.converters.sources.tflite.schema import schema
 from ir_interp.resize_op import ResizeOp, read
+from ir_interp.spec import Linear, Sizes
 from ir_interp.translation.dialect import Context
 
 KINDS = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
@@ -93,8 +96,40 @@ def test_litert_computes_the_same_of_more() -> None:
 
 def test_another_rounding_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11 nearly every 8-bit operator differs."""
-    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._EIGHT_BITS", 10)
+    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._OF_XNNPACK", 10)
     assert different(20, 8)
+
+
+def write_for_any_size(op: ResizeOp, path: Path) -> None:
+    """Write an operator whose size is an input."""
+    single_operator.write_resize(op, path)
+    model = unpacked(path)
+    (graph,) = model.subgraphs
+    _, size, result = graph.tensors
+    size.buffer, graph.inputs = 0, [0, 1]
+    result.shapeSignature = [result.shape[0], -1, -1, result.shape[3]]
+    path.write_bytes(packed(model))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sizes_of_run_time(seed: int) -> None:
+    """XNNPACK does not take them, so that int8 is summed by LiteRT's own kernel. Its sums of uint8 are unknown."""
+    rng, path = np.random.default_rng(seed), Path("a.tflite")
+    op = random_operator(rng)
+    assert isinstance(op.spec.target, Sizes)
+    write_for_any_size(op, path)
+    if op.dtype == "uint8" and isinstance(op.spec.kernel, Linear):
+        with pytest.raises(IrInterpError, match="the sums of LiteRT for uint8 and a size of run time are unknown"):
+            ir_interp.load(path)
+        return
+    (back,) = tflite_files.load(path)
+    outcome = litert.outcome(replace(back, spec=replace(back.spec, target=op.spec.target)))
+    x = values(op, rng)
+    (y,) = interpreter.outputs(path, [x, np.array(op.spec.target.values, np.int32)])
+    differences = np.abs(y.astype(np.float64) - back.run(x, sizes=op.spec.target.values))
+    assert outcome.spec is None or differences.max() <= (1e-4 if op.dtype == "float32" else 0)
+    for target in ("a.onnx", "a.xml"):
+        ir_interp.convert(path, target)
 
 
 def test_long_copies_of_bytes(tmp_path: Path) -> None:
@@ -186,7 +221,7 @@ def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (b"", "not a TFLite file: it does not begin as one"),
         (b"\x1c\0\0\0TFL2" + b"\0" * 64, "not a TFLite file: it does not begin as one"),
-        (b"\xff\xff\xff\x7fTFL3" + b"\0" * 64, "not a TFLite file, or cut off"),
+        (b"\xff\xff\xff\x7fTFL3" + b"\0" * 64, "not a TFLite file, or truncated"),
     ],
 )
 def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
@@ -196,7 +231,7 @@ def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
 
 
 def test_broken_files_are_refused() -> None:
-    """Whatever bytes are changed or cut off: the file is read, or refused in words."""
+    """Whatever bytes are changed or truncated: the file is read, or refused in words."""
     single_operator.write_resize(operator(), Path("a.tflite"))
     whole, rng = Path("a.tflite").read_bytes(), Random(5)
     refused = 0
@@ -258,7 +293,7 @@ def test_a_whole_model_equals_litert(dtype: str, note: str, target: str, capsys:
 def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11, weights make other levels."""
     whole_model(Path("a.tflite"), "int8", operator(shape=(1, 9, 11, 4), dtype="int8", size=(31, 29)))
-    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._EIGHT_BITS", 10)
+    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._OF_XNNPACK", 10)
     with pytest.raises(
         VerificationError, match=r"^a.tflite: RESIZE_BILINEAR that computes 'y' differs from LiteRT by "
     ):
@@ -301,7 +336,7 @@ def test_what_is_not_rewritten(capsys: pytest.CaptureFixture[str]) -> None:
     layers = json.loads(Path("a.json").read_text())
     for change, code, message in (
         ({"size": [8, 10]}, 1, "y: no exact form in tflite; it gives another size, on which other operators depend"),
-        ({"name": "z"}, 2, "a.tflite: no resize named 'z'; expected one of y"),
+        ({"name": "z"}, 2, "a.tflite: no resize named 'z'; expected y"),
     ):
         held = {**layers, "layers": [layers["layers"][0] | change]}
         Path("b.json").write_text(json.dumps(held))

@@ -136,7 +136,11 @@ def test_models_of_other_numbers_of_outputs_differ(capsys: pytest.CaptureFixture
     save_model(Path("a.onnx"), "g (float[3] x) => (float[3] y) {y = Identity (x)}")
     save_model(Path("b.onnx"), "g (float[3] x) => (float[3] y, float[3] z) {y = Identity (x) z = Abs (x)}")
     code, printed, errors = command(capsys, "compare", "a.onnx", "b.onnx")
-    assert (code, printed, errors) == (1, "", "error: b.onnx has 2 outputs, the first model 1\n")
+    assert (code, printed, errors) == (
+        1,
+        "",
+        "error: the numbers of outputs differ: a.onnx has 1, b.onnx 2; expected the same\n",
+    )
 
 
 @pytest.mark.parametrize(

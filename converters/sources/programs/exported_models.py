@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ir_interp.files.scratch import scratch
+from ir_interp.options.convert_options import Exporter
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import AtRunTime, ResizeSpec
@@ -19,8 +20,9 @@ from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import compared
 
 from ...onnx.resize_nodes import FoundNode, nodes
-from .program_files import read, save_onnx
-from .program_resizes import line, resizes, samplers
+from .program_files import read, save_onnx, save_traced
+from .program_resizes import AREA, resizes
+from .python_lines import line
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -79,12 +81,12 @@ class ExportedResize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedModel:
-    """An ONNX model that PyTorch exported, and the resizes of its program. ``samplers`` are lines with grid_sample."""
+    """An ONNX model that PyTorch exported, and the resizes of its program; ``name`` is that of the program's file."""
 
+    name: str
     program: ExportedProgram
     model: Path
     resizes: tuple[ExportedResize, ...]
-    samplers: tuple[str, ...]
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -93,22 +95,38 @@ class ExportedModel:
 
 
 @contextmanager
-def exported(path: Path, name: str) -> Iterator[ExportedModel]:
+def exported(path: Path, name: str, exporter: Exporter = Exporter.DYNAMO) -> Iterator[ExportedModel]:
     """Yield the ONNX model of a .pt2 file in a temporary folder, under ``name``. Raises ReadError if there is none."""
     program = read(path)
+    is_traced = exporter is Exporter.TORCHSCRIPT
     with scratch() as folder:
         model = Path(folder, name)
-        save_onnx(program, model, path.name)
-        written = {of_python(node): node.op for node in nodes(model)}
+        (save_traced if is_traced else save_onnx)(program, model, path.name)
+        source = resizes(program, path.name)
+        written = _in_order(source, model) if is_traced else _by_node(source, model, path.name)
+        pairs = zip(source, written, strict=True)
         yield ExportedModel(
+            name=path.name,
             program=program,
             model=model,
-            resizes=tuple(
-                ExportedResize(source=op, written=written.get((op.where.removeprefix(f"{path.name}:"), op.name)))
-                for op in resizes(program, path.name)
-            ),
-            samplers=tuple(f"{path.name}:{each}" for each in samplers(program)),
+            resizes=tuple(ExportedResize(source=op, written=node) for op, node in pairs),
         )
+
+
+def _by_node(source: Sequence[ResizeOp], model: Path, name: str) -> list[ResizeOp | None]:
+    """Return what became of each resize, by the metadata of the exporter: the line of Python and the program's node."""
+    written = {of_python(node): node.op for node in nodes(model)}
+    return [written.get((op.where.removeprefix(f"{name}:"), op.name)) for op in source]
+
+
+def _in_order(source: Sequence[ResizeOp], model: Path) -> list[ResizeOp | None]:
+    """Return what became of each resize of a traced model, which keeps their order; areas become other operations."""
+    written = [node.op for node in nodes(model)]
+    is_resize = [op.attributes["mode"] != AREA for op in source]
+    if len(written) != sum(is_resize):
+        return [None] * len(source)
+    waiting = iter(written)
+    return [next(waiting) if has_node else None for has_node in is_resize]
 
 
 def of_python(node: FoundNode) -> tuple[str, str]:

@@ -6,6 +6,8 @@ torch and onnxscript are imported on first use. ``torch.export.load`` unpickles,
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
@@ -21,8 +23,11 @@ from ir_interp.files.sources import check_regular
 from ir_interp.shapes import PartialShape
 
 from ...runtimes.messages import first_line
+from . import containers
+from .python_lines import place
 
 if TYPE_CHECKING:
+    import torch.fx
     from torch.export import ExportedProgram
 End: TypeAlias = tuple[str, str, PartialShape]
 
@@ -37,11 +42,64 @@ def read(path: Path) -> ExportedProgram:
             raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
         try:
             check_regular(path)
-            return torch.export.load(path)
+            containers.register(path)
+            return _of_any_layout(torch.export.load(path))
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
         except Exception as error:  # whatever torch raises for another file
-            raise ReadError(f"not a program as torch.export.save writes it: {first_line(error)}", path.name) from error
+            problem = first_line(_cause_of_loading(path, error))
+            raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
+
+
+def _of_any_layout(program: ExportedProgram) -> ExportedProgram:
+    """Return a program that computes the same, whatever the rank and the strides of attention are.
+
+    Exporters write attention in primitive operations, whose strides differ from those of torch's kernel, so that a
+    view of its output fails. A copy has the same strides in both, and a reshape takes any. The dynamo exporter also
+    requires a batch.
+    """
+    import torch
+
+    aten, graph = torch.ops.aten, program.graph
+    for node in list(graph.nodes):
+        if node.target is aten.view.default:
+            node.target = aten.reshape.default
+        elif node.target is aten.scaled_dot_product_attention.default:
+            _replace_attention(node)
+    program.graph_module.recompile()
+    return program
+
+
+def _replace_attention(node: torch.fx.Node) -> None:
+    """Let the users of attention read a copy of it, computed with a batch of one if it has no batch."""
+    import torch
+
+    aten, graph = torch.ops.aten, node.graph
+    has_batch = node.meta["val"].ndim != 3
+    with graph.inserting_after(node):
+        copy = graph.call_function(aten.clone.default, (node,), {"memory_format": torch.contiguous_format})
+    copy.meta = dict(node.meta)
+    node.replace_all_uses_with(copy, lambda user: user is not copy and user.op != "output")
+    if not has_batch:
+        with graph.inserting_before(copy):
+            batch = [graph.call_function(aten.unsqueeze.default, (tensor, 0)) for tensor in node.args[:3]]
+            attended: Any = node.target
+            attended = graph.call_function(attended, (*batch, *node.args[3:]), dict(node.kwargs))
+            copy.args = (graph.call_function(aten.squeeze.dim, (attended, 0)),)
+        if not node.users:
+            graph.erase_node(node)
+
+
+def _cause_of_loading(path: Path, error: Exception) -> Exception:
+    """Return why ``torch.export.load`` fails: it logs the cause, and raises an error that only points to the log."""
+    from torch.export.pt2_archive._package import load_pt2
+
+    if isinstance(error, RuntimeError):
+        try:
+            load_pt2(path)
+        except Exception as cause:  # whatever torch raises
+            return cause
+    return error
 
 
 def save(program: ExportedProgram, path: Path) -> None:
@@ -68,7 +126,57 @@ def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
             assert model is not None
             model.save(path)
         except Exception as error:  # whatever the exporter raises for an operation that it does not know
-            raise ReadError(f"PyTorch cannot export it to ONNX: {first_line(_cause(error))}", name) from error
+            raise _refusal(error, program, name, "torchscript or openvino") from error
+
+
+def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
+    """Write the ONNX model that torch's exporter through TorchScript makes of a program of static shapes.
+
+    Raises ReadError, under ``name``, if it fails, and for dynamic dimensions, whose current sizes it would write.
+    """
+    import torch.onnx
+
+    inputs, outputs = ends(program)
+    if any(None in shape for _, _, shape in inputs):
+        problem = "the TorchScript exporter writes one size, and this program has dynamic dimensions"
+        raise ReadError(f"{problem}; use --exporter dynamo, or export it with static shapes", name)
+    from torch.utils import _pytree as pytree
+
+    module: Any = program.module()
+    module.train = lambda mode=True: module  # the exporter calls it, though the program has no modes
+    args, kwargs = program.example_inputs
+
+    class Flat(torch.nn.Module):  # type: ignore[misc]
+        """The program with its outputs as a tuple: the exporter does not take other containers."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+            leaves = pytree.tree_leaves(module(*args, **kwargs))
+            return tuple(each for each in leaves if each is not None)
+
+    names = {"input_names": [each[0] for each in inputs], "output_names": [each[0] for each in outputs]}
+    with silent(), _no_output():
+        try:
+            torch.onnx.export(Flat().eval(), args, path, kwargs=kwargs, dynamo=False, verbose=False, **names)
+        except Exception as error:  # whatever the exporter raises for an operation that it does not know
+            raise _refusal(error, program, name, "dynamo or openvino") from error
+
+
+@contextmanager
+def _no_output() -> Iterator[None]:
+    """Close the standard output of C++, to which the exporter prints the graph of an operation that it refuses."""
+    sys.stdout.flush()
+    before = os.dup(1)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            yield
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
 
 
 def function(program: ExportedProgram) -> Callable[..., list[Array]]:
@@ -111,9 +219,14 @@ def static(shape: Iterable[Any]) -> PartialShape:
     return tuple(length if isinstance(length, int) else None for length in shape)
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return what an exporter's error wraps: its own text tells how to report it."""
-    return _cause(error.__cause__) if error.__cause__ else error
+def _refusal(error: BaseException, program: ExportedProgram, name: str, others: str) -> ReadError:
+    """Return the error of a program that an exporter refuses: the first cause, as other texts tell how to report it."""
+    chain = [error]
+    while chain[-1].__cause__:
+        chain.append(chain[-1].__cause__)
+    problem = f"PyTorch cannot export it to ONNX: {first_line(chain[-1])}"
+    traces = {node.name: node.meta.get("stack_trace") or "" for node in program.graph.nodes}
+    return ReadError(f"{problem}; try --exporter {others}", place(name, "\n".join(map(str, reversed(chain))), traces))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ir_interp.errors import UnsupportedLayerError
@@ -18,6 +18,7 @@ from ir_interp.views.describe import shape_text
 
 from .program_files import read as read_program
 from .program_files import static
+from .python_lines import line
 
 if TYPE_CHECKING:
     import torch.fx
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 _UPSAMPLE = re.compile(
     r"aten::_?upsample_(?P<mode>nearest_exact|nearest|linear|bilinear|bicubic|trilinear|lanczos)[123]d(?P<aa>_aa)?"
 )
-_AREA = re.compile(r"aten::adaptive_avg_pool[123]d")
+_POOL = re.compile(r"aten::adaptive_avg_pool[123]d")
+AREA = "area"
+"""The mode of an adaptive average pool."""
 _SAMPLER = re.compile(r"aten::(cudnn_)?grid_sampler(_[23]d)?")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^<].*)", line (?P<line>\d+)', re.MULTILINE)  # <...> is generated code
 _SCALES = ("scales_d", "scales_h", "scales_w", "scales")
-_OF_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,18 +78,8 @@ def calls(program: ExportedProgram) -> Iterator[Call]:
                 yield Call(node=node, operation=schema.name, line=line(node.meta.get("stack_trace"), node.name))
 
 
-def line(trace: str | None, node: str) -> str:
-    """Return the last line outside torch of a stack trace, as ``file.py:12``; without one, the node."""
-    frames = [(each["file"], each["line"]) for each in _FRAME.finditer(trace or "")]
-    outside = [frame for frame in frames if not _OF_TORCH.search(frame[0])] or frames
-    if not outside:
-        return f"node[{node}]"
-    file, number = outside[-1]
-    return f"{PureWindowsPath(file).name}:{number}"  # which takes both separators
-
-
 def _is_resize(call: Call) -> bool:
-    if _AREA.fullmatch(call.operation):
+    if _POOL.fullmatch(call.operation):
         resized = _shape(call.node)[2:]
         is_image = len(resized) == len(call.arguments["output_size"])  # interpolate requires a batch
         return is_image and any(length != 1 for length in resized)
@@ -101,7 +92,7 @@ def _read(call: Call, name: str, semantics: Semantics) -> ResizeOp:
     shape, resized = _shape(data), _shape(call.node)[2:]
     upsample = _UPSAMPLE.fullmatch(call.operation)
     attributes: dict[str, Any] = {
-        "mode": upsample["mode"].replace("_", "-") if upsample else "area",
+        "mode": upsample["mode"].replace("_", "-") if upsample else AREA,
         "align_corners": bool(arguments.get("align_corners", False)),
         "antialias": bool(upsample and upsample["aa"]),
         "rank": len(shape),

@@ -23,7 +23,7 @@ def unpacked(path: Path) -> Any:
     try:
         model = schema().ModelT.InitFromPackedBuf(path.read_bytes(), 0)
     except BROKEN as error:
-        raise ReadError(f"not a TFLite file, or cut off: {error}", path.name) from error
+        raise ReadError(f"not a TFLite file, or truncated: {error}", path.name) from error
     if any(buffer.offset or buffer.size for buffer in model.buffers or ()):
         raise ReadError("its weights lie behind the model, where they cannot be rewritten", path.name)
     return model

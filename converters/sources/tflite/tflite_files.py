@@ -84,7 +84,7 @@ def read_file(path: Path) -> File:
     try:
         return _File(held, path.name).read()
     except BROKEN as error:
-        raise ReadError(f"not a TFLite file, or cut off: {error}", path.name) from error
+        raise ReadError(f"not a TFLite file, or truncated: {error}", path.name) from error
 
 
 def is_quantised(file: File) -> bool:

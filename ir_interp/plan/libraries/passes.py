@@ -95,9 +95,8 @@ def are_named(bound: Plan) -> bool:
     spec, rounds = bound.spec, bound.spec.rounds
     if isinstance(spec.kernel, Nearest):
         return False
-    if rounds is Integers.LITERT:
-        return litert_weights.is_known(spec)
-    return isinstance(rounds, FixedPoint | FloatingPoint) or rounds in (Integers.OPENCV_AREA, Integers.IPP)
+    is_of_opencv = rounds in (Integers.OPENCV_AREA, Integers.IPP)
+    return is_of_opencv or isinstance(rounds, FixedPoint | FloatingPoint) or litert_weights.is_known(spec)
 
 
 def needs_all_taps(bound: Plan) -> bool:
@@ -120,7 +119,7 @@ def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]
 
 @lru_cache(maxsize=128)
 def _passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
-    if bound.spec.rounds is Integers.LITERT:
+    if litert_weights.is_known(bound.spec):
         return tuple(_of_litert(bound, dtype, outputs))
     taps = {axis.axis: window_taps(bound, place, outputs[axis.axis]) for place, axis in enumerate(bound.axes)}
     if opencv_sums.is_of_ipp(bound):
@@ -160,9 +159,7 @@ def _of_litert(bound: Plan, dtype: str, outputs: Outputs) -> Iterator[Pass]:
         behind += bits
         stage = Pass(axis=axis.axis, indices=indices, weights=weights)
         if place == len(axes) - 1:
-            is_byte = dtype in ("int8", "uint8")
-            rounding = IntegerRounding.HALF_UP if is_byte else IntegerRounding.HALF_AWAY
-            stage = replace(stage, bits_after=behind, rounding=rounding)
+            stage = replace(stage, bits_after=behind, rounding=litert_weights.rounding(bound.spec, dtype))
         yield stage
 
 

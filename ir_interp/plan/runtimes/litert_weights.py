@@ -2,7 +2,8 @@
 
 8-bit weights are those of XNNPACK, to which LiteRT delegates: 11 bits of a float32 position. Others are those of its
 own kernel (``ResizeBilinearInteger`` of resize_bilinear.h): 10 bits of a position that is itself an integer of 1/1024
-pixel. Derived by running both on random operators, ``tests/tflite/test_litert.py``.
+pixel. It also resizes int8 to a size of run time, which XNNPACK does not take. Derived by running both on random
+operators, ``tests/sources/test_tflite.py``.
 """
 
 from __future__ import annotations
@@ -15,22 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.plan.axes.coordinates import AxisPlan
-from ir_interp.spec import Coordinates, Linear, ResizeSpec
+from ir_interp.spec import Coordinates, IntegerRounding, Integers, Linear, ResizeSpec
 
 Whole = NDArray[np.int64]
 _COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
-_EIGHT_BITS, _OTHERS = 11, 10
+_OF_XNNPACK, _OWN = 11, 10
 
 
 def is_known(spec: ResizeSpec) -> bool:
-    """Return whether LiteRT has a resize."""
-    return spec.kernel == Linear() and spec.coordinates in _COORDINATES
+    """Return whether the integers of a resize are summed as LiteRT does."""
+    is_own = spec.rounds in (Integers.LITERT, Integers.LITERT_KERNEL)
+    return is_own and spec.kernel == Linear() and spec.coordinates in _COORDINATES
+
+
+def is_of_xnnpack(spec: ResizeSpec, dtype: str) -> bool:
+    """Return whether XNNPACK computes a resize of integers."""
+    return spec.rounds is Integers.LITERT and dtype in ("int8", "uint8")
+
+
+def rounding(spec: ResizeSpec, dtype: str) -> IntegerRounding:
+    """Return how the sum along the last axis is rounded."""
+    return IntegerRounding.HALF_UP if is_of_xnnpack(spec, dtype) else IntegerRounding.HALF_AWAY
 
 
 def weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.intp], Whole, int]:
     """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
-    bits = fractional_bits(dtype)
-    if bits == _EIGHT_BITS:
+    bits = fractional_bits(spec, dtype)
+    if is_of_xnnpack(spec, dtype):
         positions = axis.index.astype(np.float32)
         length, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
         with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
@@ -43,9 +55,9 @@ def weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.in
     return np.stack([low, high], axis=1).astype(np.intp), np.stack([2**bits - far, far], axis=1), bits
 
 
-def fractional_bits(dtype: str) -> int:
+def fractional_bits(spec: ResizeSpec, dtype: str) -> int:
     """Return the number of fractional bits of the weights for integers of a type."""
-    return _EIGHT_BITS if dtype in ("int8", "uint8") else _OTHERS
+    return _OF_XNNPACK if is_of_xnnpack(spec, dtype) else _OWN
 
 
 def of_float32(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any) -> tuple[Any, Any]:
@@ -61,28 +73,28 @@ def of_float32(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any)
         at = at + (xp.positive(step * 0.5) - 0.5)
     at = xp.clip(at, 0.0, length - 1)
     low = xp.floor(at)
-    return low, xp.rint((at - low) * 2.0**_EIGHT_BITS)
+    return low, xp.rint((at - low) * 2.0**_OF_XNNPACK)
 
 
 def reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
     """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
     last = np.int64(axis.out_size - 1)
     at = _places(spec.coordinates, last, axis.in_size, axis.out_size, np, operator.floordiv)
-    return bool(at // 2**_OTHERS >= axis.in_size)
+    return bool(at // 2**_OWN >= axis.in_size)
 
 
 def of_integers(
     coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
     """Return the same as ``of_float32``, of integers throughout; ``divided`` rounds quotients down."""
-    one, at = 2**_OTHERS, _places(coordinates, index, length, outputs, xp, divided)
+    one, at = 2**_OWN, _places(coordinates, index, length, outputs, xp, divided)
     low = xp.clip(divided(at, one), 0, length - 1)
     return low, xp.where(at < 0, 0, at - low * one)
 
 
 def _places(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any, divided: Any) -> Any:
     """Return where outputs lie, in 1/1024 pixel."""
-    one = 2**_OTHERS
+    one = 2**_OWN
     pixels, parts = length, outputs
     if coordinates is Coordinates.ALIGN_CORNERS:
         pixels, parts = (xp.where(outputs > 1, each - 1, each) for each in (length, outputs))

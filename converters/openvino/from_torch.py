@@ -1,0 +1,113 @@
+"""Programs of PyTorch to IR: OpenVINO's frontend reads the program, its resizes are built as PyTorch computes them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+from openvino.frontend import ConversionExtension, NodeContext
+
+from ir_interp.errors import UnsupportedLayerError
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
+from ir_interp.spec import AtRunTime
+
+from ..reports.conversion_report import FormPolicy
+from ..runtimes.telemetry import openvino_silent
+from ..sources.programs.program_files import ends, silent
+from ..sources.programs.program_resizes import AREA, calls, resizes
+from .builder import Built, ResizeBuilder
+from .interpolate_subgraph import Resized, RunTime
+from .node_names import number_anew
+from .run_time_lengths import narrowed
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+_OVERLOADS = ("vec", "default")  # torch turns one into the other before the frontend reads the program
+
+
+def build(program: ExportedProgram, name: str, policy: FormPolicy | None = None) -> Built:
+    """Return a program as an OpenVINO model; ``name`` is that of its file.
+
+    Areas are left to the frontend, and so are copies of nearest-exact, which torch writes as other operations for it.
+    Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if the
+    frontend refuses the rest of the program.
+    """
+    builder = _Builder.of(program, name, policy or FormPolicy())
+    extensions = [
+        ConversionExtension(overloaded, builder.converter(operation))
+        for operation in builder.waiting
+        for overloaded in (f"{operation.replace('::', '.')}.{each}" for each in _OVERLOADS)
+    ]
+    shapes = [
+        ov.PartialShape([-1 if length is None else length for length in shape]) for _, _, shape in ends(program)[0]
+    ]
+    with silent(), openvino_silent():
+        model = builder.guarded(
+            "pytorch", lambda: ov.convert_model(program, input=shapes, extension=extensions or None)
+        )
+    _remove_shapes(model)
+    for port in model.outputs:
+        port.get_tensor().set_names({name.removesuffix(":0") for name in port.get_names()})
+    number_anew(model)  # before nodes are identified by their names
+    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
+
+
+@dataclass(slots=True, kw_only=True)
+class _Builder(ResizeBuilder):
+    """Takes the resizes of a program in order, as the frontend does; ``waiting`` has them by operation."""
+
+    waiting: dict[str, deque[ResizeOp]]
+
+    @classmethod
+    def of(cls, program: ExportedProgram, name: str, policy: FormPolicy) -> _Builder:
+        operations = {call.node.name: call.operation for call in calls(program)}
+        waiting: dict[str, deque[ResizeOp]] = {}
+        for op in resizes(program, name):
+            if op.attributes["mode"] != AREA:
+                waiting.setdefault(operations[op.name], deque()).append(op)
+        return cls(file=name, policy=policy, waiting=waiting)
+
+    def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
+        if not self.waiting[op_type]:
+            raise UnsupportedLayerError(f"OpenVINO's PyTorch frontend reads more {op_type} than it has", self.file)
+        op = self.waiting[op_type].popleft()
+        if not isinstance(op.spec.target, AtRunTime):
+            return op, RunTime()
+        op, target = narrowed(op, x, _vector(node.get_input(1)))
+        return op, RunTime(target=target)
+
+    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+        """Return ``x`` resized; the frontend learns the shapes of inputs only when it has read the whole program."""
+        shape = static_shape(op.shape)
+        if shape is not None and x.get_partial_shape().is_dynamic:
+            x = ops.reshape(x, ops.constant(np.array(shape)), special_zero=False).output(0)
+        return ResizeBuilder._resized(self, x, op, given)
+
+    def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
+        if output.get_node().get_type_name() == "Interpolate":
+            output.get_node().set_friendly_name(op.name)
+        return op
+
+
+def _remove_shapes(model: ov.Model) -> None:
+    """Remove each Reshape to the shape that its input has anyway, once the shapes of the model's inputs are known."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "Reshape" and not node.output(0).get_names():
+            source = node.input_value(0)
+            if source.get_partial_shape().is_static and source.get_shape() == node.get_output_shape(0):
+                node.output(0).replace(source)
+
+
+def _vector(sizes: ov.Output) -> ov.Output:
+    """Return the sizes of a call, which the frontend has as a list of tensors, as one."""
+    ports = [port.get_source_output() for port in sizes.get_node().inputs()]
+    if sizes.get_node().get_type_name() != "SequenceMark":
+        ports = [sizes]
+    flat = [ops.reshape(ops.convert(each, "i64"), ops.constant(np.array([-1])), special_zero=False) for each in ports]
+    return ops.concat(flat, 0).output(0)
