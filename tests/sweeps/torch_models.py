@@ -408,7 +408,8 @@ def _converted(source: Path, output: Path, inputs: Arrays) -> tuple[str, str, li
     try:
         report = ir_interp.convert(source, output)
     except VerificationError as error:
-        return "differs" if "before conversion" not in str(error) else "refused", str(error), []
+        is_named = any(text in str(error) for text in ("before conversion", "proves nothing"))
+        return "refused" if is_named else "differs", str(error), []
     except (IrInterpError, ExceptionGroup) as error:
         return "refused", "; ".join(map(str, getattr(error, "exceptions", (error,)))), []
     except Exception as error:
