@@ -57,8 +57,15 @@ def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwar
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        return f"{name}(): {error}"
+        return f"{name}(): {error}; expected {name}({', '.join(_positional(signature))})"
     return ""
+
+
+def _positional(signature: inspect.Signature) -> list[str]:
+    """Return the names of positional parameters, and dots for parameters that are keywords only."""
+    known = [each for each in signature.parameters.values() if each.name != "self"]
+    names = [each.name for each in known if each.kind is not inspect.Parameter.KEYWORD_ONLY]
+    return names if len(names) == len(known) else [*names, "..."]
 
 
 def member(kind: type[Member], value: Member | str, name: str) -> Member:
@@ -199,6 +206,16 @@ def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checke
     return several
 
 
+def pairs(value: Any, name: str) -> tuple[tuple[Any, ...], ...]:
+    """Return pairs of images before and after a resize."""
+    several = entries(value)
+    split = [entries(each) for each in several or ()]
+    pairs = tuple(each for each in split if each is not None and len(each) == 2)
+    if several is None or len(pairs) < len(several):
+        raise misfit(value, name, "a list of pairs, [(before, after)]")
+    return pairs
+
+
 def path(value: str | os.PathLike[str], name: str) -> Path:
     """Return a path."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
@@ -221,7 +238,9 @@ def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], na
     """Return a mapping of names to values, with every value checked."""
     if not isinstance(value, Mapping):
         raise misfit(value, name, "a mapping of names to values")
-    return {word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]") for key, each in value.items()}
+    return {
+        word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]" if key else name) for key, each in value.items()
+    }
 
 
 def function(value: Callable[P, R], name: str) -> Callable[P, R]:

@@ -149,9 +149,15 @@ def hint(word: str, known: Iterable[str]) -> str:
     if releases:
         newer = next((name for release, name in releases.items() if release > number), None)
         return f"; did you mean {newer!r}?" if newer and min(releases) < number else ""  # a name covers those before it
+    match = likely(word, words)
+    return f"; did you mean {match!r}?" if match else ""
+
+
+def likely(word: str, known: Iterable[str]) -> str:
+    """Return the known word that an unknown one may stand for; an empty text if none is close."""
+    words = list(known)
     beginning = [each for each in words if len(word) >= _BEGINNING and each.lower().startswith(word.lower())]
-    match = _matches(word, words, 1, _CLOSE) or beginning
-    return f"; did you mean {match[0]!r}?" if match else ""
+    return next(iter(_matches(word, words, 1, _CLOSE) or beginning), "")
 
 
 def _releases(word: str, known: Iterable[str]) -> dict[tuple[int, ...], str]:

@@ -42,7 +42,12 @@ def get(name: str) -> Library:
 
 def named(text: str) -> Library:
     """Return the library of a call in the syntax of ``load``."""
-    return get(text.partition(":")[0].partition("@")[0])
+    name = text.partition(":")[0].partition("@")[0]
+    if name == text and name not in names():
+        raise ReadError(
+            f"unknown library {name!r}; a call is LIBRARY:WORD, as in pillow:bicubic; {closest(name, names())}"
+        )
+    return get(name)
 
 
 def is_call(text: object) -> bool:
@@ -68,7 +73,7 @@ def load(
     """
     head, _, rest = text.partition(":")
     name, at, version = head.partition("@")
-    library = get(name)
+    library = named(text)
     if at and not version.isdecimal():
         raise ReadError(f"unknown version {version!r}; expected a number, as in {name}@{library.dialect.versions[0]}")
     wanted = library.version(int(version) if at else None)

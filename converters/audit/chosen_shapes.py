@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, closest
 from ir_interp.files.kinds import FOREIGN, FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
@@ -102,4 +102,4 @@ def check(paths: list[Path], shapes: Shapes) -> None:
             continue
     for name in filter(None, shapes):
         if name not in inputs:
-            raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(inputs)}")
+            raise IrInterpError(f"no input {name!r}; {closest(name, inputs)}")

@@ -98,9 +98,12 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     if kinds is not None:
         return kinds
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
-    check_named(source, starts)
+    check_named(source, starts, f"to convert its models: ir-interp convert {source} converted --to .xml")
     check_named(destination, ends)
-    start, end = (path.suffix or "no extension" for path in (source, destination))
+    for path, extensions in ((source, starts), (destination, ends)):
+        if not path.suffix:
+            raise ReadError(f"has no extension; expected one of {', '.join(extensions)}", path.name)
+    start, end = source.suffix, destination.suffix
     results = ", ".join(written.value for read, written in PATHS if read is FileKind.of(source))
     expected = f"{start} becomes {results}" if results else f"expected a source of {', '.join(starts)}"
     raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)

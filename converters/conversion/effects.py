@@ -48,7 +48,8 @@ def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> 
         if each.routes and not each.routes(*kinds):
             goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if each.routes(start, end))
             problem = f"{each.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
-            raise SpecError(f"{problem}; it goes with {goes_with}")
+            remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and each.name == "opset" else ""
+            raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
 
 
 def _check_exporter(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:

@@ -168,6 +168,14 @@ def _single(source: Path, options: ConvertOptions) -> ResizeOp:
     return resizes[0]
 
 
+def _refusal(error: InexactError, target: Dialect) -> InexactError:
+    """Return a refusal of a .json; for TensorRT with the way on, since only a .py combines several layers."""
+    if target.name != DIALECT:
+        return error
+    reason = f"{error.reason}; a .json holds one layer for each resize; write a .py, which may use several"
+    return InexactError(error.name, error.target, error.differences, reason, error.cause)
+
+
 def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     target: Dialect = registry.get(options.dialect or DIALECT)
@@ -176,7 +184,7 @@ def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[Resiz
         try:
             translated.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
         except InexactError as error:
-            refusals.append(error)
+            refusals.append(_refusal(error, target))
     if refusals:
         raise ExceptionGroup(f"{len(refusals)} of {len(found)} resizes have no exact form in {target.name}", refusals)
     return translated, tuple(

@@ -77,19 +77,23 @@ class Fixed:
         }
 
 
-def _check_onnx(path: Path) -> None:
-    """Raise ReadError for a file that is not ONNX; for an IR, with the way on."""
-    if FileKind.of(path) is FileKind.IR:
-        raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", path.name)
-    expect(path, FileKind.ONNX)
+def _check_onnx(source: Path, destination: Path) -> None:
+    """Raise ReadError for files that are not ONNX; for an IR, with the way on."""
+    if FileKind.of(source) is FileKind.IR:
+        raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", source.name)
+    expect(source, FileKind.ONNX)
+    if FileKind.of(destination) is FileKind.IR:
+        raise ReadError(
+            "a repaired model is ONNX; expected a name that ends in .onnx; convert it later", destination.name
+        )
+    expect(destination, FileKind.ONNX, folders="")
 
 
 def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
     check_codes((*options.select, *options.ignore), CODES)
     check_needs(options)
-    for path in (source, destination):
-        _check_onnx(path)
+    _check_onnx(source, destination)
     check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
         wanted = partial(is_chosen, select=options.select, ignore=options.ignore)

@@ -37,7 +37,7 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
         channels=options.channels,
     )
     kind = expect(source, *MODELS, *FOREIGN)
-    as_ir = expect(destination, *MODELS) is FileKind.IR
+    as_ir = expect(destination, *MODELS, folders="") is FileKind.IR
     files = (destination, *([destination.with_suffix(".bin")] if as_ir else []))
     check_outputs(files, parts(source))
     with scratch() as folder, replacing(*files) as (output, *_):

@@ -168,7 +168,8 @@ def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
         for length in call.size.fixed or ():
             check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
     if "float" not in dtype and any(isinstance(step, Rescale | Normalise | Scale) for step in pipeline.steps):
-        raise SpecError(f"--mean and --std have no effect on an input of {dtype}")
+        problem = f"input {given.name!r} takes {dtype}, but rescaling and normalisation return floats"
+        raise SpecError(f"{problem}; leave out --mean and --std, or pass a model without preprocessing of its own")
 
 
 def _with_weights(source: Path) -> onnx.ModelProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from ir_interp import arguments
@@ -59,6 +60,8 @@ class Request:
             if isinstance(values, Mapping):
                 axes = self._of_mapping(names, axes, values)
         sizes, scales = (list(each.values()) if isinstance(each, Mapping) else each for each in (sizes, scales))
+        if isinstance(sizes, Real):
+            raise misfit(sizes, "sizes", "a list, as in (10, 10) for height and width")
         if isinstance(scales, int | float) and not isinstance(scales, bool):
             scales = (scales,) * (len(spec.axes or axes or ()) or min(_TWO, len(shape)))
         if spec.target is None and sizes is None and scales is None:
@@ -102,7 +105,11 @@ class Request:
     def _number(self, names: Sequence[Any], name: Any) -> int:
         if name in names:
             return list(names).index(name)
-        known = f"expected one of {', '.join(map(str, names))}" if names else "the axes of this array have no names"
+        known = (
+            f"expected one of {', '.join(map(str, names))}"
+            if names
+            else "the axes of this array have no names; number them, as in 0,1"
+        )
         raise SpecError(f"no axis {name!r}; {known}")
 
     def _of_mapping(self, names: Sequence[Any], axes: Any, values: Mapping[Any, Any]) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -49,15 +48,13 @@ _KINDS = {
 
 
 def _kind(x: Any) -> str:
-    """Return the kind of a container without importing its library. Raises SpecError for a value without pixels."""
+    """Return the kind of a container without importing its library."""
     if type(x) is np.ndarray:
         return "numpy"
     for module, name, kind in _CLASSES:
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(x, getattr(loaded, name, ())):
             return kind
-    if isinstance(x, str | os.PathLike):
-        raise SpecError(f"x is {os.fspath(x)!r}, a path; open it first, or use `ir-interp run`")
     return "standard" if hasattr(x, "__array_namespace__") and not isinstance(x, np.ndarray | np.generic) else "numpy"
 
 

@@ -18,7 +18,8 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.paths import is_file
+from ir_interp.files.paths import exists, is_file
+from ir_interp.library_registry import is_call
 from ir_interp.options.declaration import check_place, keywords, options_set
 from ir_interp.options.resize_options import PIPELINE, RESIZE, RULE, SCHEMA, ExplainOptions
 from ir_interp.options.shared_options import named_layer
@@ -79,12 +80,23 @@ def explain(
         pipeline = ir_interp.pipeline(source, backend=backend or options.backend)
         _explain_pipeline(pipeline, form == "json", options.code)
         return
+    _check_subject(name)
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
     if form == "json":
         print(json_schemas.printed(explanation.record()))
     else:
         _show(explanation, options.every)
+
+
+def _check_subject(name: str) -> None:
+    """Raise IrInterpError for a word that is neither a path nor a library call."""
+    if Path(name).suffix or is_call(name) or exists(Path(name)):
+        return
+    if json_schemas.is_command(name):
+        raise IrInterpError(f"{name!r} is a command; add --schema for the schema of its JSON")
+    expected = "expected one, as in model.onnx, IRI001 or ViTImageProcessor:pil"
+    raise IrInterpError(f"no file, code or class {name!r}{huggingface.class_hint(name) or f'; {expected}'}")
 
 
 def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:

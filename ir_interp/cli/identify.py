@@ -10,7 +10,7 @@ import typer
 from ir_interp.cli import json_schemas, progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
-from ir_interp.errors import ReadError
+from ir_interp.errors import IrInterpError
 from ir_interp.files.paths import is_folder
 from ir_interp.options.resize_options import IdentifyOptions
 from ir_interp.text.names import shown
@@ -50,12 +50,15 @@ def identify(
 
 
 def _pairs(before: Path, after: Path) -> list[tuple[Path, Path]]:
-    """Return the files that belong together. Raises ReadError where a folder has none of the other's."""
-    if not is_folder(before):
+    """Return the files that belong together. Raises IrInterpError if no name is in both folders, or one is a file."""
+    folders = [path for path in (before, after) if is_folder(path)]
+    if not folders:
         return [(before, after)]
-    if not is_folder(after):
-        raise ReadError("is a file; expected a folder, as the images before are in one", str(after))
+    if len(folders) == 1:
+        other = after if folders == [before] else before
+        raise IrInterpError(f"{folders[0]} is a folder, and {other} is not; expected two files or two folders")
     common = sorted({each.name for each in before.iterdir()} & {each.name for each in after.iterdir()})
     if not common:
-        raise ReadError(f"has no file of the same name as one in {before.name}", str(after))
+        problem = f"no file name occurs in both {before} and {after}"
+        raise IrInterpError(f"{problem}; give each resized image the name of its original")
     return [(before / name, after / name) for name in common]

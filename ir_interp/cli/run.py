@@ -111,9 +111,12 @@ def _elsewhere(file: Path, output: Path) -> tuple[str, str]:
 
 
 def _check_stored(place: str, source: Path, output: Path) -> None:
-    """Raise IrInterpError where only one of two files is read or written chunk by chunk."""
+    """Raise IrInterpError unless both files are read and written chunk by chunk: Zarr, or TIFF as the source."""
     if not (is_tiff(source) or (is_in_store(source) and FileKind.of(output) is FileKind.STORE)):
-        raise IrInterpError(f"{place} {source.name!r} and --output {output.name!r}: expected both to be .zarr, or none")
+        if is_in_store(source):
+            raise IrInterpError(f"{place} {source.name!r} is a Zarr array; --output {output.name!r} must end in .zarr")
+        problem = f"{place} {source.name!r} is neither a .zarr store nor a TIFF file"
+        raise IrInterpError(f"{problem}; expected one of them for --output {output.name!r}")
 
 
 def _as_call(file: Path, options: RunOptions) -> tuple[Path, RunOptions]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -166,12 +167,16 @@ def _spelled(slices: Sequence[slice]) -> str:
     return "[" + ", ".join(f"{each.start}:{each.stop}" for each in slices) + "]"
 
 
-def as_array(x: ArrayLike) -> NDArray[Any]:
-    """Return an array-like value as an array. Raises SpecError for nested lists of different lengths."""
+def as_array(x: ArrayLike, name: str = "x") -> NDArray[Any]:
+    """Return an array-like value as an array. Raises SpecError for None, paths and lists of different lengths."""
+    if x is None:
+        raise SpecError(f"{name} is None; expected an array")
+    if isinstance(x, str | os.PathLike):
+        raise SpecError(f"{name} is {os.fspath(x)!r}, a path; open it first")
     try:
         return np.asarray(x)
     except ValueError as error:
-        raise SpecError(f"x is not an array: {error}") from None
+        raise SpecError(f"{name} is not an array: {error}") from None
 
 
 def bind(

@@ -39,7 +39,7 @@ def _problem(path: Path) -> str:
     """Return why a file cannot be written; an empty text if it can."""
     try:
         if not path.parent.is_dir():
-            return os.strerror(errno.ENOTDIR if path.parent.exists() else errno.ENOENT)
+            return os.strerror(errno.ENOTDIR) if path.parent.exists() else _missing(path.parent)
         if not os.access(path.parent, os.W_OK):
             return os.strerror(errno.EACCES)
         if path.is_dir():
@@ -47,6 +47,10 @@ def _problem(path: Path) -> str:
         return "Not a file" if path.exists() and not path.is_file() else ""
     except OSError as error:  # for example a name that is too long
         return error.strerror or str(error)
+
+
+def _missing(folder: Path) -> str:
+    return f"folder {folder} does not exist; create it first"
 
 
 @contextmanager
@@ -83,6 +87,8 @@ def making(folder: Path) -> Iterator[Path]:
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"{folder} exists and is not an empty folder; choose another name")
+        if not folder.parent.exists():
+            raise OutputError(f"{folder} cannot be written: {_missing(folder.parent)}")
         with scratch(folder.absolute().parent) as inside:
             made = inside / folder.name
             made.mkdir()

@@ -41,9 +41,12 @@ class FileKind(Enum):
 
 
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
-_IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
+IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
+"""Extensions of images."""
 _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
+AUDITED = "`ir-interp audit` takes folders"
+"""The remedy for a folder in place of a model."""
 MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
 OF_TENSORFLOW = (FileKind.KERAS, FileKind.H5, FileKind.GRAPH)
@@ -56,20 +59,24 @@ IN_FOLDERS = (*MODELS, FileKind.TFLITE)
 """Files of a folder that are audited or converted; a program is unpickled, so it must be named."""
 
 
-def expect(path: str | os.PathLike[str], *kinds: FileKind) -> FileKind:
-    """Return which of ``kinds`` a path is. Raises ReadError, with the closest extension, for any other."""
+def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITED) -> FileKind:
+    """Return which of ``kinds`` a path is. Raises ReadError, with the closest extension, for any other.
+
+    ``folders`` is the remedy if it is a folder; empty for an output.
+    """
     found, path = FileKind.of(path), Path(path)
     if found is not None and found in kinds:
         return found
     extensions = [kind.value for kind in kinds]
-    check_named(path, extensions)
+    check_named(path, extensions, folders)
     expected = closest(path.suffix if found is None else "", extensions)
-    raise ReadError(f"unknown file type {path.suffix!r}; {expected}", path.name)
+    problem = f"unknown file type {path.suffix!r}" if path.suffix else "has no extension"
+    raise ReadError(f"{problem}; {expected}", path.name)
 
 
 def is_image(path: Path) -> bool:
     """Return whether a path names an image."""
-    return path.suffix.lower() in _IMAGES
+    return path.suffix.lower() in IMAGES
 
 
 def is_in_store(path: Path) -> bool:
@@ -87,10 +94,10 @@ def is_tiff(path: Path) -> bool:
     return path.suffix.lower() in _TIFF
 
 
-def check_named(path: Path, extensions: Iterable[str]) -> None:
+def check_named(path: Path, extensions: Iterable[str], folders: str = "") -> None:
     """Raise ReadError if a path does not name a file: standard input, or a folder."""
     wanted = f"expected the name of a file that ends in {', '.join(extensions)}"
     if str(path) == "-":
         raise ReadError(f"standard input is not read; {wanted}", "-")
     if is_folder(path):
-        raise ReadError(f"is a folder; {wanted}; `ir-interp audit` takes folders", str(path))
+        raise ReadError("; ".join(filter(None, ("is a folder", wanted, folders))), str(path))

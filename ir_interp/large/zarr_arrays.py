@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.files.paths import exists
 from ir_interp.large.dealing import for_each
 from ir_interp.large.layout import Layout, Place, Slices
 from ir_interp.large.pyramid import Image, group_image
@@ -171,6 +172,8 @@ def opened(path: Path) -> ZarrArray:
     except (MemoryError, ReadError, ImportError):
         raise
     except Exception as error:  # of any kind, since metadata are untrusted
+        if type(error) is FileNotFoundError and not exists(path):
+            raise ReadError("does not exist", str(path)) from None
         raise ReadError(f"not a Zarr array: {_reason(error)}", str(path)) from None
     if isinstance(node, zarr.Group):
         with warnings.catch_warnings():

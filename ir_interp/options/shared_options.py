@@ -159,7 +159,7 @@ time_limit = partial(
 )
 
 
-VERIFICATION, IMAGES, SHAPE = "verification", "an image among the inputs", "a shape"
+VERIFICATION, IMAGES, SHAPE = "verification", "an image among the inputs", "--shape"
 VERIFICATION_OR_FREEZE = "verification or freeze"
 """Needs of options about the inputs of models."""
 

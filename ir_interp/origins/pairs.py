@@ -90,4 +90,4 @@ def pair_of(before: Any, after: Any) -> Pair:
     """Return a pair of two arrays, or of the images in two files."""
     if all(isinstance(each, str | os.PathLike) for each in (before, after)):
         return read_pair(Path(before), Path(after))
-    return Pair(before=as_array(before), after=as_array(after))
+    return Pair(before=as_array(before, "before"), after=as_array(after, "after"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.arguments import natural, real, reals
-from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.errors import ReadError, SpecError, likely
 from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
@@ -64,6 +64,12 @@ _REQUIRED = ("do_resize", "do_rescale", "do_normalize")
 def is_class(name: str) -> bool:
     """Return whether a name is that of an image processor's class, whether supported or not."""
     return _CLASS.fullmatch(name) is not None
+
+
+def class_hint(name: str) -> str:
+    """Return a hint at the supported class that an unknown name is close to; an empty text if none is."""
+    stem = likely(re.split("Image|Feature", name)[0], PROCESSORS)
+    return f"; did you mean '{stem}ImageProcessor'?" if stem else ""
 
 
 def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
@@ -125,7 +131,8 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         title.removesuffix("Fast").removesuffix("Pil").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
     )
     if stem not in PROCESSORS:
-        raise ReadError(f"the class {title} is not supported; {closest(stem, PROCESSORS, 'docs/pipelines.md')}")
+        known = f"expected one of {len(PROCESSORS)} (docs/pipelines.md of the repository)"
+        raise ReadError(f"the class {title} is not supported; {known}{class_hint(title)}")
     processor = PROCESSORS[stem]
     _check_keys(given, set(processor.defaults))
     for switch in sorted(processor.refuses & given.keys()):

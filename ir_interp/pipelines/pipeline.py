@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, ShapeError, SpecError, closest
+from ir_interp.executor.resize import as_array
 from ir_interp.options.image_options import LAYOUTS
 from ir_interp.pipelines.alpha import CHANNELS, AlphaRule, without_alpha
 from ir_interp.pipelines.output_size import RULES, OutputSize
@@ -61,7 +62,7 @@ class Pipeline:
         Raises ShapeError for an array other than uint8 [height, width, 3], for a fourth channel if the library refuses
         it, and for a size without pixels.
         """
-        x = np.asarray(image)
+        x = as_array(image, "image")
         if x.dtype == np.uint8 and x.ndim == 3 and x.shape[-1] == CHANNELS:
             x = without_alpha(x, self.alpha, self.name)
         if x.dtype != np.uint8 or x.ndim != 3 or x.shape[-1] != 3 or not x.size:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import FileKind
+from ir_interp.files.paths import is_file, is_folder
 from ir_interp.files.sources import json_object, text_of
 from ir_interp.options.image_options import Images
 from ir_interp.pipelines import huggingface, timm_config, torchvision_transforms
@@ -18,6 +19,7 @@ from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import ImageStep, Normalise, Resize, ReverseChannels, letterbox
 
 _LARGEST_TEXT = 2**20
+_USUAL_NAME = "preprocessor_config.json"
 
 
 def of_file(path: Path, backend: Backend | None) -> Pipeline:
@@ -25,13 +27,16 @@ def of_file(path: Path, backend: Backend | None) -> Pipeline:
 
     Raises ReadError, which names the file, for content that is not supported.
     """
+    if is_folder(path):
+        usual = path / _USUAL_NAME
+        raise ReadError(f"is a folder; {f'pass {usual}' if is_file(usual) else 'expected a file'}", str(path))
     try:
         if FileKind.of(path) is FileKind.JSON:
             return of_mapping(json_object(path, "an object, as a preprocessor_config.json is"), backend)
         return torchvision_transforms.read_text(text_of(path, _LARGEST_TEXT), backend)
     except (SpecError, ReadError) as error:
-        text = str(error).removeprefix(f"{path.name}: ")
-        raise ReadError(text, path.name) from None
+        text = str(error).removeprefix(f"{path}: ").removeprefix(f"{path.name}: ")
+        raise ReadError(text, str(path)) from None  # the whole path, since many folders hold a file of that name
 
 
 _KEYS = {

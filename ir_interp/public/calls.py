@@ -79,7 +79,7 @@ def identify(
 
     if callable(pairs):
         return identified(images.made_by(pairs, dtype, arguments.whole(channels, "channels")))
-    return identified([images.pair_of(before, after) for before, after in pairs])
+    return identified([images.pair_of(before, after) for before, after in arguments.pairs(pairs, "pairs")])
 
 
 @checked

@@ -111,7 +111,8 @@ class Library:
         try:
             return self.dialect.parse(self.checked(arguments, context.version), context)
         except ReadError as error:
-            raise error.under(self.name) from None
+            attribute = f": {error.where[1:]}" if error.where.startswith("@") else error.where  # an @ is a version's
+            raise ReadError(error.problem, f"{self.name}{attribute}") from None
         except SpecError as error:
             raise ReadError(str(error), self.name) from error
 

@@ -12,10 +12,11 @@ from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.files.kinds import FileKind, is_tiff
+from ir_interp.files.kinds import IMAGES, FileKind, is_tiff
 from ir_interp.files.sources import check_regular
 from ir_interp.files.tiff_header import is_raster
 from ir_interp.resize_op import ResizeOp
@@ -30,6 +31,8 @@ def array(path: Path) -> NDArray[Any]:
     """Return an array (.npy). Raises ReadError where it is none."""
     try:
         check_regular(path)
+        if not _is_of_numpy(path):
+            raise ReadError("not a NumPy array: its header is not that of .npy; expected .npy or an image", path.name)
         with np.errstate(over="raise"):  # where lengths of the header pass 64 bits
             loaded = np.load(path, allow_pickle=False, mmap_mode="r")
         if isinstance(loaded, np.ndarray):
@@ -40,6 +43,13 @@ def array(path: Path) -> NDArray[Any]:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, EOFError, TypeError, ArithmeticError, TokenError) as error:  # from a header, read as Python
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
+
+
+def _is_of_numpy(path: Path) -> bool:
+    """Return whether a file begins as .npy or .npz, or is empty; NumPy takes any other file for a pickle."""
+    with path.open("rb") as file:
+        head = file.read(len(MAGIC_PREFIX))
+    return not head or head == MAGIC_PREFIX or head.startswith(b"PK")
 
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
@@ -148,6 +158,10 @@ class _Named(io.BytesIO):
 
 
 def _encode(pixels: NDArray[Any], path: Path, file: Path | _Named) -> None:
+    if path.suffix.lower() not in pillow().registered_extensions():
+        problem = f"unknown extension {path.suffix!r}" if path.suffix else "it has no extension"
+        expected = f"expected one of {', '.join(sorted(IMAGES))}"
+        raise IrInterpError(f"{path.name} cannot be written as an image: {problem}; {expected}")
     try:
         pillow().fromarray(np.ascontiguousarray(pixels)).save(file)
     except (TypeError, ValueError) as error:

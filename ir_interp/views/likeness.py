@@ -168,7 +168,7 @@ def compared_images(paths: tuple[Path, Path]) -> tuple[Likeness, tuple[Array, Ar
     names = labels(paths)
     if first.shape != second.shape:
         shapes = (f"{names[str(path)]} is {list(x.shape)}" for path, x in zip(paths, (first, second), strict=True))
-        raise ShapeError(f"{', '.join(shapes)}; images of one shape can be compared")
+        raise ShapeError(f"{', '.join(shapes)}; expected two images of the same shape")
     return difference((names[str(paths[0])], names[str(paths[1])]), first, second), (first, second)
 
 

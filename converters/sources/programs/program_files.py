@@ -35,13 +35,13 @@ End: TypeAlias = tuple[str, str, PartialShape]
 def read(path: Path) -> ExportedProgram:
     """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
     with silent():
+        _check(path)
         try:
             import onnxscript  # noqa: F401  # of the extra, too, so one message covers both
             import torch.export
         except ImportError:
             raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
         try:
-            check_regular(path)
             containers.register(path)
             return _of_any_layout(torch.export.load(path))
         except OSError as error:
@@ -49,6 +49,14 @@ def read(path: Path) -> ExportedProgram:
         except Exception as error:  # whatever torch raises for another file
             problem = first_line(_cause_of_loading(path, error))
             raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
+
+
+def _check(path: Path) -> None:
+    """Raise ReadError for a file that cannot be read; before the import of torch, which may be missing."""
+    try:
+        check_regular(path)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
 
 
 def _of_any_layout(program: ExportedProgram) -> ExportedProgram:

@@ -43,7 +43,9 @@ def check_file(path: Path) -> None:
             config = json.loads(members.read(_CONFIG))
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, RecursionError) as error:
+    except zipfile.BadZipFile:
+        raise ReadError("not a Keras file, which is a ZIP archive", path.name) from None
+    except (KeyError, ValueError, NotImplementedError, RecursionError) as error:
         raise ReadError(f"not a model as Keras saves it: {error}", path.name) from error
     check(config, path.name)
 

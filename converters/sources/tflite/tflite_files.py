@@ -80,7 +80,7 @@ def read_file(path: Path) -> File:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     if held[4:8] != IDENTIFIER:
-        raise ReadError("not a TFLite file: it does not begin as one", path.name)
+        raise ReadError("not a TFLite file: its header is not that of TFLite", path.name)
     try:
         return _File(held, path.name).read()
     except BROKEN as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from ir_interp.errors import IrInterpError
+from ir_interp.errors import IrInterpError, closest
 from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
@@ -151,7 +151,7 @@ def check_names(graph: Graph, chosen: Mapping[str, object]) -> None:
     names = [tensor.name for tensor in graph.inputs]
     for name in chosen:
         if name not in names:
-            raise IrInterpError(f"no input {name!r}; the inputs are {', '.join(names)}")
+            raise IrInterpError(f"no input {name!r}; {closest(name, names)}")
 
 
 def _fixed(each: ModelInput, chosen: Mapping[str, tuple[int, ...]]) -> PartialShape:
