@@ -137,8 +137,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
         "ResizeOp.run() has no argument 'scale'; expected one of arithmetic, nodata, scales, sizes, valid, x; "
         "did you mean 'scales'?",
     ),
-    (lambda: ir_interp.load(), "load(): missing a required argument: 'source'"),  # type: ignore[call-arg]
-    (lambda: ir_interp.load("a", "b"), "load(): too many positional arguments"),  # type: ignore[call-arg]
+    (lambda: ir_interp.load(), "load(): missing a required argument: 'source'; expected load(source, ...)"),  # type: ignore[call-arg]
+    (lambda: ir_interp.load("a", "b"), "load(): too many positional arguments; expected load(source, ...)"),  # type: ignore[call-arg]
     # a word
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", only="nativ"),

@@ -68,7 +68,7 @@ def test_weights_in_other_files_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"freeze": True}, SpecError, "freeze=True has no effect without a shape"),
+        ({"freeze": True}, SpecError, "freeze=True has no effect without shapes"),
         (
             {"freeze": True, "shapes": {"x": (1, 4, 8, 8)}},
             IrInterpError,

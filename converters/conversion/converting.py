@@ -98,7 +98,7 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     if kinds is not None:
         return kinds
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
-    check_named(source, starts, f"to convert its models: ir-interp convert {source} converted --to .xml")
+    check_named(source, starts)
     check_named(destination, ends)
     for path, extensions in ((source, starts), (destination, ends)):
         if not path.suffix:

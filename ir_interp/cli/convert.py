@@ -83,6 +83,7 @@ def convert(
     if options.to is not None:
         check_place(options, FOLDER, "with --to")
         return _convert_folder(source, destination, options.to, options, form)
+    _check_file(source)
     check_place(options, FILE, "without --to")
     report, html, image = options.report, options.html, options.image
     check_image(image, html)
@@ -113,6 +114,15 @@ def convert(
     elif form == "text":
         show(conversion)
     return 0
+
+
+def _check_file(source: Path) -> None:
+    """Raise IrInterpError for a folder other than a SavedModel."""
+    from ir_interp.converters.sources.readers import saved_model
+
+    if is_folder(saved_model(source)):
+        remedy = f"to convert its models: ir-interp convert {source} converted --to .xml"
+        raise IrInterpError(f"{source}: is a folder; expected a model; {remedy}")
 
 
 def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOptions, form: str) -> int:

@@ -65,7 +65,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         help=option.help,
         metavar=option.metavar,
         rich_help_panel=option.panel or None,
-        parser=_parser(kind.parse) if kind.parse else None,
+        parser=_parser(kind.parse, option) if kind.parse else None,
         autocompletion=completion(option.complete) if option.complete else None,
     )
     text: Any = value_type(option)
@@ -93,11 +93,13 @@ def default_text(option: Option) -> Any:
     return option.default if isinstance(option.default, bool | int | Enum) and not option.choices else None
 
 
-def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+def _parser(parse: Callable[[str], Any], option: Option) -> Callable[[str], Any]:
+    expected = f"; expected {option.metavar}, as in {option.kind.example}" if option.kind.example else ""
+
     def parsed(text: str) -> Any:
         try:
             return parse(str(text))
         except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+            raise typer.BadParameter(f"{error}{expected}") from None
 
     return parsed

@@ -74,6 +74,11 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITE
     raise ReadError(f"{problem}; {expected}", path.name)
 
 
+def extension(path: Path) -> str:
+    """Return the extension of a path in lower case, as in ``.png``."""
+    return path.suffix.lower()
+
+
 def is_image(path: Path) -> bool:
     """Return whether a path names an image."""
     return path.suffix.lower() in IMAGES

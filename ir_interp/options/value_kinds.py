@@ -46,8 +46,8 @@ class Kind:
 
     ``takes`` is the type hint of a keyword, ``check`` returns its value in the settled type, or raises SpecError under
     the name of the keyword. On the command line a value is of the type ``text``, several times where ``is_repeated``.
-    ``parse`` makes it of the text, and raises ValueError: a usage error; ``read`` makes the settled value of that, and
-    raises IrInterpError under the name of the flag. ``empty`` makes the value of an option that is not set.
+    ``parse`` makes it of the text, and raises ValueError: a usage error, to which ``example`` is added; ``read`` makes
+    the settled value of that, and raises IrInterpError under the name of the flag. ``empty`` makes the value of an option that is not set.
     """
 
     takes: str
@@ -57,6 +57,7 @@ class Kind:
     read: Callable[[Any, str], Any] = _as_read
     is_repeated: bool = False
     metavar: str | None = None
+    example: str = ""
     empty: Callable[[], Any] = field(default=_nothing)
 
 
@@ -255,16 +256,16 @@ def file(thing: str, *kinds: FileKind) -> Kind:
 
 
 _PATH = "str | os.PathLike[str]"
-_INTEGER = partial(Kind, takes="int", text=int, metavar="INTEGER")
+_INTEGER = partial(Kind, takes="int", text=int, metavar="INTEGER", example="12")
 
 SWITCH = Kind(takes="bool", check=arguments.flag, text=bool, empty=bool, metavar="")
 WHOLE = _INTEGER(check=arguments.whole, parse=integer)
 NATURAL = _INTEGER(check=arguments.natural, parse=partial(_bounded, least=0))
 POSITIVE = _INTEGER(check=arguments.positive, parse=partial(_bounded, least=1))
-MEMORY = _INTEGER(check=arguments.whole, parse=_memory)
+MEMORY = _INTEGER(check=arguments.whole, parse=_memory, example="")
 NAMES = Kind(takes="Sequence[int | str]", check=_any, read=_names, metavar="AXES")
-NUMBER = Kind(takes="float", check=arguments.real, text=float, parse=real, metavar="NUMBER")
-NOT_NEGATIVE = Kind(takes="float", check=arguments.not_negative, text=float, parse=real, metavar="NUMBER")
+NUMBER = Kind(takes="float", check=arguments.real, text=float, parse=real, metavar="NUMBER", example="0.5")
+NOT_NEGATIVE = replace(NUMBER, check=arguments.not_negative)
 WORD = Kind(takes="str", check=arguments.word, metavar="NAME")
 WORDS = Kind(takes="Iterable[str]", check=arguments.words, read=_words, is_repeated=True, metavar="NAMES", empty=tuple)
 CODES = replace(WORDS, metavar="CODES")

@@ -11,12 +11,12 @@ _REAL = re.compile(r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infi
 def integer(text: str) -> int:
     """Return an integer of 64 bits. Raises ValueError for any other text."""
     if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
-        raise ValueError(f"{text!r} is not an integer; expected one as in 12")
+        raise ValueError(f"{text!r} is not an integer")
     return int(text)
 
 
 def real(text: str) -> float:
     """Return a number. Raises ValueError for any other text."""
     if not _REAL.fullmatch(text):
-        raise ValueError(f"{text!r} is not a number; expected one as in 0.5")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)

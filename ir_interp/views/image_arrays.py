@@ -16,7 +16,7 @@ from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.files.kinds import IMAGES, FileKind, is_tiff
+from ir_interp.files.kinds import IMAGES, FileKind, extension, is_tiff
 from ir_interp.files.sources import check_regular
 from ir_interp.files.tiff_header import is_raster
 from ir_interp.resize_op import ResizeOp
@@ -158,7 +158,7 @@ class _Named(io.BytesIO):
 
 
 def _encode(pixels: NDArray[Any], path: Path, file: Path | _Named) -> None:
-    if path.suffix.lower() not in pillow().registered_extensions():
+    if extension(path) not in pillow().registered_extensions():
         problem = f"unknown extension {path.suffix!r}" if path.suffix else "it has no extension"
         expected = f"expected one of {', '.join(sorted(IMAGES))}"
         raise IrInterpError(f"{path.name} cannot be written as an image: {problem}; {expected}")

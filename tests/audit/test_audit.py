@@ -549,7 +549,7 @@ def test_what_ran_and_what_did_not(capsys: pytest.CaptureFixture[str], monkeypat
     _, printed, _ = command(capsys, "audit", "a.onnx", "--run", "--shape", "x:1,2,6,5")
     assert "predicted, not run: TensorRT's importer\n" in printed
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "u:1,2,6,5")
-    assert (code, errors) == (2, "error: no input 'u'; the inputs are x, z\n")
+    assert (code, errors) == (2, "error: no input 'u'; expected one of x, z\n")
     code, _, errors = command(capsys, "audit", "a.onnx", "--shape", "x:1,3,6,5")
     said = "error: a.onnx: shape [1, 3, 6, 5] does not fit; input 'x' is float32 of shape [1, 2, ?, ?]\n"
     assert (code, errors) == (2, said)

@@ -41,7 +41,7 @@ CONVERSIONS = [
 @pytest.mark.parametrize(("source", "end"), CONVERSIONS)
 def test_a_destination_in_a_folder_that_is_not_there(source: str, end: str, good: Path, fails: Fails) -> None:
     reason = fails("convert", source, f"away/b.{end}")
-    assert reason == f"away/b.{end} cannot be written: No such file or directory"
+    assert reason == f"away/b.{end} cannot be written: folder away does not exist; create it first"
 
 
 @pytest.mark.parametrize(("source", "end"), CONVERSIONS)
@@ -128,13 +128,13 @@ def test_every_opset_that_is_written(opset: int, good: Path) -> None:
             "--shape 'x:1,four': expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640",
         ),
         (["--shape", "1,1,9,9"], "shape [1, 1, 9, 9] does not fit; input 'x' is float32 of shape [1, 1, 4, 6]"),
-        (["--shape", "image:1,1,4,6"], "no input 'image'; the inputs are x"),
+        (["--shape", "image:1,1,4,6"], "no input 'image'; expected x"),
         (["--shape", "x:1,1,9,9"], "shape [1, 1, 9, 9] does not fit; input 'x' is float32 of shape [1, 1, 4, 6]"),
         (["--shape", "x:4,6"], "shape [4, 6] does not fit; input 'x' is float32 of shape [1, 1, 4, 6]"),
         (["--input", "x.npy,"], "--input 'x.npy,': expected PATH or NAME=PATH, as in image.npy or x=image.npy"),
         (["--input", "=x.npy"], "--input '=x.npy': expected PATH or NAME=PATH, as in image.npy or x=image.npy"),
         (["--input", "x="], "--input 'x=': expected PATH or NAME=PATH, as in image.npy or x=image.npy"),
-        (["--input", "image=x.npy"], "no input 'image'; the inputs are x"),
+        (["--input", "image=x.npy"], "no input 'image'; expected x"),
         (["--input", "x=gone.npy"], "gone.npy: cannot be read: No such file or directory"),
         (["--input", "x=a.json"], "a.json: not a NumPy array: "),
         (

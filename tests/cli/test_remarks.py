@@ -125,7 +125,7 @@ def test_arrays_and_stores_do_not_mix(capsys: pytest.CaptureFixture[str]) -> Non
     Path("empty.zarr").mkdir()
     call = ("--like", "pillow:box", "--sizes", "4,4", "--output", "y.zarr")
     assert command(capsys, "run", "x.npy", *call)[2] == (
-        "error: FILE 'x.npy' and --output 'y.zarr': expected both to be .zarr, or none\n"
+        "error: FILE 'x.npy' is neither a .zarr store nor a TIFF file; expected one of them for --output 'y.zarr'\n"
     )
     assert command(capsys, "run", "empty.zarr", *call)[2] == (
         "error: empty.zarr: not a Zarr array: it holds no zarr.json, .zarray or .zgroup\n"

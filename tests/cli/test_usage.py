@@ -137,11 +137,13 @@ def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str
             (("inspect", name), known),
             (("explain", name), known),
             (("compare", name, "a.onnx"), ".onnx, .xml"),
-            (("convert", name, "b.xml"), ".onnx, .xml, .json, .pt2, .tflite, .keras, .h5, .pb"),
         ):
             code, printed, errors = command(capsys, *given)
             assert (code, printed) == (2, "")
             assert set(errors) == set(f"error: {said.format(ends)}\n")
+    code, _, errors = command(capsys, "convert", "models", "b.xml")
+    remedy = "to convert its models: ir-interp convert models converted --to .xml"
+    assert (code, errors) == (2, f"error: models: is a folder; expected a model; {remedy}\n")
     said = "-: standard input is not supported; expected paths of models or folders"
     assert command(capsys, "audit", "-") == (2, "", f"error: {said}\n")
 

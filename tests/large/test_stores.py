@@ -402,7 +402,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "error: --levels has no effect on x.npy, which is not a .zarr store" in said
     assert "error: --sizes 4: one size for two axes; expected height and width, as in 4,4" in said
     assert f"error: {one} is an input and would be overwritten; choose another name" in said
-    assert "error: --input 'x.zarr' and --output 'y.npy': expected both to be .zarr, or none" in said
+    assert "error: --input 'x.zarr' is a Zarr array; --output 'y.npy' must end in .zarr" in said
     assert "'much' is not an amount of memory; expected one as in 512MiB, 1.5GiB" in said
 
 
@@ -425,7 +425,7 @@ def test_a_store_is_resized_as_a_library_does(tmp_path: Path, *, moved: bool, mo
     [
         (("--dims", "y,z", "--output", "b.zarr"), "error: no axis 'z'; expected one of y, x, c\n"),
         (("--dims", "y,", "--output", "b.zarr"), "error: --dims 'y,': expected names or numbers with commas"),
-        (("--output", "b.npy"), "error: FILE 'a.zarr' and --output 'b.npy': expected both to be .zarr, or none\n"),
+        (("--output", "b.npy"), "error: FILE 'a.zarr' is a Zarr array; --output 'b.npy' must end in .zarr\n"),
         (("--output", "b.zarr", "--layer", "up"), "error: --layer has no effect with --like, which resizes a.zarr\n"),
         (("--output", "b.zarr", "--memory", "10MiB"), "error: --memory 10MiB is too little: the program itself takes "),
     ],

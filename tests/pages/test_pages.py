@@ -335,7 +335,7 @@ def test_a_page_is_written_over_no_model(name: str, capsys: pytest.CaptureFixtur
 def test_a_page_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
     chain("a.onnx")
     code, _, errors = command(capsys, "audit", "a.onnx", "--html", "gone/a.html")
-    assert (code, errors) == (2, "error: gone/a.html cannot be written: No such file or directory\n")
+    assert (code, errors) == (2, "error: gone/a.html cannot be written: folder gone does not exist; create it first\n")
 
 
 def test_names_stay_text(hostile: Mapping[str, Path]) -> None:

@@ -114,8 +114,8 @@ def test_a_command_can_be_repeated(capsys: Printed) -> None:
     [
         (("--report", "hh.onnx"), "--report 'hh.onnx' is not the name of a report; expected .json"),
         (("--html", "hh.onnx"), "--html 'hh.onnx' is not the name of a page; expected .html"),
-        (("--report", "gone/c.json"), "gone/c.json cannot be written: No such file or directory"),
-        (("--html", "gone/c.html"), "gone/c.html cannot be written: No such file or directory"),
+        (("--report", "gone/c.json"), "gone/c.json cannot be written: folder gone does not exist; create it first"),
+        (("--html", "gone/c.html"), "gone/c.html cannot be written: folder gone does not exist; create it first"),
         (("--report", "folder.json"), "folder.json cannot be written: Is a directory"),
         (("--html", "fifo.html"), "fifo.html cannot be written: Not a file"),
     ],

@@ -143,7 +143,7 @@ def test_results_are_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("r.jsonl")
     said = "error: r.jsonl cannot be written: Not a file\n"
     assert command(capsys, "audit", "a.onnx", "--results", "r.jsonl") == (2, "", said)
-    said = "error: away/r.jsonl cannot be written: No such file or directory\n"
+    said = "error: away/r.jsonl cannot be written: folder away does not exist; create it first\n"
     assert command(capsys, "audit", "a.onnx", "--results", "away/r.jsonl") == (2, "", said)
 
 

@@ -219,8 +219,8 @@ def test_what_has_no_form(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("held", "message"),
     [
-        (b"", "not a TFLite file: it does not begin as one"),
-        (b"\x1c\0\0\0TFL2" + b"\0" * 64, "not a TFLite file: it does not begin as one"),
+        (b"", "not a TFLite file: its header is not that of TFLite"),
+        (b"\x1c\0\0\0TFL2" + b"\0" * 64, "not a TFLite file: its header is not that of TFLite"),
         (b"\xff\xff\xff\x7fTFL3" + b"\0" * 64, "not a TFLite file, or truncated"),
     ],
 )

@@ -104,7 +104,7 @@ def test_inputs_and_shapes(capsys: pytest.CaptureFixture[str]) -> None:
     code, printed, _ = command(capsys, "compare", "a.onnx", "b.onnx", "--shape", "x:7", "--json")
     assert (code, json.loads(printed)["outputs"][0]["first"]["shape"]) == (1, [7])
     code, printed, errors = command(capsys, "compare", "a.onnx", "b.onnx", "--shape", "z:7")
-    assert (code, printed, errors) == (2, "", "error: no input 'z'; the inputs are x\n")
+    assert (code, printed, errors) == (2, "", "error: no input 'z'; expected x\n")
 
 
 def test_half_precision_is_fed_the_same_numbers(capsys: pytest.CaptureFixture[str]) -> None:

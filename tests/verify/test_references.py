@@ -158,7 +158,7 @@ BAD: tuple[tuple[Sequence[str], str], ...] = (
     (("convert", "a.onnx", "a.json", "--reference", "y.npz"), "error: --reference has no effect on .onnx to .json"),
     (
         ("compare", "a.png", "c.png"),
-        "error: a.png is [4, 5, 3], c.png is [5, 5, 3]; images of one shape",
+        "error: a.png is [4, 5, 3], c.png is [5, 5, 3]; expected two images of the same shape",
     ),
     (
         ("compare", "a.png", "b.png", "--seed", "1"),
