@@ -147,7 +147,7 @@ def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
         return f"{title} computes no resize"
     if op.dtype != "float32":
         return f"the rules for {title} do not cover {op.dtype}"
-    return f"the rules for {title} do not cover indices computed at run time" if made.at_run_time else ""
+    return f"the rules for {title} do not cover indices computed at run time; {FREEZE}" if made.at_run_time else ""
 
 
 def _in_all(node: FoundNode) -> Outcome:

@@ -122,9 +122,9 @@ def _layouts(request: Request, source: Source) -> Iterator[Layout]:
         copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
         work = Work(replace(copy, target=Sizes(shape)), shape, source.dtype, regular(shape, lengths))
         yield Layout(work, regular(shape, lengths))
-    for _ in range(request.levels or 1):
+    for level in range(1, 1 + (request.levels or 1)):
         bound = planned(request.spec, shape, **request.target)
-        _check_axes(shape, bound.out_shape)
+        _check_axes(shape, bound.out_shape, level if request.levels else None)
         work = Work(bound.spec, shape, source.dtype, regular(shape, lengths), request.missing)
         lengths = budget.lengths_of_chunks(work, lengths, request.memory)
         lengths = source.aligned(lengths)
@@ -134,11 +134,16 @@ def _layouts(request: Request, source: Source) -> Iterator[Layout]:
             raise SpecError("levels need scales, applied to each level in turn; this resize has sizes")
 
 
-def _check_axes(before: Shape, after: Shape) -> None:
-    """Raise ShapeError for an axis that would become empty, which is hardly intended."""
+def _check_axes(before: Shape, after: Shape, level: int | None) -> None:
+    """Raise ShapeError for an axis that would become empty, or longer in a level, which is hardly intended."""
     for axis, (length, left) in enumerate(zip(before, after, strict=True)):
         if length and not left:
-            raise ShapeError(f"axis {axis} of size {length} would become empty; is it the axis to resize?")
+            problem = f"axis {axis} of size {length} would become empty"
+            if level is not None and level > 1:
+                raise ShapeError(f"{problem} at level {level}; expected at most {level - 1} levels")
+            raise ShapeError(f"{problem}; is it the axis to resize?")
+        if level is not None and left > length:
+            raise ShapeError(f"axis {axis} grows from {length} to {left}; expected levels that shrink, as by 0.5")
 
 
 def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[str, Any]:

@@ -252,6 +252,22 @@ def test_an_axis_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
         resize_store(Request(source=tmp_path / "a.zarr", destination=tmp_path / "b.zarr", spec=spec), _nothing)
 
 
+@pytest.mark.parametrize(
+    ("scale", "levels", "problem"),
+    [
+        (2.0, 1, "axis 0 grows from 300 to 600; expected levels that shrink, as by 0.5"),
+        (0.25, 30, "axis 0 of size 1 would become empty at level 5; expected at most 4 levels"),
+    ],
+)
+def test_levels_shrink(tmp_path: Path, scale: float, levels: int, problem: str) -> None:
+    _store(tmp_path / "a.zarr", (300, 260), (100, 100))
+    spec = replace(SOFT, target=Scales((scale, scale)))
+    with pytest.raises(ShapeError, match=f"^{re.escape(problem)}$"):
+        resize_store(
+            Request(source=tmp_path / "a.zarr", destination=tmp_path / "b.zarr", spec=spec, levels=levels), _nothing
+        )
+
+
 class _StoppedError(Exception):
     pass
 

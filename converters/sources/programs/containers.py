@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+from ir_interp.files.kinds import FileKind
+
 _TYPE = re.compile(rb'\{\\"type\\": \\"(?P<name>[^"\\]+)\\"')  # JSON inside a string of JSON
 
 
@@ -35,7 +37,7 @@ def _types(path: Path) -> Iterator[str]:
     """Yield the names of all containers; each describes itself in the JSON of the file."""
     with ZipFile(path) as archive:
         for member in archive.namelist():
-            if member.endswith(".json"):
+            if FileKind.of(member) is FileKind.JSON:
                 yield from (each["name"].decode() for each in _TYPE.finditer(archive.read(member)))
 
 
