@@ -120,6 +120,7 @@ def test_an_empty_model_is_none() -> None:
         ir_interp.load(onnx.ModelProto())
 
 
+PIPELINE = ir_interp.pipeline({"image_processor_type": "ViTImageProcessor"}, backend="pil")
 TARGETS = f"{', '.join(('tensorrt', 'openvino', *others()))} or any"
 MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
@@ -139,6 +140,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (lambda: ir_interp.load(), "load(): missing a required argument: 'source'; expected load(source, ...)"),  # type: ignore[call-arg]
     (lambda: ir_interp.load("a", "b"), "load(): too many positional arguments; expected load(source, ...)"),  # type: ignore[call-arg]
+    (lambda: ir_interp.identify(X, X), "identify(): too many positional arguments; expected identify(pairs, ...)"),  # type: ignore[call-arg, arg-type]
     # a word
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", only="nativ"),
@@ -197,6 +199,20 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),
     # a type
     (
+        lambda: ir_interp.identify("photo.png"),  # type: ignore[arg-type]
+        "pairs is 'photo.png'; expected a list of pairs, [(before, after)]",
+    ),
+    (
+        lambda: ir_interp.identify([("photo.png",)]),  # type: ignore[list-item]
+        "pairs is [('photo.png',)]; expected a list of pairs, [(before, after)]",
+    ),
+    (lambda: ir_interp.identify([(X, "photo.png")]), "after is 'photo.png', a path; open it first"),
+    (lambda: PIPELINE("photo.png"), "image is 'photo.png', a path; open it first"),
+    (
+        lambda: ir_interp.convert("a.onnx", "b.xml", shapes={"": (1, -3)}),
+        "shapes is [1, -3]; expected non-negative integers",
+    ),
+    (
         lambda: ir_interp.load(5),
         "source is 5; expected a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram",
     ),
@@ -241,6 +257,12 @@ def test_any_value_of_any_argument_is_taken_or_refused(function: Callable[..., A
         if value is not True or argument not in RUNS:
             with contextlib.suppress(IrInterpError):
                 function(**{**given, argument: value})
+
+
+def test_any_other_value_than_pairs_is_refused() -> None:
+    for value in WRONG:
+        with pytest.raises(IrInterpError):
+            ir_interp.identify(value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: str(each.__name__))

@@ -91,7 +91,7 @@ def explain(
 
 def _check_subject(name: str) -> None:
     """Raise IrInterpError for a word that is neither a path nor a library call."""
-    if Path(name).suffix or is_call(name) or exists(Path(name)):
+    if name == "-" or Path(name).suffix or is_call(name) or exists(Path(name)):
         return
     if json_schemas.is_command(name):
         raise IrInterpError(f"{name!r} is a command; add --schema for the schema of its JSON")

@@ -47,7 +47,8 @@ class Kind:
     ``takes`` is the type hint of a keyword, ``check`` returns its value in the settled type, or raises SpecError under
     the name of the keyword. On the command line a value is of the type ``text``, several times where ``is_repeated``.
     ``parse`` makes it of the text, and raises ValueError: a usage error, to which ``example`` is added; ``read`` makes
-    the settled value of that, and raises IrInterpError under the name of the flag. ``empty`` makes the value of an option that is not set.
+    the settled value of that, and raises IrInterpError under the name of the flag. ``empty`` makes the value of an
+    option that is not set.
     """
 
     takes: str

@@ -153,6 +153,14 @@ REFUSED: list[tuple[Any, tuple[Any, ...], dict[str, Any], str]] = [
         "variable 'c' has some of the dimensions to resize, but not 'x'",
     ),
     (DATASET, ({"y": 3, "x": 4},), {"out": GREY}, "out has no effect on a Dataset"),
+    (None, ((4, 4),), {}, "x is None; expected an array"),
+    (
+        GREY,
+        ((4, 4), "bicubic"),
+        {},
+        "unknown library 'bicubic'; a call is LIBRARY:WORD, as in pillow:bicubic; ",
+    ),
+    (GREY, ((4, 4), "pillow:bicubc"), {}, "pillow: resample: unknown value 'bicubc'; expected one of BICUBIC, "),
     ("photo.png", ((4, 4),), {}, "x is 'photo.png', a path; open it first"),
     (Image.new("P", (8, 8)), ((4, 4),), {}, "x has mode 'P'; expected one of L, LA, RGB, RGBA, I;16, I, F; use x."),
     (

@@ -98,6 +98,8 @@ NUMBERS: dict[tuple[str, ...], str] = {
     ("audit", "--jobs", "1_0"): "'1_0' is not an integer",
     ("audit", "--jobs", "0"): "0 is less than 1",
     ("compare", "--seed", "-1"): "-1 is less than 0",
+    ("compare", "--tolerance", "1%"): "'1%' is not a number; expected NUMBER, as in 0.5; see",
+    ("audit", "--time-limit", "5s"): "'5s' is not an integer; expected SECONDS, as in 12; see",
     ("compare", "--tolerance", "1_0"): "'1_0' is not a number",
     ("plot", "--axis", "1_0"): "'1_0' is not an integer",
     ("plot", "--shape", "1_0"): "--shape '1_0': expected SIZES",
@@ -125,6 +127,56 @@ def test_lengths_of_another_rank_than_the_file_resizes(capsys: pytest.CaptureFix
 
 # What to do next
 
+ONLY_SUBJECT = "no file, code or class"
+CONFIGURATION = '{"image_processor_type": "ViTImageProcesor"}'
+UINT8 = "g (uint8[1,3,8,8] x) => (uint8[1,3,8,8] y) { y = Identity(x) }"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("explain CLIPImageProcesor --backend pil", f"{ONLY_SUBJECT} 'CLIPImageProcesor'; did you mean 'CLIPImagePr"),
+        ("explain resize", f"{ONLY_SUBJECT} 'resize'; expected one, as in model.onnx, IRI001 or ViTImageProcessor:pil"),
+        ("explain audit", "'audit' is a command; add --schema for the schema of its JSON"),
+        ("preprocess a.onnx b.onnx --config c.json", "; did you mean 'ViTImageProcessor'?"),
+        ("preprocess a.onnx b.onnx --config vit", "vit: is a folder; pass vit/preprocessor_config.json"),
+        ("preprocess a.onnx b.onnx --config empty", "empty: is a folder; expected a file"),
+        (
+            "preprocess a.onnx b.onnx --config vit/preprocessor_config.json",
+            "vit/preprocessor_config.json: the backend is unknown: ",
+        ),
+        (
+            "preprocess byte.onnx b.onnx --config vit/preprocessor_config.json --backend pil",
+            "input 'x' takes uint8, but rescaling and normalisation return floats; leave out --mean and --std, or ",
+        ),
+        ("identify a.onnx empty", "empty is a folder, and a.onnx is not; expected two files or two folders"),
+        ("identify empty empty", "no file name occurs in both empty and empty; give each resized image the name of "),
+        ("fix a.onnx empty", "empty: is a folder; expected the name of a file that ends in .onnx\n"),
+        ("convert a.onnx out", "out: has no extension; expected one of .xml, .onnx, .json, .py, .tflite\n"),
+        ("convert a.onnx b.onnx --opset 30", "; use --target onnx:30\n"),
+        ("convert a.onnx b.xml --freeze", "--freeze has no effect without --shape\n"),
+        ("convert a.onnx b.xml --input a.onnx", "a.onnx: not a NumPy array: its header is not that of .npy; expected "),
+        ("convert gone.pt2 b.onnx", "gone.pt2: cannot be read: No such file or directory\n"),
+        ("run gone.zarr --like pillow:box --sizes 2,2 --output b.zarr", "gone.zarr: does not exist\n"),
+    ],
+)
+def test_a_mistake_is_answered_with_the_way_on(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("empty", "vit"):
+        Path(folder).mkdir()
+    Path("vit/preprocessor_config.json").write_text(CONFIGURATION.replace("Procesor", "Processor"))
+    Path("c.json").write_text(CONFIGURATION)
+    save_model(Path("byte.onnx"), UINT8)
+    code, printed, errors = command(capsys, *line.split())
+    assert (code, printed) == (2, "")
+    assert said in errors
+
+
+def test_a_json_of_single_layers_names_the_file_of_several(capsys: pytest.CaptureFixture[str]) -> None:
+    save_model(Path("b.onnx"), NET.replace('"linear"', '"linear", antialias = 1').replace("1,1,2,2", "1,1,0.5,0.5"))
+    remedy = "; a .json holds one layer for each resize; write a .py, which may use several\n"
+    assert command(capsys, "convert", "b.onnx", "b.json")[2].endswith(remedy)
+    assert command(capsys, "convert", "b.onnx", "b.py")[0] == 0
+
 
 def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
@@ -141,6 +193,8 @@ def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str
             code, printed, errors = command(capsys, *given)
             assert (code, printed) == (2, "")
             assert set(errors) == set(f"error: {said.format(ends)}\n")
+    said = "-: standard input is not read; expected the name of a file that ends in .onnx, .xml, .json, "
+    assert said in command(capsys, "convert", "-", "b.xml")[2]
     code, _, errors = command(capsys, "convert", "models", "b.xml")
     remedy = "to convert its models: ir-interp convert models converted --to .xml"
     assert (code, errors) == (2, f"error: models: is a folder; expected a model; {remedy}\n")
