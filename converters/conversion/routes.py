@@ -170,7 +170,7 @@ def _single(source: Path, options: ConvertOptions) -> ResizeOp:
 
 def _refusal(error: InexactError, target: Dialect) -> InexactError:
     """Return a refusal of a .json; for TensorRT with the way on, since only a .py combines several layers."""
-    if target.name != DIALECT:
+    if target.name != DIALECT or not error.differences:
         return error
     reason = f"{error.reason}; a .json holds one layer for each resize; write a .py, which may use several"
     return InexactError(error.name, error.target, error.differences, reason, error.cause)

@@ -166,7 +166,7 @@ def test_printed_transforms(tmp_path: Path) -> None:
         ("hello", "not a torchvision transform: 'hello'"),
     ):
         path.write_text(text)
-        with pytest.raises(ReadError, match=f"^transforms.txt: .*{message}"):
+        with pytest.raises(ReadError, match=f"^{path}: .*{message}"):
             ir_interp.pipeline(path)
 
 
