@@ -401,7 +401,7 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     out = tmp_path / "o.zarr"
     with pytest.raises(ReadError, match=r"a Zarr group; expected an array in it, as in g.zarr/0; it has 0$"):
         resize_store(Request(source=tmp_path / "g.zarr", destination=out, spec=SOFT), _nothing)
-    with pytest.raises(ReadError, match="n.zarr: does not exist"):
+    with pytest.raises(ReadError, match=r"n.zarr: does not exist"):
         resize_store(Request(source=tmp_path / "n.zarr", destination=out, spec=SOFT), _nothing)
     sized = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((4, 4)))
     with pytest.raises(SpecError, match=r"^levels need scales, applied to each level in turn; this resize has sizes$"):
