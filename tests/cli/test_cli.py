@@ -134,7 +134,10 @@ def test_no_command(cli: Cli) -> None:
             "got unexpected extra argument(s) (c.xml); see `ir-interp convert --help`",
         ),
         (("convert", "a.xml", "--opset"), "option '--opset' requires an argument"),
-        (("audit", "a.xml", "--jobs", "0"), "--jobs: 0 is less than 1; see `ir-interp audit --help`"),
+        (
+            ("audit", "a.xml", "--jobs", "0"),
+            "--jobs: 0 is less than 1; expected INTEGER, as in 12; see `ir-interp audit --help`",
+        ),
         (("fix", "a.onnx", "b.onnx", "--layer", "a,,b"), "--layer 'a,,b': a name between the commas is empty"),
         (
             ("compare", "a.onnx", "b.onnx", "--input", "=x.npy"),

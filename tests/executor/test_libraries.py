@@ -550,7 +550,7 @@ def test_calls_in_words() -> None:
         ("pillow@x", "unknown version 'x'; expected a number, as in pillow@13"),
         ("pillow:box,box=1,x,3,4", "pillow:box,box=1,x,3,4: 'x' is not a number"),
         ("pillow:box,3", "pillow:box,3: '3' has no value; expected NAME=VALUE"),
-        ("pillow:box,reducing_gap=1,2", "pillow@reducing_gap: (1.0, 2.0) is not one number"),
+        ("pillow:box,reducing_gap=1,2", "pillow: reducing_gap: (1.0, 2.0) is not one number"),
         ("pillow@9:box", "pillow 9 is not supported; expected version 10 to 13"),
         (
             "torch:nearest,align_corners=true",
