@@ -41,7 +41,7 @@ def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequ
         "BIGTIFF": "IF_SAFER",
         "NUM_THREADS": "ALL_CPUS",
     }
-    image = levels[0].parent / "image.vrt"
+    image = destination.with_suffix(".vrt")
     image.write_bytes(_virtual(source, levels, works))
     try:
         rasterio.shutil.copy(image, destination, driver="COG", **options)

@@ -89,11 +89,15 @@ def test_pixels_place_and_description_stay_true(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.tif", "out.tif"]
 
 
-def test_levels_are_overviews(tmp_path: Path) -> None:
+def test_levels_are_overviews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GDAL reads the image from the file itself, beside which nothing is written."""
     x = _image()
-    _geotiff(tmp_path / "in.tif", x)
+    (tmp_path / "a & b").mkdir()
+    _geotiff(tmp_path / "a & b/in.tif", x)
+    monkeypatch.chdir(tmp_path)
     arguments = ["--like", "pillow:box", "--scales", "0.5", "--levels", "3", "-q"]
-    assert main(["run", str(tmp_path / "in.tif"), *arguments, "--output", str(tmp_path / "out.tif")]) == 0
+    assert main(["run", "a & b/in.tif", *arguments, "--output", str(tmp_path / "out.tif")]) == 0
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")) == ["a & b/in.tif", "out.tif"]
     import rasterio
 
     with rasterio.open(tmp_path / "out.tif") as file:
