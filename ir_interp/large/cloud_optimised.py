@@ -78,7 +78,8 @@ def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> b
 def _add_pixels(band: Any, number: int, levels: Sequence[Path]) -> None:
     for level, path in enumerate(levels):
         parent = etree.SubElement(band, "Overview" if level else "SimpleSource")
-        name = str(path.absolute()) if is_tiff(path) else f'ZARR:"{path.absolute()}"'
+        # Both name their driver: GDAL would otherwise choose it by the content of an untrusted file.
+        name = f"GTIFF_DIR:1:{path.absolute()}" if is_tiff(path) else f'ZARR:"{path.absolute()}"'
         etree.SubElement(parent, "SourceFilename", relativeToVRT="0").text = name
         etree.SubElement(parent, "SourceBand").text = str(number)
 
