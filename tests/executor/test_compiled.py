@@ -164,6 +164,20 @@ def test_halves(shape: tuple[int, ...], axes: tuple[int, int], rounding: Any, mo
 
 
 @compiled
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("kernel", [Nearest(rounding=Rounding.FLOOR), Linear(), Cubic(a=-0.75)], ids=str)
+@pytest.mark.parametrize("coordinates", [Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS])
+def test_doubled_rows(dtype: str, kernel: Kernel, coordinates: Coordinates, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs in pairs fill vectors of sixteen; the lengths leave none, one, some and nearly all of a vector over."""
+    for width, channels in ((19, 1), (21, 1), (25, 1), (33, 1), (70, 1), (21, 4), (21, 5)):
+        shape = (3, width, channels)
+        x = (np.random.default_rng(width).random(shape) * 250).astype(dtype)
+        spec = ResizeSpec(kernel=kernel, coordinates=coordinates, axes=(0, 1), target=Sizes((9, 2 * width)))
+        products, loops = _both(x, spec, monkeypatch)
+        np.testing.assert_array_equal(loops, products)
+
+
+@compiled
 def test_loops_take_part_from_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     code = (

@@ -70,7 +70,10 @@ KERNELS: tuple[Kernel, ...] = (
 
 
 def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
-    """Return a random array and a resize of it: of images as rows x columns x channels, of planes, by whole factors."""
+    """Return a random array and a resize of it: of images as rows x columns x channels, of planes, by whole factors.
+
+    Integral factors shrink or grow, since loops take shorter ways where the same few weights repeat.
+    """
     channels = int(rng.choice([1, 2, 3, 3, 3, 4, 5, 20]))
     height, width = (int(rng.choice([1, 2, 3, 5, 8, 12, 31, 60, 96])) for _ in range(2))
     layout = int(rng.integers(0, 4))
@@ -87,6 +90,8 @@ def drawn(rng: Rng) -> tuple[Array, ResizeSpec]:
     if factor:
         target = [max(1, shape[axis] // factor) for axis in axes]
         shape = tuple(n * factor if axis in axes else n for axis, n in enumerate(max_shape(shape, axes, target)))
+    elif rng.random() < 0.3:
+        target = [shape[axis] * int(rng.choice([2, 2, 3])) for axis in axes]
     if rng.random() < 0.2:
         keep = int(rng.integers(0, 2))
         axes, target = axes[keep : keep + 1], target[keep : keep + 1]

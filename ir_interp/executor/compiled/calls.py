@@ -17,6 +17,8 @@ from ir_interp.array_types import Array
 from ir_interp.caching import cached_property
 from ir_interp.plan.exact_sums import Windows
 
+_FEWEST = 40  # outputs in pairs; with fewer, those left over beside whole vectors take as long
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Group:
@@ -73,13 +75,14 @@ class RowWindows(Group):
 class ColumnWindows(Group):
     """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
 
-    For the first ``safe`` outputs, pixels of three or four cells may be read and written as four.
+    From the first to the second number of ``inner``, pixels of three or four cells may be read and written as four,
+    and outputs of one cell are pairs that double the row.
     """
 
     first_columns: Array
     column_weights: Array
     depth: int
-    safe: int
+    inner: tuple[int, int]
 
     @classmethod
     def of(cls, windows: Windows, depth: int) -> ColumnWindows:
@@ -88,17 +91,32 @@ class ColumnWindows(Group):
             first_columns=(windows.first * depth).astype(np.uint32),
             column_weights=windows.weights,
             depth=depth,
-            safe=_safe(windows, depth),
+            inner=_doubled(windows) if depth == 1 else (0, _readable(windows, depth)),
         )
 
 
-def _safe(columns: Windows, depth: int) -> int:
+def _readable(columns: Windows, depth: int) -> int:
+    """Return for how many outputs pixels of three or four cells may be read and written as four; 0 for others."""
     if depth not in (3, 4):
         return 0
     width = columns.weights.shape[1]
     beyond = (columns.first + width - 1) * depth + 4 > (int(columns.first.max()) + width) * depth
     beyond[-1] |= depth < 4  # writes beyond the last pixel are beyond the row
     return int(beyond.argmax()) if beyond.any() else len(beyond)
+
+
+def _doubled(columns: Windows) -> tuple[int, int]:
+    """Return the first and the end of outputs in pairs, with windows of two or four cells; (0, 0) if there are few.
+
+    The windows of the next pair begin one cell later and have the same weights, as where the row is doubled.
+    """
+    weights = columns.weights
+    if weights.shape[1] not in (2, 4):
+        return 0, 0
+    repeats = (columns.first[2:] - columns.first[:-2] == 1) & (weights[2:] == weights[:-2]).all(axis=1)
+    edges = np.flatnonzero(np.diff(repeats, prepend=False, append=False)).reshape(-1, 2)
+    begin, end = max(edges.tolist(), key=lambda edge: edge[1] - edge[0], default=(0, 0))
+    return (begin, end + 1) if end - begin >= _FEWEST else (0, 0)
 
 
 # Endings of sums

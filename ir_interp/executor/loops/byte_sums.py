@@ -49,7 +49,7 @@ def bytes_rows_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     bits: int,
     rounding: int,
     least: int,
@@ -68,7 +68,7 @@ def bytes_rows_first(
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         across(source, first, len(x), cells, begin, row_weights, place, sums, 0, count)
-        along(sums, 0, places, weights, width, depth, safe, total, 0)
+        along(sums, 0, places, weights, width, depth, inner, total, 0)
         _store(total, factor, half, rounding, low, high, target, out * made)
 
 
@@ -84,7 +84,7 @@ def bytes_columns_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     bits: int,
     rounding: int,
     least: int,
@@ -103,7 +103,7 @@ def bytes_columns_first(
         for row in range(first, first + width):
             if held[row % width] != row:
                 at = row % width * count
-                along(source, row * cells, first_columns, weights, taps, depth, safe, sums, at)
+                along(source, row * cells, first_columns, weights, taps, depth, inner, sums, at)
                 held[row % width] = row
         across(sums, first, width, count, 0, row_weights, place, total, 0, count)
         _store(total, factor, half, rounding, low, high, target, out * count)
@@ -118,7 +118,7 @@ def bytes_columns(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     bits: int,
     rounding: int,
     least: int,
@@ -128,7 +128,7 @@ def bytes_columns(
     source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     sums = np.empty(y.shape[1], column_weights.dtype)
     for row in range(start, stop):
-        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, safe, sums, 0)
+        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, inner, sums, 0)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, row * y.shape[1])
 
 

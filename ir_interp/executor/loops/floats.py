@@ -27,7 +27,7 @@ def floats_columns_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
 ) -> bool:
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
@@ -45,7 +45,7 @@ def floats_columns_first(
                 weights,
                 column_weights.shape[1],
                 depth,
-                safe,
+                inner,
                 made,
                 row % width * count,
             )
@@ -67,7 +67,7 @@ def floats_rows_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
 ) -> bool:
     """Compute rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     outputs, width, cells = len(row_weights), column_weights.shape[1], x.shape[1]
@@ -79,19 +79,26 @@ def floats_rows_first(
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         across(source, first, len(x), cells, begin, row_weights, place, sums, 0, count)
-        along(sums, 0, places, weights, width, depth, safe, target, out * y.shape[1])
+        along(sums, 0, places, weights, width, depth, inner, target, out * y.shape[1])
         infinite |= holds_infinity(target, out * y.shape[1], y.shape[1])
     return infinite
 
 
 @compiled
 def floats_columns(
-    x: Array, y: Array, start: int, stop: int, first_columns: Array, column_weights: Array, depth: int, safe: int
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    inner: tuple[int, int],
 ) -> bool:
     """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat, count, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), y.shape[1], False
     for row in range(start, stop):
-        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, safe, target, row * count)
+        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, inner, target, row * count)
         infinite |= holds_infinity(target, row * count, count)
     return infinite
 

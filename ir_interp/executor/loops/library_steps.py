@@ -49,7 +49,7 @@ def shortened(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     bits_before: int,
     bits_after: int,
 ) -> None:
@@ -67,7 +67,7 @@ def shortened(
         for tap in range(2):
             row = row_indices[out, tap]
             if held[row % 2] != row:
-                along(source, row * x.shape[1], first_columns, weights, width, depth, safe, sums, 0)
+                along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, 0)
                 made = short[row % 2]
                 for i in range(count):
                     made[i] = np.int16(np.int32(sums[i]) >> before)

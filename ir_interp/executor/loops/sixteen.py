@@ -84,7 +84,7 @@ def sixteen_columns_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     way: int,
     low: float,
     high: float,
@@ -101,7 +101,7 @@ def sixteen_columns_first(
         for row in range(first, first + width):
             if held[row % width] != row:
                 infinite |= _load(source, row * cells, way, line, 0, cells)
-                along(line, 0, first_columns, weights, taps, depth, safe, made, row % width * count)
+                along(line, 0, first_columns, weights, taps, depth, inner, made, row % width * count)
                 held[row % width] = row
         across(made, first, width, count, 0, row_weights, place, total, 0, count)
         _store(total, way, low, high, target, out * count, count)
@@ -120,7 +120,7 @@ def sixteen_rows_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     way: int,
     low: float,
     high: float,
@@ -139,7 +139,7 @@ def sixteen_rows_first(
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
                 held[row % width] = row
         across(lines, first, width, cells, 0, row_weights, place, sums, 0, cells)
-        along(sums, 0, first_columns, weights, taps, depth, safe, total, 0)
+        along(sums, 0, first_columns, weights, taps, depth, inner, total, 0)
         _store(total, way, low, high, target, out * count, count)
     return infinite
 
@@ -153,7 +153,7 @@ def sixteen_columns(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    safe: int,
+    inner: tuple[int, int],
     way: int,
     low: float,
     high: float,
@@ -165,7 +165,7 @@ def sixteen_columns(
     infinite = False
     for row in range(start, stop):
         infinite |= _load(source, row * cells, way, line, 0, cells)
-        along(line, 0, first_columns, flat, column_weights.shape[1], depth, safe, total, 0)
+        along(line, 0, first_columns, flat, column_weights.shape[1], depth, inner, total, 0)
         _store(total, way, low, high, target, row * count, count)
     return infinite
 

@@ -15,6 +15,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _LANES = 4
+PAIRS = 8  # of outputs that are computed together
 _BYTE = 8  # bits of a cell of an image; other integers are sums, which the cache holds
 AHEAD = 2048  # bytes: the distance at which an image outside the cache is read soon, at times beyond a page of memory
 _intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
@@ -142,6 +143,41 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any]) -> Any:
     return sum_pixels
 
 
+def _pairs_of(width: int) -> Any:
+    """Return a function that sums ``PAIRS`` pairs of outputs of ``width`` taps, which double a row."""
+
+    @_intrinsic
+    def sum_pairs(context: Any, row: Any, near: Any, far: Any, weights: Any, tap: Any, sums: Any, place: Any) -> Any:
+        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+            source, factors, results = (
+                target.make_array(signature.args[number])(target, builder, values[number]).data for number in (0, 3, 5)
+            )
+            vector, cells = (ir.VectorType(target.get_value_type(kind.dtype), PAIRS) for kind in (sums, row))
+            totals = []
+            for begin, first in ((values[1], 0), (values[2], width)):
+                total = ir.Constant(vector, None)
+                for number in range(width):
+                    at, factor = (
+                        builder.add(base, ir.Constant(base.type, step))
+                        for base, step in ((begin, number), (values[4], first + number))
+                    )
+                    pointer = builder.bitcast(builder.gep(source, [at]), cells.as_pointer())
+                    weight = spread(builder, builder.load(builder.gep(factors, [factor])), vector)
+                    values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
+                    total = _added(builder, row.dtype, values_read, weight, total)
+                totals.append(total)
+            order = [side * PAIRS + pair for pair in range(PAIRS) for side in (0, 1)]
+            both = builder.shuffle_vector(*totals, ir.Constant(ir.VectorType(ir.IntType(32), 2 * PAIRS), order))
+            pointer = builder.bitcast(builder.gep(results, [values[6]]), both.type.as_pointer())
+            builder.store(both, pointer, align=sums.dtype.bitwidth // 8)
+            return target.get_dummy_value()
+
+        place = types.intp
+        return types.none(row, place, place, weights, place, sums, place), made
+
+    return sum_pairs
+
+
 def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
     """Return ``total`` plus the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
     if isinstance(getattr(total.type, "element", total.type), ir.IntType):
@@ -171,6 +207,14 @@ sum_fused, sum_alternate = _sum_of((0, 1, 2, 3), add=_fused), _sum_of((0, 2), (1
 The first is at ``at``, they are ``step`` cells apart, ``weights`` are those of all outputs, [outputs * width]. The four
 lanes of the sum are stored from ``sums[place]`` on. All four are read and written, whatever the step; the caller must
 ensure that they exist. Sums start from 0 and add one product at a time; two chains each do so, and are then added.
+"""
+
+
+pairs_of_two, pairs_of_four = _pairs_of(2), _pairs_of(4)
+"""``pairs_of_two(row, near, far, weights, tap, sums, place)``: the weighted sums of pairs of outputs.
+
+The windows of the first pair begin at ``near`` and ``far``, and move by one cell from pair to pair. All pairs have the
+same weights, which begin at ``tap``. So inputs are contiguous, and no index or weight is read for each output.
 """
 
 

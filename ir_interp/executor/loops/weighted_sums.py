@@ -10,52 +10,74 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import added, sum_four, sum_pixels, sum_two
+from ir_interp.executor.loops.vectors import PAIRS, added, pairs_of_four, pairs_of_two, sum_four, sum_pixels, sum_two
 
 
 @compiled
 def along(
-    x: Array, begin: int, first: Array, weights: Array, width: int, depth: int, safe: int, sums: Array, start: int
+    x: Array,
+    begin: int,
+    first: Array,
+    weights: Array,
+    width: int,
+    depth: int,
+    inner: tuple[int, int],
+    sums: Array,
+    start: int,
 ) -> None:
     """Fill ``sums`` from ``start`` on with weighted sums along a row of ``x``, which begins at ``begin``.
 
-    ``first`` counts cells; for the first ``safe`` outputs, four neighbouring cells may be read and written.
+    ``first`` counts cells. From the first to the second number of ``inner``, outputs of one cell are pairs, and four
+    neighbouring cells of pixels may be read and written.
     """
     count, nothing, one, two, three = len(first), sums.dtype.type(0), np.uint64(1), np.uint64(2), np.uint64(3)
-    row, to = np.uint64(begin), np.uint64(start)
-    if safe:
+    row, to, before, after = np.uint64(begin), np.uint64(start), inner[0], inner[1]
+    if after and depth == 1:
+        left, right, tap = begin + np.intp(first[before]), begin + np.intp(first[before + 1]), before * width
+        vectors = (after - before) // (2 * PAIRS)
+        after = before + 2 * PAIRS * vectors
+        for i in range(vectors):
+            cells, place = i * PAIRS, start + before + 2 * i * PAIRS
+            if width == 2:
+                pairs_of_two(x, left + cells, right + cells, weights, tap, sums, place)
+            else:
+                pairs_of_four(x, left + cells, right + cells, weights, tap, sums, place)
+    elif after:
         if width == 2:
-            for i in range(safe):
+            for i in range(after):
                 sum_two(x, begin + np.intp(first[i]), depth, weights, i, 2, sums, start + i * depth)
         elif width == 4:
-            for i in range(safe):
+            for i in range(after):
                 sum_four(x, begin + np.intp(first[i]), depth, weights, i, 4, sums, start + i * depth)
         else:
-            for i in range(safe):
+            for i in range(after):
                 sum_pixels(x, begin + np.intp(first[i]), depth, weights, i, width, sums, start + i * depth)
-    if width == 1 and depth == 1:
+    elif depth == 1 and width == 1:
+        after = count
         for i in range(count):
             sums[to + np.uint64(i)] = added(nothing, x[row + np.uint64(first[i])], weights[np.uint64(i)])
-    elif width == 2 and depth == 1:
+    elif depth == 1 and width == 2:
+        after = count
         for i in range(count):
-            at, tap = row + np.uint64(first[i]), np.uint64(2 * i)
-            total = added(nothing, x[at], weights[tap])
-            sums[to + np.uint64(i)] = added(total, x[at + one], weights[tap + one])
-    elif width == 4 and depth == 1:
+            at, place = row + np.uint64(first[i]), np.uint64(2 * i)
+            total = added(nothing, x[at], weights[place])
+            sums[to + np.uint64(i)] = added(total, x[at + one], weights[place + one])
+    elif depth == 1 and width == 4:
+        after = count
         for i in range(count):
-            at, tap = row + np.uint64(first[i]), np.uint64(4 * i)
-            total = added(added(nothing, x[at], weights[tap]), x[at + one], weights[tap + one])
-            total = added(total, x[at + two], weights[tap + two])
-            sums[to + np.uint64(i)] = added(total, x[at + three], weights[tap + three])
-    else:
-        for i in range(safe, count):
-            for cell in range(depth):
-                at, tap, total = row + np.uint64(first[i]) + np.uint64(cell), np.uint64(i * width), nothing
-                for _ in range(width):
-                    total = added(total, x[at], weights[tap])
-                    at += np.uint64(depth)
-                    tap += one
-                sums[to + np.uint64(i * depth + cell)] = total
+            at, place = row + np.uint64(first[i]), np.uint64(4 * i)
+            total = added(added(nothing, x[at], weights[place]), x[at + one], weights[place + one])
+            total = added(total, x[at + two], weights[place + two])
+            sums[to + np.uint64(i)] = added(total, x[at + three], weights[place + three])
+    for rest in range(before + count - after):
+        i = rest if rest < before else rest - before + after
+        for cell in range(depth):
+            at, tap, total = row + np.uint64(first[i]) + np.uint64(cell), np.uint64(i * width), nothing
+            for _ in range(width):
+                total = added(total, x[at], weights[tap])
+                at += np.uint64(depth)
+                tap += one
+            sums[to + np.uint64(i * depth + cell)] = total
 
 
 @compiled
