@@ -62,10 +62,10 @@ class PipelinePair:
     def check(self, size: tuple[int | None, ...], where: str) -> None:
         """Raise ReadError for a pipeline whose images do not fit an input's size, where None fits any."""
         for name, pipeline in zip(self.names, (self.deployed, self.trained), strict=True):
-            given = pipeline.size or size
-            if any(length not in (None, other) for length, other in zip(size, given, strict=True)):
+            image_size = pipeline.size or size
+            if any(length not in (None, other) for length, other in zip(size, image_size, strict=True)):
                 taken = "x".join("?" if length is None else str(length) for length in size)
-                raise ReadError(f"takes {taken}; {name} gives images of {given[0]}x{given[1]}", where)
+                raise ReadError(f"takes {taken}; {name} gives images of {image_size[0]}x{image_size[1]}", where)
 
 
 def pair_of(deployed: str, trained: str) -> PipelinePair | None:
@@ -127,8 +127,8 @@ def _steps(pair: PipelinePair, x: Array, trained: Array) -> Iterator[StepCost]:
     rules = pair.trained.alpha, pair.deployed.alpha
     if x.shape[-1] == CHANNELS and rules[0] is not rules[1]:
         apart = np.abs(replace(pair.trained, alpha=rules[1])(x).astype(np.float64) - trained)
-        own, other = (f"alpha {rule.value}" for rule in rules)
-        yield StepCost(trained=own, deployed=other, largest=float(apart.max()), mean=float(apart.mean()))
+        alpha, other = (f"alpha {rule.value}" for rule in rules)
+        yield StepCost(trained=alpha, deployed=other, largest=float(apart.max()), mean=float(apart.mean()))
     steps, others = pair.trained.steps, pair.deployed.steps
     for first, last, start, stop in _differing(steps, others):
         mixed = replace(pair.trained, steps=(*steps[:first], *others[start:stop], *steps[last:]))

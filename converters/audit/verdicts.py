@@ -127,9 +127,9 @@ def _measured(spec: ResizeSpec, prediction: Outcome, shape: PartialShape, intege
     """Run both on random values, or integers of a type; axes are independent, so unresized axes are made short."""
     assert prediction.spec is not None
     resized = _resized(spec, prediction.spec, shape)
-    small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
-    mine, theirs = (listed(each, shape) for each in (spec, prediction.spec))
-    ends = [plan(each, small).out_shape for each in (mine, theirs)]
+    small = tuple((size or 1) if axis in resized else 1 for axis, size in enumerate(shape))
+    mine, theirs = (listed(meaning, shape) for meaning in (spec, prediction.spec))
+    ends = [plan(meaning, small).out_shape for meaning in (mine, theirs)]
     if ends[0] != ends[1]:
         return Verdict(kind=Kind.DIFFERS, reason=prediction.reason or _other_shape(ends[1], ends[0]))
     if max(map(math.prod, (small, *ends))) > _LARGEST:

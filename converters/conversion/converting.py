@@ -196,8 +196,8 @@ def _stateless(
         return
     from ..ir_to_onnx.states import stateless
 
-    with stateless(source) as found:
-        yield found
+    with stateless(source) as copy:
+        yield copy
 
 
 def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> AbstractContextManager[Path]:
@@ -235,7 +235,7 @@ def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptio
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:
     """Return options in which unspecified states have the sizes that they have before the first inference."""
-    shapes = {state.input: tuple(1 if length is None else length for length in state.initial_shape) for state in states}
+    shapes = {state.input: tuple(1 if size is None else size for size in state.initial_shape) for state in states}
     return replace(options, shapes=shapes | dict(options.shapes))
 
 

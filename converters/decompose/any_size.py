@@ -81,14 +81,16 @@ def _value(ops: Ops, array: Any) -> Value:
 
 def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Tensor[Ops]:
     """Return an upper bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
-    lengths = ops.convert(ops.lengths(x), "float32") if None in shape else None
-    factors: list[Any] = [entry(ops, lengths, at) if known is None else known for at, known in enumerate(shape)]
+    sizes = ops.convert(ops.lengths(x), "float32") if None in shape else None
+    factors: list[Any] = [entry(ops, sizes, at) if known is None else known for at, known in enumerate(shape)]
     taps: Any = 1
     for axis in axes:
         factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
         taps = _larger(ops, taps, gathered_at_once(ops, axis))
-    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Tensor))
-    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Tensor)), float(known))
+    known = math.prod(factor for factor in (*factors, taps) if not isinstance(factor, Tensor))
+    return functools.reduce(
+        operator.mul, (factor for factor in (*factors, taps) if isinstance(factor, Tensor)), float(known)
+    )
 
 
 def _larger(ops: Ops, left: Any, right: Any) -> Any:

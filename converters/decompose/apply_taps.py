@@ -60,9 +60,9 @@ def by_elements(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
     return ops.reshape(taken, ops.concat([before, ops.lengths(indices), after], 0))
 
 
-def _elements(ops: Ops, x: Value, indices: Value, place: Place, lengths: Value) -> Value:
+def _elements(ops: Ops, x: Value, indices: Value, place: Place, shape: Value) -> Value:
     behind = tuple(range(1, place.rank - place.axis))
-    places = ops.broadcast(ops.unsqueeze(indices, behind) if behind else indices, lengths)
+    places = ops.broadcast(ops.unsqueeze(indices, behind) if behind else indices, shape)
     return ops.gather_elements(x, places, place.axis)
 
 

@@ -125,8 +125,8 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
     if known is None or rest or (of_opencv and None in shape):
         return None
     bound = plan(known, with_ones(shape))
-    found = passes(bound, dtype) if are_named(bound) else ()
-    return found if found and are_integral(found, dtype) else None
+    integer_passes = passes(bound, dtype) if are_named(bound) else ()
+    return integer_passes if integer_passes and are_integral(integer_passes, dtype) else None
 
 
 def _is_of_litert(spec: ResizeSpec, dtype: str) -> bool:
@@ -154,8 +154,8 @@ def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
     if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs static dimensions")
     if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
-        found = "a box, another border, or a step before the resize, needs static dimensions"
-        raise InexactError(op.name, _TARGET, reason=found)
+        reason = "a box, another border, or a step before the resize, needs static dimensions"
+        raise InexactError(op.name, _TARGET, reason=reason)
 
 
 def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
@@ -172,11 +172,11 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
         return spec, 0
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
-    found = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
-    if found is None:
+    sums = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
+    if sums is None:
         needs = ", which needs static sizes" if needed else ""
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}{needs}")
-    return replace(once, pads=spec.pads), found
+    return replace(once, pads=spec.pads), sums
 
 
 _TARGET = "primitive operations"
@@ -198,22 +198,24 @@ def _integer_steps(
 ) -> tuple[Step, ...]:
     """Return the steps in which the source's runtime computes integers; none if unknown, or for floats."""
     rank, plans = len(shape), changing(plan(known, with_ones(shape))) if known else {}
-    given: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
-    wanted = axes_of_steps(spec, frozenset(given), rank, dtype)
-    if wanted is None or any(axis.out_size == 0 for axis in plans.values()):
+    axes: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
+    stepped = axes_of_steps(spec, frozenset(axes), rank, dtype)
+    if stepped is None or any(axis.out_size == 0 for axis in plans.values()):
         return ()
-    found = tuple(steps(spec, wanted, {a: _sampled(ops, x, given.get(a), a, shape[a]) for a in wanted}, rank, dtype))
-    fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in found)
-    return () if fused else found  # a graph cannot request that
+    in_order = tuple(
+        steps(spec, stepped, {a: _sampled(ops, x, axes.get(a), a, shape[a]) for a in stepped}, rank, dtype)
+    )
+    fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in in_order)
+    return () if fused else in_order  # a graph cannot request that
 
 
-def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, length: int | None) -> Sampled:
+def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, size: int | None) -> Sampled:
     """Return the source coordinates of an axis' outputs, as arrays if they are known."""
     xp = Functions(ops)
     if isinstance(axis, RunTimeAxis):
         return Sampled(length=axis.in_size, scale=axis.scale, at=coordinates(xp, axis), xp=xp)
-    if axis is not None or length is not None:
-        return sampled(axis, length or 0, (0, axis.out_size if axis else length or 0))
+    if axis is not None or size is not None:
+        return sampled(axis, size or 0, (0, axis.out_size if axis else size or 0))
     count = entry(ops, ops.convert(ops.lengths(x), "float32"), place)
     return Sampled(length=count, scale=1.0, at=xp.arange(0, count), xp=xp)
 

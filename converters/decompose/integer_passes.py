@@ -87,8 +87,8 @@ class IntegerPasses:
                 y, values = self._rounded(y, step, values, shape), _all_of(self.dtype)
             else:
                 y, values = self._sum(y, step, shape), _sums(step, values)
-            length = None if isinstance(step, RunTimePass) else len(step.indices)
-            shape = (*shape[: step.axis], length, *shape[step.axis + 1 :])
+            size = None if isinstance(step, RunTimePass) else len(step.indices)
+            shape = (*shape[: step.axis], size, *shape[step.axis + 1 :])
         return y.cast(self.dtype).value
 
     def _sum(self, x: Tensor[Ops], step: AnyPass, shape: PartialShape) -> Tensor[Ops]:

@@ -56,9 +56,9 @@ class Steps:
         """Return the sum along an axis, its terms added in any order."""
         at_run_time = isinstance(weights, Tensor)
         count = None if at_run_time else weights.shape[1]
-        length = None if at_run_time else shape[step.axis]
+        in_size = None if at_run_time else shape[step.axis]
         taps = AxisTaps(
-            axis=step.axis, in_size=length, count=count, indices=_places(step.indices), weights=weights, beyond=None
+            axis=step.axis, in_size=in_size, count=count, indices=_places(step.indices), weights=weights, beyond=None
         )
         return self.resize(x, [taps], shape)
 
@@ -93,7 +93,7 @@ class Steps:
         high, low = (
             Tensor(
                 self.ops,
-                self._total([self._product(each.value, y) for each, (y, _) in zip(those, corners, strict=True)]),
+                self._total([self._product(corner.value, y) for corner, (y, _) in zip(those, corners, strict=True)]),
             )
             for those in (highs, lows)
         )
@@ -136,12 +136,12 @@ def _places(indices: Any) -> Any:
 
 
 def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
-    lengths = list(shape)
+    sizes = list(shape)
     pairs = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
     for axis, indices in pairs:
         column = indices[0] if isinstance(indices, tuple) else indices
-        lengths[axis] = None if isinstance(column, Tensor) else len(column)
-    return tuple(lengths)
+        sizes[axis] = None if isinstance(column, Tensor) else len(column)
+    return tuple(sizes)
 
 
 def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
@@ -165,8 +165,8 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
 def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[Ops]:
     """Return the integer that the sums of parts represent, without its last ``FIXED_BITS``, rounded half up."""
     total = totals[0]
-    for each in totals[1:]:
-        total = xp.floor(total * 2.0**-bits) + each
+    for word in totals[1:]:
+        total = xp.floor(total * 2.0**-bits) + word
     left = FIXED_BITS - bits * (len(totals) - 1)
     return xp.floor((total + 2.0 ** (left - 1)) * 2.0**-left)
 

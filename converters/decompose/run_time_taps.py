@@ -59,18 +59,18 @@ def run_time_axes(
         return
     xp = Functions(ops)
     axes = resolve_axes(spec.axes, rank)
-    lengths = ops.convert(ops.lengths(x), "float32")
-    in_sizes = [entry(ops, lengths, axis) for axis in axes]
+    sizes = ops.convert(ops.lengths(x), "float32")
+    in_sizes = [entry(ops, sizes, axis) for axis in axes]
     windows = _windows(ops, spec, len(axes), roi)
     out_sizes, asked = _lengths(xp, spec, in_sizes, windows, _targets(ops, spec, len(axes), target))
-    scales = [_step(xp, spec, *each) for each in zip(in_sizes, out_sizes, asked, strict=True)]
-    for axis, n, m, s, given, window in zip(axes, in_sizes, out_sizes, scales, asked, windows, strict=True):
+    scales = [_step(xp, spec, *axis) for axis in zip(in_sizes, out_sizes, asked, strict=True)]
+    for axis, n, m, s, scale, window in zip(axes, in_sizes, out_sizes, scales, asked, windows, strict=True):
         yield RunTimeAxis(
             axis=axis,
             in_size=n,
             out_size=m,
             scale=s,
-            asked=given,
+            asked=scale,
             scales=tuple(scales),
             coordinates=spec.coordinates,
             window=window,

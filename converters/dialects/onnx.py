@@ -99,14 +99,14 @@ def _rounds_down(attributes: Attributes) -> bool:
 
 
 def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
-    given = [kind for kind in ("sizes", "scales") if kind in attributes]
-    if len(given) != 1:
-        problem = "both given; they exclude each other" if given else "both missing; one of them is needed"
+    named = [kind for kind in ("sizes", "scales") if kind in attributes]
+    if len(named) != 1:
+        problem = "both given; they exclude each other" if named else "both missing; one of them is needed"
         raise SpecError(f"sizes and scales are {problem}")
-    values = attributes[given[0]]
+    values = attributes[named[0]]
     if values is None:
-        return AtRunTime(given[0])
-    return Sizes(tuple(values)) if given[0] == "sizes" else Scales(tuple(values))
+        return AtRunTime(named[0])
+    return Sizes(tuple(values)) if named[0] == "sizes" else Scales(tuple(values))
 
 
 def observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> ResizeSpec:
@@ -130,7 +130,7 @@ def with_roi(attributes: Attributes, shape: PartialShape | None) -> Attributes:
     if "roi" in attributes or attributes.get("coordinate_transformation_mode") != _CROP:
         return attributes
     listed = (attributes.get(name) for name in ("axes", "sizes", "scales"))
-    count = next((len(each) for each in (*listed, shape) if each is not None), 0)
+    count = next((len(values) for values in (*listed, shape) if values is not None), 0)
     return {**attributes, "roi": [0.0] * count + [1.0] * count}
 
 

@@ -76,6 +76,6 @@ class Results:
 def stamp(path: Path) -> list[int]:
     """Return the values that change when a file does: its size and its time."""
     with suppress(OSError):
-        found = path.stat()
-        return [found.st_size, found.st_mtime_ns]
+        status = path.stat()
+        return [status.st_size, status.st_mtime_ns]
     return []

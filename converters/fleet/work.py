@@ -157,15 +157,15 @@ def run(
 
 def record_of(path: Path, setting: Work) -> dict[str, Any]:
     """Return the record of one model; errors are part of it."""
-    own = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
+    identity = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
     try:
         with flags_stay():  # a fleet is a command, and this process need not be the one that runs it
-            return own | setting.record(path)
+            return identity | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
         errors = [{"where": str(path), "message": str(leaf)} for leaf in leaves(error)]
-        return own | {"resizes": [], "errors": errors}
+        return identity | {"resizes": [], "errors": errors}
     except Exception as error:  # of one model among thousands
-        return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}
+        return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": identity["exporter"]}
 
 
 def _unanswered(path: Path, why: object) -> dict[str, Any]:

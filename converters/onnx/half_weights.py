@@ -21,22 +21,24 @@ MIN_ELEMENTS = 16
 _LARGEST = float(np.finfo(np.float16).max)
 
 
-def halved(made: Unsaved, exact: Collection[str]) -> Unsaved:
+def halved(unsaved: Unsaved, exact: Collection[str]) -> Unsaved:
     """Return a model with its constants in half precision, except those named in ``exact``."""
-    chosen = {name for name, value in made.constants.items() if name not in exact and _is_weight(value)}
+    chosen = {name for name, value in unsaved.constants.items() if name not in exact and _is_weight(value)}
     if not chosen:
-        return made
-    names = _stored_names(made.model, chosen)
-    _cast(made.model, names)
-    values = {names.get(name, name): _half(value) if name in names else value for name, value in made.constants.items()}
-    return replace(made, constants=values)
+        return unsaved
+    names = _stored_names(unsaved.model, chosen)
+    _cast(unsaved.model, names)
+    values = {
+        names.get(name, name): _half(value) if name in names else value for name, value in unsaved.constants.items()
+    }
+    return replace(unsaved, constants=values)
 
 
 def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
     """Store a model's initialisers in half precision, except those named in ``exact`` and those that are inputs."""
-    kept = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
+    not_halved = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
     chosen = {
-        weight.name: weight for weight in model.graph.initializer if weight.name not in kept and _is_float(weight)
+        weight.name: weight for weight in model.graph.initializer if weight.name not in not_halved and _is_float(weight)
     }
     weights = {name for name, tensor in chosen.items() if _is_weight(values_of(tensor))}
     names = _stored_names(model, weights)

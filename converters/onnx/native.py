@@ -223,8 +223,8 @@ def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
     if known is not None:
         exact = plan(replace(spec, arithmetic=Arithmetic.EXACT), known).out_shape
         pairs = zip(exact, plan(spec, known).out_shape, strict=True)
-        return tuple(length if length == other else None for length, other in pairs)
-    lengths = list(shape)
+        return tuple(size if size == other else None for size, other in pairs)
+    sizes = list(shape)
     for axis, value in zip(resolve_axes(spec.axes, len(shape)), spec.target.values, strict=True):
-        lengths[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
-    return tuple(lengths)
+        sizes[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
+    return tuple(sizes)

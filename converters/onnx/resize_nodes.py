@@ -54,7 +54,7 @@ def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[R
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundNode:
+class ResizeNode:
     """A node of a model, the resize that it is read as, and the values visible to it.
 
     ``dynamic`` is the resize with the shapes of the file, if ``op`` has shapes that were chosen for its inputs.
@@ -76,21 +76,21 @@ class FoundNode:
         return str(self.node.input[place]) if place < len(self.node.input) else ""
 
 
-def nodes(path: Path) -> list[FoundNode]:
+def nodes(path: Path) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes; see ``load``."""
     return nodes_in(read_model(path), path)
 
 
-def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
+def nodes_in(model: onnx.ModelProto, path: Path) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes, its local functions separately.
 
     ``path`` is where it was read: its name stands in places, its folder holds external data.
     """
-    found = []
+    resizes = []
     for place, node, scope in _resizes(model, path):
         op = _read_node(node, place, scope, Semantics.RUNTIME)
-        found.append(FoundNode(op=op, node=node, values=scope))
-    return found
+        resizes.append(ResizeNode(op=op, node=node, values=scope))
+    return resizes
 
 
 def known_values(path: Path) -> Values:
@@ -105,15 +105,15 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
 
     Inputs are the data, and sizes, scales or roi if they are known only at run time.
     """
-    found = []
+    resizes = []
     for node in nodes(path):
         if node.values.outer is None:
             spec = node.op.spec
             kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
             if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
                 kinds.append("roi")
-            found.append((node.op, {kind: node.tensor(kind) for kind in kinds}, node.node.output[0]))
-    return found
+            resizes.append((node.op, {kind: node.tensor(kind) for kind in kinds}, node.node.output[0]))
+    return resizes
 
 
 def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
@@ -196,15 +196,15 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
 
     An empty name and an empty constant both mean an omitted input (Resize-11 has no other form for it).
     """
-    given: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
         if tensor:
             value = values.value(tensor)
             if value is not None and value.dtype.kind not in _KINDS[name]:
                 raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
             if value is None or value.size or (name == "roi" and _crops(node)):
-                given[name] = None if value is None else value.ravel().tolist()
-    return given
+                values_by_name[name] = None if value is None else value.ravel().tolist()
+    return values_by_name
 
 
 def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:

@@ -20,8 +20,8 @@ def pieces(old: Old, x: str, axis: int, count: int) -> Sequence[str]:
     if graph.opset < 10:
         raise UnsaidError("the size of the axis that it splits is known only at run time")
     at = graph.ints([axis % old.rank()])
-    length = graph.node("Gather", graph.node("Shape", x), at)
-    piece = graph.node("Div", graph.node("Add", length, graph.ints([count - 1])), graph.ints([count]))
+    size = graph.node("Gather", graph.node("Shape", x), at)
+    piece = graph.node("Div", graph.node("Add", size, graph.ints([count - 1])), graph.ints([count]))
     ends = [graph.node("Mul", piece, graph.ints([number])) for number in range(count + 1)]
     return [graph.node("Slice", x, ends[n], ends[n + 1], at) for n in range(count)]
 

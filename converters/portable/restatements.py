@@ -44,14 +44,14 @@ def _reduce(old: Old) -> Sequence[str]:
 
 def _split(old: Old) -> Sequence[str]:
     axis, x, count = old.attribute("axis", 0), old.input(0), len(old.node.output)
-    lengths, shape = old.ints("split", 1), old.values.shape(old.input(0))
-    if lengths is None and shape is not None and shape[axis] is not None:
+    sizes, shape = old.ints("split", 1), old.values.shape(old.input(0))
+    if sizes is None and shape is not None and shape[axis] is not None:
         piece = -(-shape[axis] // count)
-        lengths = [*[piece] * (count - 1), shape[axis] - piece * (count - 1)]
-    if lengths is not None:
-        if min(lengths) < 0:
+        sizes = [*[piece] * (count - 1), shape[axis] - piece * (count - 1)]
+    if sizes is not None:
+        if min(sizes) < 0:
             raise UnsaidError("its last pieces are empty")
-        return operators.split(old.graph, x, lengths, axis)
+        return operators.split(old.graph, x, sizes, axis)
     if old.opset >= 18:
         return operations.pieces(old, x, axis, count)
     return old.graph.outputs(count, "Split", x, axis=axis, num_outputs=count if old.graph.opset >= 18 else None)
@@ -68,7 +68,7 @@ def _reshape(old: Old) -> Sequence[str]:
     if 0 in shape:
         raise UnsaidError("it creates sizes of 0")
     if shape.count(None) == 1 and -1 not in shape:
-        return [old.graph.node("Reshape", old.input(0), old.graph.ints(each or -1 for each in shape))]
+        return [old.graph.node("Reshape", old.input(0), old.graph.ints(size or -1 for size in shape))]
     return [old.graph.node("Reshape", old.input(0), old.input(1))]
 
 
@@ -76,9 +76,9 @@ def _pad(old: Old) -> Sequence[str]:
     graph, mode = old.graph, old.attribute("mode", "constant")
     pads, axes = old.ints("pads", 1), old.ints("axes", 3)
     if axes is not None and pads is not None:
-        rank, given, pads = old.rank(), pads, [0] * (2 * old.rank())
+        rank, listed, pads = old.rank(), pads, [0] * (2 * old.rank())
         for number, axis in enumerate(axes):
-            pads[axis % rank], pads[axis % rank + rank] = given[number], given[number + len(axes)]
+            pads[axis % rank], pads[axis % rank + rank] = listed[number], listed[number + len(axes)]
     value = old.array("value", 2)
     if graph.opset < 11:
         return [graph.node("Pad", old.input(0), mode=mode, pads=pads, value=float(0 if value is None else value))]
@@ -92,10 +92,10 @@ def _clip(old: Old) -> Sequence[str]:
         return [operations.extremes(old, "Min", limited, *filter(None, [old.input(2)]))]
     low, high = old.array("min", 1), old.array("max", 2)
     if old.graph.opset < 11:
-        limits = {name: float(each) for name, each in (("min", low), ("max", high)) if each is not None}
+        limits = {name: float(limit) for name, limit in (("min", low), ("max", high)) if limit is not None}
         return [old.graph.node("Clip", old.input(0), **limits)]
-    given = ["" if each is None else operators.scalar(old.graph, each, old.dtype()) for each in (low, high)]
-    return [old.graph.node("Clip", old.input(0), *given)]
+    operands = ["" if limit is None else operators.scalar(old.graph, limit, old.dtype()) for limit in (low, high)]
+    return [old.graph.node("Clip", old.input(0), *operands)]
 
 
 def _extreme(old: Old) -> Sequence[str]:
@@ -163,7 +163,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "Squeeze": _squeeze,
         "Trilu": operations.triangle,
         "Unsqueeze": _unsqueeze,
-        **{f"Reduce{each}": _reduce for each in _REDUCE},
+        **{f"Reduce{name}": _reduce for name in _REDUCE},
     }
 )
 """By operator. Operators without a rule use what ONNX itself provides; see ``other_nodes``."""

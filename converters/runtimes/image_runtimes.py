@@ -78,26 +78,26 @@ def image_outcome(
     if uncovered:
         return unknown(uncovered)
     op, stated = settled(op), op
-    spec, told, provided = op.spec, [], []
+    spec, reasons, provided = op.spec, [], []
     if changing_axes(op, may_change) - axes:
-        spec, told = of_last_two(spec), ["it resizes the last two axes only"]
+        spec, reasons = of_last_two(spec), ["it resizes the last two axes only"]
     elif not may_change <= axes:
         provided.append(f"axes {sorted(may_change - axes)} keep their sizes")
     spec, readings_told = _read(spec, readings)
     if _places_matter(spec):
-        kept = _keeping(op, spec)
-        if kept and _takes_what_is_meant(op, spec, kept, place or _shifted_twice, rounded or to_pixels):
+        unresized = _keeping(op, spec)
+        if unresized and _takes_what_is_meant(op, spec, unresized, place or _shifted_twice, rounded or to_pixels):
             return computes(op.spec)
-        if kept:
-            is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in kept)
-            return differs(_MOVED, f"axes {sorted(kept)} are longer than 1" if is_open else "")
+        if unresized:
+            is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in unresized)
+            return differs(_MOVED, f"axes {sorted(unresized)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
     known = _of_whole_scales(op)
     moved = _of_ties(known, spec, place or _shifted_twice, rounded or to_pixels)
     if moved is not None:
         return moved
     provided += [NO_TIE] if may_change and ties_are_open(op) else []
-    return computes(spec, "; ".join(told + readings_told), " and ".join(provided))
+    return computes(spec, "; ".join(reasons + readings_told), " and ".join(provided))
 
 
 def read_outcome(
@@ -108,19 +108,19 @@ def read_outcome(
     ``place`` is the float32 source coordinate, by default (i + before) * step - after, and ``rounded``
     finds a pixel there.
     """
-    spec, told = _read(op.spec, readings)
+    spec, reasons = _read(op.spec, readings)
     moved = _of_ties(op, spec, place or _shifted_twice, rounded or to_pixels)
-    return computes(spec, "; ".join(told)) if moved is None else moved
+    return computes(spec, "; ".join(reasons)) if moved is None else moved
 
 
 def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
     """Return the resize as which a node is read, and the readings that change it."""
-    told = []
+    reasons = []
     for reading in readings:
         taken = reading.of(spec)
-        told += [reading.told] if taken != spec else []
+        reasons += [reading.told] if taken != spec else []
         spec = taken
-    return spec, told
+    return spec, reasons
 
 
 def of_last_two(spec: ResizeSpec) -> ResizeSpec:
@@ -169,11 +169,11 @@ def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
     at, target, shape = geometry(op), op.spec.target, op.shape or ()
     if at is not None:
         resized = at.changing if spec.step is Step.RATIO else at.scaled
-        return {axis for axis in _RESIZED - resized if at.lengths[axis] > 1}
+        return {axis for axis in _RESIZED - resized if at.in_sizes[axis] > 1}
     values = target.values if isinstance(target, Sizes | Scales) else ()
     same = (1.0,) * len(values) if isinstance(target, Scales) else shape
-    kept = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
-    return {axis for axis in kept if shape[axis] != 1} & _RESIZED
+    unresized = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
+    return {axis for axis in unresized if shape[axis] != 1} & _RESIZED
 
 
 def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> Outcome | None:
@@ -205,16 +205,16 @@ def _taken(
     return pixels
 
 
-def _takes_what_is_meant(op: ResizeOp, spec: ResizeSpec, kept: Set[int], place: Place, rounded: Rounded) -> bool:
+def _takes_what_is_meant(op: ResizeOp, spec: ResizeSpec, unresized: Set[int], place: Place, rounded: Rounded) -> bool:
     """Say whether a nearest resize that moves axes of kept length takes the pixels that a scale near 1 means there."""
     shape, kernel = static_shape(op.shape), spec.kernel
     if shape is None or spec.waits or not isinstance(kernel, Nearest):
         return False
     taken, meant = _taken(spec, kernel, shape, place, rounded), _pixels_of(op.spec, shape)
-    for axis in kept:
+    for axis in unresized:
         moved = rounded(np.arange(shape[axis], dtype=np.float32) + np.float32(_HALF), kernel.rounding)
         taken[axis] = np.clip(moved, 0, shape[axis] - 1).astype(int).tolist()
-    unmoved = {axis: list(range(length)) for axis, length in enumerate(shape)}
+    unmoved = {axis: list(range(size)) for axis, size in enumerate(shape)}
     return unmoved | taken == unmoved | meant
 
 

@@ -187,8 +187,8 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
         return computes(settled(listed).spec, _KEPT)
     at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
     by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
-    found = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
-    return next((each for each in found if each is not None), None)
+    deviations = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
+    return next((deviation for deviation in deviations if deviation is not None), None)
 
 
 def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
@@ -219,7 +219,7 @@ def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
-    cubic, keeps = isinstance(kernel, Cubic), any(at.lengths[axis] > 1 for axis in at.keeping)
+    cubic, keeps = isinstance(kernel, Cubic), any(at.in_sizes[axis] > 1 for axis in at.keeping)
     moves = cubic and keeps and op.spec.coordinates is not Coordinates.ALIGN_CORNERS  # under which such axes are copies
     if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or moves):
         return differs("it mixes up the axes of channels-last crops and cubics")
@@ -228,16 +228,16 @@ def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def scales_channels_last(at: Geometry) -> bool:
     """Return whether a node resizes images whose channels come last, their height among the axes."""
-    return len(at.lengths) == _IMAGE and 1 in at.scaled and at.scaled <= CHANNELS_LAST_AXES
+    return len(at.in_sizes) == _IMAGE and 1 in at.scaled and at.scaled <= CHANNELS_LAST_AXES
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     if not op.spec.kernel.is_antialiased or not at.keeping:
         return None
     if isinstance(op.spec.coordinates, Crop):
-        is_cropped = any(at.lengths[axis] > 1 for axis in at.keeping)
+        is_cropped = any(at.in_sizes[axis] > 1 for axis in at.keeping)
         return differs("it does not crop an axis that keeps its size under antialias") if is_cropped else None
-    return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its size")
+    return computes(_without(op.spec, at.keeping, len(at.in_sizes)), "it copies an axis that keeps its size")
 
 
 def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
@@ -249,8 +249,8 @@ def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
 def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     crop = op.spec.coordinates
     windows = (crop.roi or ()) if isinstance(crop, Crop) else ()
-    pairs = zip(resolve_axes(op.spec.axes, len(at.lengths)), windows, strict=False)
-    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.lengths[axis] > 1 else window for axis, window in pairs)
+    pairs = zip(resolve_axes(op.spec.axes, len(at.in_sizes)), windows, strict=False)
+    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.in_sizes[axis] > 1 else window for axis, window in pairs)
     if not isinstance(crop, Crop) or taken == windows:
         return None
     return computes(
@@ -300,13 +300,13 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Se
         return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
     if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
         return None
-    found = outcome(_in_front(op, order), {order[axis] for axis in may_change})
+    in_front = outcome(_in_front(op, order), {order[axis] for axis in may_change})
     alone = outcome(op, may_change)
-    spec = None if found.spec is None else _with_axes(found.spec, [order.index(axis) for axis in range(rank)])
+    spec = None if in_front.spec is None else _with_axes(in_front.spec, [order.index(axis) for axis in range(rank)])
     same = None if alone.spec is None else _with_axes(alone.spec, range(rank))
-    if (found.kind, spec, found.condition) == (alone.kind, same, alone.condition):
+    if (in_front.kind, spec, in_front.condition) == (alone.kind, same, alone.condition):
         return None
-    return replace(found, spec=spec, reason=f"{_MOVED} {found.reason}" if found.reason else "")
+    return replace(in_front, spec=spec, reason=f"{_MOVED} {in_front.reason}" if in_front.reason else "")
 
 
 def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
@@ -338,8 +338,8 @@ def _shrinks(op: ResizeOp) -> bool | None:
         return at.shrinks
     if op.shape is None or not isinstance(target, Sizes):
         return None
-    lengths = (op.shape[axis] or 0 for axis in resolve_axes(op.spec.axes, len(op.shape)))
-    return True if any(n > size for n, size in zip(lengths, target.values, strict=True)) else None
+    in_sizes = (op.shape[axis] or 0 for axis in resolve_axes(op.spec.axes, len(op.shape)))
+    return True if any(n > size for n, size in zip(in_sizes, target.values, strict=True)) else None
 
 
 # Rounding of integers

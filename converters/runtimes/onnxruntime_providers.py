@@ -139,7 +139,7 @@ def _directml(op: ResizeOp) -> Outcome:
         return _left_to_cpu(op, "exclude_outside is not supported")
     if uncovered or op.attributes.get("axes") is not None:
         return unknown(uncovered or "a Resize with axes")
-    if sum(length != 1 for length in shape) > _IMAGE:  # axes of size 1 are left out
+    if sum(size != 1 for size in shape) > _IMAGE:  # axes of size 1 are left out
         return unknown("a Resize of more than 4 axes")
     at = geometry(op)
     if kernel.is_antialiased and (at is None or at.shrinks):
@@ -155,8 +155,8 @@ def _directml(op: ResizeOp) -> Outcome:
 def _shifts_what_stays(op: ResizeOp) -> bool:
     kernel, moving = op.spec.kernel, resized(op)
     rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
-    stays = (length for axis, length in enumerate(op.shape or ()) if axis not in moving)
-    return not rounds_down and any(length != 1 for length in stays)
+    stays = (size for axis, size in enumerate(op.shape or ()) if axis not in moving)
+    return not rounds_down and any(size != 1 for size in stays)
 
 
 def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
@@ -183,16 +183,16 @@ def _qnn(op: ResizeOp) -> Outcome:
 def _refusal_of_qnn(op: ResizeOp) -> str:
     """Return why a node of a float model is not taken."""
     kernel, coordinates, at = op.spec.kernel, op.spec.coordinates, geometry(op)
-    if at is None or op.dtype != "float32" or len(at.lengths) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
+    if at is None or op.dtype != "float32" or len(at.in_sizes) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
         return "it resizes the last axes of static float32 tensors of rank 3 to 5 only"
     if kernel.is_antialiased:
         return "antialias is not supported"
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
-        is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.lengths) == _IMAGE
+        is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.in_sizes) == _IMAGE
         return "" if is_floor else "its tf_half_pixel_for_nn supports nearest images with floor only"
     if op.version > RESIZE_10 and (coordinates not in _OF_QNN or op.spec.aspect is not Aspect.STRETCH):
         return "crops, half_pixel_symmetric and policies are not supported"
-    ratios = (abs(at.scales[axis] - at.outputs[axis] / at.lengths[axis]) for axis in at.scaled)
+    ratios = (abs(at.scales[axis] - at.outputs[axis] / at.in_sizes[axis]) for axis in at.scaled)
     if isinstance(kernel, Cubic) and max(ratios, default=0) > _CLOSE:  # its own bound, too
         return "its cubic supports only scales that are the ratio of sizes"
     return ""

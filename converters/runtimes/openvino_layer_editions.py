@@ -153,7 +153,7 @@ def _of_4(*rules: Rule) -> Rule:
     """Return the outcome of the first rule that covers an Interpolate-4."""
 
     def rule(op: ResizeOp) -> Outcome | None:
-        outcomes = (each(op) for each in rules if op.version > 1)
+        outcomes = (rule_of_layer(op) for rule_of_layer in rules if op.version > 1)
         return next((outcome for outcome in outcomes if outcome is not None), None)
 
     return rule

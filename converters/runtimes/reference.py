@@ -45,6 +45,6 @@ def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
     filtered = isinstance(spec.kernel, Cubic) or spec.kernel.is_antialiased
     single = [axis for axis in at.scaled if at.outputs[axis] == 1]
     stretched = spec.gives_sizes and spec.aspect is Aspect.STRETCH
-    if single and not stretched and all(at.scales[axis] * at.lengths[axis] != 1 for axis in single):
+    if single and not stretched and all(at.scales[axis] * at.in_sizes[axis] != 1 for axis in single):
         return computes(replace(spec, coordinates=Coordinates.HALF_PIXEL), "it misses a single output")
     return differs("it puts a single output at -1/2") if single and filtered else computes(spec)

@@ -72,10 +72,10 @@ MAX_VOLUME = 2**31
 """The largest number of elements of an input or output."""
 
 
-def volume_refusal(lengths: PartialShape, what: str) -> str:
+def volume_refusal(shape: PartialShape, what: str) -> str:
     """Return why a tensor is too large, if it is; dynamic dimensions are not counted."""
-    known = [length for length in lengths if length is not None]
-    too_large = len(known) == len(lengths) and math.prod(known) > MAX_VOLUME
+    known = [size for size in shape if size is not None]
+    too_large = len(known) == len(shape) and math.prod(known) > MAX_VOLUME
     return f"the {what} has {math.prod(known)} elements; TensorRT takes {MAX_VOLUME}" if too_large else ""
 
 
@@ -95,17 +95,17 @@ _COORDINATES = {
 
 def layer_settings(op: ResizeOp) -> dict[str, Any]:
     """Return the settings that the importer makes for an accepted node, except the target."""
-    given = op.attributes
-    settings: dict[str, Any] = {"resize_mode": given.get("mode", "nearest").upper()}
+    attributes = op.attributes
+    settings: dict[str, Any] = {"resize_mode": attributes.get("mode", "nearest").upper()}
     if op.version <= 10:
         return settings
-    coordinates = given.get("coordinate_transformation_mode", "half_pixel")
-    settings["nearest_rounding"] = _ROUNDINGS[given.get("nearest_mode", "round_prefer_floor")]
+    coordinates = attributes.get("coordinate_transformation_mode", "half_pixel")
+    settings["nearest_rounding"] = _ROUNDINGS[attributes.get("nearest_mode", "round_prefer_floor")]
     settings |= _COORDINATES[coordinates]
     if coordinates == _TF:  # where it reads no further attributes
         return settings
-    coefficient = {"cubic_coeff": given["cubic_coeff_a"]} if "cubic_coeff_a" in given else {}
-    return settings | {"exclude_outside": bool(given.get("exclude_outside")), **coefficient}
+    coefficient = {"cubic_coeff": attributes["cubic_coeff_a"]} if "cubic_coeff_a" in attributes else {}
+    return settings | {"exclude_outside": bool(attributes.get("exclude_outside")), **coefficient}
 
 
 def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
@@ -150,9 +150,9 @@ def _refusal_of_axes(op: ResizeOp) -> str:
 
 def left_out(op: ResizeOp, edition: Edition) -> str:
     """Return the attributes that a release ignores in an accepted node; empty if it reads all."""
-    found = [name for name in ("antialias",) if op.attributes.get(name)]
-    found += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
-    return f"{' and '.join(found)} dropped" if found and not edition.reads_opset_18 else ""
+    dropped = [name for name in ("antialias",) if op.attributes.get(name)]
+    dropped += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
+    return f"{' and '.join(dropped)} dropped" if dropped and not edition.reads_opset_18 else ""
 
 
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:

@@ -94,9 +94,9 @@ def compare(
 
 def _save_page(path: Path, comparison: ModelComparison, options: CompareOptions) -> None:
     from ir_interp.converters.pages import comparison_page, frame
-    from ir_interp.converters.pages.provenance import Made
+    from ir_interp.converters.pages.provenance import Provenance
 
-    made = Made(
+    provenance = Provenance(
         command=command(),
         models=(comparison.first, comparison.second),
         shapes=comparison.shapes,
@@ -104,7 +104,7 @@ def _save_page(path: Path, comparison: ModelComparison, options: CompareOptions)
         seed=options.seed,
         image=options.image,
     )
-    frame.save(comparison_page.comparison_page(comparison, made), path)
+    frame.save(comparison_page.comparison_page(comparison, provenance), path)
 
 
 def _compare_calls(file: Path, second: Path | None, options: CompareOptions, form: str) -> int:
@@ -163,7 +163,7 @@ def _show(comparison: ModelComparison) -> None:
     for output in comparison.outputs:
         _show_output(console, output, comparison)
     if comparison.resizes is not None:
-        rows = [(each.name, *each.text) for each in comparison.resizes]
+        rows = [(resize.name, *resize.text) for resize in comparison.resizes]
         title = f"{count(len(comparison.resizes), 'resize')}, in order"
         console.table(("resize", "its data", "its output"), rows, title=title)
         console.say(comparison.first_difference)
@@ -186,8 +186,8 @@ def _show_output(console: Console, output: OutputComparison, comparison: ModelCo
 
 def _bars(histogram: tuple[HistogramBin, ...], width: int) -> list[str]:
     """Return one line a bin, the longest bar, as wide as that, for the largest."""
-    most = max((each.count for each in histogram), default=0)
+    most = max((bucket.count for bucket in histogram), default=0)
     return [
-        f"  {each.label:>16} {'#' * math.ceil(width * each.count / most) if most else '':<{width}} {each.count}"
-        for each in histogram
+        f"  {bucket.label:>16} {'#' * math.ceil(width * bucket.count / most) if most else '':<{width}} {bucket.count}"
+        for bucket in histogram
     ]

@@ -25,7 +25,7 @@ from ir_interp.options.declaration import check_place, keywords
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
-    from ir_interp.converters.pages.provenance import Made
+    from ir_interp.converters.pages.provenance import Provenance
     from ir_interp.converters.reports.conversion_report import ConversionReport
 
 EXAMPLES = """
@@ -89,13 +89,13 @@ def convert(
     check_image(image, html)
     check_outputs([path for path in (destination, report, html) if path], [image] if image else [])
     seed = options.seed if options.verify else None
-    made = partial(_made, models=(source,), inputs=options.inputs, seed=seed, image=image)
+    provenance = partial(_provenance, models=(source,), inputs=options.inputs, seed=seed, image=image)
 
     def save_page(report: ConversionReport, path: Path) -> None:
         from ir_interp.converters.pages import conversion_page, frame
 
         shapes = report.verification.shapes if report.verification else options.shapes
-        frame.save(conversion_page.conversion_page(report, made(shapes=shapes)), path)
+        frame.save(conversion_page.conversion_page(report, provenance(shapes=shapes)), path)
 
     writers = {report: _save_json, html: save_page}
     reports = {path: save for path, save in writers.items() if path}
@@ -107,7 +107,7 @@ def convert(
         raise
     except (IrInterpError, ExceptionGroup) as error:
         if html:
-            _save_refusal(html, source, destination, options.semantics, error, made(shapes=options.shapes))
+            _save_refusal(html, source, destination, options.semantics, error, provenance(shapes=options.shapes))
         raise
     if form == "json":
         print(_json(conversion))
@@ -149,16 +149,16 @@ def _save_json(report: ConversionReport, path: Path) -> None:
     path.write_text(_json(report) + "\n", encoding="utf-8")
 
 
-def _made(**facts: Any) -> Made:
-    from ir_interp.converters.pages.provenance import Made
+def _provenance(**facts: Any) -> Provenance:
+    from ir_interp.converters.pages.provenance import Provenance
 
-    return Made(command=command(), **facts)
+    return Provenance(command=command(), **facts)
 
 
 def _save_refusal(
-    path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception, made: Made
+    path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception, provenance: Provenance
 ) -> None:
     from ir_interp.converters.pages import conversion_page, frame
 
     check_outputs([path], [source, destination])
-    frame.save(conversion_page.refusal_page(source, destination, semantics, error, made), path)
+    frame.save(conversion_page.refusal_page(source, destination, semantics, error, provenance), path)

@@ -103,7 +103,7 @@ def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:
     """Say whether to explain the head of an IR: it takes uint8 images, and no option asks for a resize."""
     if FileKind.of(path) is not FileKind.IR or not is_file(path):
         return False
-    is_of_resize = any(PIPELINE not in each.places for each in options_set(options) if each.places)
+    is_of_resize = any(PIPELINE not in option.places for option in options_set(options) if option.places)
     return not is_of_resize and openvino_preprocessor.takes_images(path)
 
 
@@ -147,7 +147,7 @@ def _show(explanation: Explanation, every: bool) -> None:
     for line in (
         f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(explanation.shape)}",
         describe.summary(op.spec),
-        *(f"{each}" for each in op.diagnostics),
+        *(f"{diagnostic}" for diagnostic in op.diagnostics),
     ):
         console.say(line)
     if not explanation.axes:

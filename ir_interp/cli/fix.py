@@ -53,9 +53,9 @@ def _show(done: Fixed) -> None:
 
     console = Console()
     rows = [
-        (each.op.name, remedy.code, remedy.text, done.changed(each))
-        for each in done.repaired
-        for remedy in each.remedies
+        (repair.op.name, remedy.code, remedy.text, done.changed(repair))
+        for repair in done.repaired
+        for remedy in repair.remedies
     ]
     title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
     console.table(("resize", "mistake", "change", "its output"), rows, title=title)

@@ -57,7 +57,7 @@ def _pairs(before: Path, after: Path) -> list[tuple[Path, Path]]:
     if len(folders) == 1:
         other = after if folders == [before] else before
         raise IrInterpError(f"{folders[0]} is a folder, and {other} is not; expected two files or two folders")
-    common = sorted({each.name for each in before.iterdir()} & {each.name for each in after.iterdir()})
+    common = sorted({path.name for path in before.iterdir()} & {path.name for path in after.iterdir()})
     if not common:
         problem = f"no file name occurs in both {before} and {after}"
         raise IrInterpError(f"{problem}; give each resized image the name of its original")

@@ -94,9 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:
         problems = list(leaves(error))
-        for each in problems:
-            print(f"error: {shown(str(each))}", file=sys.stderr)
-        return NOT_EXACT if all(isinstance(each, InexactError | VerificationError) for each in problems) else BAD_INPUT
+        for problem in problems:
+            print(f"error: {shown(str(problem))}", file=sys.stderr)
+        return (
+            NOT_EXACT
+            if all(isinstance(problem, InexactError | VerificationError) for problem in problems)
+            else BAD_INPUT
+        )
     except MemoryError as error:
         print(f"error: {shown(memory_refusal(error))}", file=sys.stderr)
         return BAD_INPUT

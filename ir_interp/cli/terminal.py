@@ -40,7 +40,7 @@ class Console(console.Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print lines and tables; see Rich."""
-        super().print(*(shown(each) if isinstance(each, str) else each for each in objects), **options)
+        super().print(*(shown(item) if isinstance(item, str) else item for item in objects), **options)
 
     def say(self, text: str, style: str = "") -> None:
         """Print a text, wrapped between words where somebody looks at a terminal, else as one line."""

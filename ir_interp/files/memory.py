@@ -70,12 +70,12 @@ def bound() -> int:
     """
     text = os.environ.get(VARIABLE, "")
     try:
-        wanted = real(text) if text else _DEFAULT_GIB
+        gibibytes = real(text) if text else _DEFAULT_GIB
     except ValueError:
-        wanted = 0.0
-    if not 0 < wanted < 2**20:
+        gibibytes = 0.0
+    if not 0 < gibibytes < 2**20:
         raise IrInterpError(f"{VARIABLE} is {text!r}; expected a number of GiB above 0")
-    least = int(wanted * 2**30)
+    least = int(gibibytes * 2**30)
     return least if text else max(least, _Limit.allowed)
 
 
@@ -96,9 +96,9 @@ def _free_of_groups() -> Iterator[int]:
         _, controllers, group = line.split(":", 2)
         if controllers in ("", "memory"):
             place = PurePosixPath(_GROUPS, controllers, group.lstrip("/"))
-            for each in (place, *place.parents):
+            for ancestor in (place, *place.parents):
                 for most, now in _OF_GROUP:
-                    limit, used = _read(str(each / most)).strip(), _read(str(each / now)).strip()
+                    limit, used = _read(str(ancestor / most)).strip(), _read(str(ancestor / now)).strip()
                     if limit.isdecimal() and used.isdecimal():
                         yield max(0, int(limit) - int(used))
 

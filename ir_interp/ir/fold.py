@@ -133,10 +133,10 @@ def _divide(layer: Layer, left: Array, right: Array) -> Array:
 
 
 def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = None) -> Array | None:
-    mode, lengths = layer.attributes.get("mode", "numpy"), tuple(map(int, shape))
+    mode, target_shape = layer.attributes.get("mode", "numpy"), tuple(map(int, shape))
     if mode == "numpy":
-        return np.broadcast_to(data, lengths)
-    return np.broadcast_to(data, np.broadcast_shapes(data.shape, lengths)) if mode == "bidirectional" else None
+        return np.broadcast_to(data, target_shape)
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, target_shape)) if mode == "bidirectional" else None
 
 
 def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None) -> tuple[Array, ...]:

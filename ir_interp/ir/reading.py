@@ -145,8 +145,8 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
 
 def _layout(element: etree._Element) -> str:
     """Return the layout attribute of a port: a Parameter's output, a Result's input."""
-    found = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
-    return next((str(each.get("layout", "")) for each in found), "")
+    attributes = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
+    return next((str(attribute.get("layout", "")) for attribute in attributes), "")
 
 
 _LAYOUTS = [f"{side}/port/rt_info/attribute[@name='layout']" for side in ("output", "input")]

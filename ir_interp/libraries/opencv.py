@@ -77,7 +77,9 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
 
 
 def _images(name: str, dtype: str) -> Images:
-    return Images(elements=(dtype, *(each for each in _SUMMED if "float" in each and each != dtype)), call=name)
+    return Images(
+        elements=(dtype, *(element for element in _SUMMED if "float" in element and element != dtype)), call=name
+    )
 
 
 def _is_of_ipp(name: str, dtype: str) -> bool:

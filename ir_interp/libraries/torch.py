@@ -71,7 +71,7 @@ def _here(kernel: Kernel, dtype: str | None, known: tuple[str, ...]) -> tuple[st
     """Return the element types that a spec applies to; float64 must be named for nearest, whose positions differ."""
     if not isinstance(kernel, Nearest):
         return known
-    return ("float64",) if dtype == "float64" else tuple(each for each in known if each != "float64")
+    return ("float64",) if dtype == "float64" else tuple(element for element in known if element != "float64")
 
 
 def _is_double(kernel: Kernel, dtype: str | None) -> bool:
@@ -89,8 +89,8 @@ def _step(mode: str, *, antialias: bool, dtype: str | None) -> Step:
     if mode == "nearest":
         return Step.GIVEN_UNLESS_DOUBLED
     is_float = dtype is not None and dtype != "uint8"
-    given = mode == "nearest-exact" or (mode == "bicubic" and not antialias and is_float)
-    return Step.GIVEN if given else Step.GIVEN_UNLESS_EQUAL
+    by_scale = mode == "nearest-exact" or (mode == "bicubic" and not antialias and is_float)
+    return Step.GIVEN if by_scale else Step.GIVEN_UNLESS_EQUAL
 
 
 def _kernel(mode: str, *, antialias: bool) -> Kernel:

@@ -131,12 +131,12 @@ class LayerShape:
     @classmethod
     def read(cls, text: str, flag: str) -> LayerShape:
         """Return the shape that ``1,3,20,30`` or ``up:1,3,20,30`` stands for."""
-        name, colon, lengths = text.rpartition(":")
+        name, colon, sizes = text.rpartition(":")
         try:
             if colon and not name:
                 raise ValueError("no name")
             plain = name.replace(r"\,", ",")
-            return cls(name=plain, lengths=tuple(integer(part) for part in lengths.split(",")))
+            return cls(name=plain, lengths=tuple(integer(part) for part in sizes.split(",")))
         except ValueError:
             expected = "expected SIZES or NAME:SIZES, as in 1,3,640,640 or x:1,3,640,640"
             raise IrInterpError(f"{flag} {text!r}: {expected}") from None
@@ -180,7 +180,7 @@ def _entries(text: str) -> tuple[str, ...]:
 
 def _severities(texts: Sequence[str], flag: str) -> dict[str, Severity]:
     """Return the severity of the findings about each runtime."""
-    known, by_runtime = {each.value: each for each in Severity}, {}
+    known, by_runtime = {level.value: level for level in Severity}, {}
     for text in listed(texts):
         runtime, equals, level = text.partition("=")
         if not equals or level not in known:
@@ -220,11 +220,11 @@ def _words(texts: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
-    lengths = arguments.wholes(value, name)
-    if len(lengths) != 2 or min(lengths) < 1:
-        text = ",".join(map(str, lengths))
+    sizes = arguments.wholes(value, name)
+    if len(sizes) != 2 or min(sizes) < 1:
+        text = ",".join(map(str, sizes))
         raise SpecError(f"{name} is {text or 'empty'}; expected height and width, as in {name} 224,224")
-    return lengths[0], lengths[1]
+    return sizes[0], sizes[1]
 
 
 def _of_kinds(path: Path, flag: str, *, kinds: tuple[FileKind, ...], thing: str) -> Path:

@@ -42,8 +42,8 @@ class FixedPoint:
         _check_lanes(self)
 
     def __str__(self) -> str:
-        own = "" if self.width == 32 else f" that fit {self.width}"
-        return f"weights of {self.bits} bits{own}, {_order(self)}{_vectors(self.lanes)}"
+        narrower = "" if self.width == 32 else f" that fit {self.width}"
+        return f"weights of {self.bits} bits{narrower}, {_order(self)}{_vectors(self.lanes)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

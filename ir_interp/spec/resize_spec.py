@@ -122,10 +122,10 @@ class ResizeSpec:
         rounds = self.rounds
         if isinstance(self.kernel, Nearest) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
             return ""
-        told = (
+        described = (
             "fused sums of float32, as IPP orders them, rounded half to even" if rounds is Integers.IPP else str(rounds)
         )
-        return told if self.alpha is Alpha.SEPARATE else f"{told}, {self.alpha}"
+        return described if self.alpha is Alpha.SEPARATE else f"{described}, {self.alpha}"
 
     @property
     def formula(self) -> str:
@@ -198,7 +198,7 @@ class ResizeSpec:
     def padded(self, shape: PartialShape) -> PartialShape:
         """Return the shape of an input with its pads; None for dynamic dimensions."""
         sums = zip(shape, *self.padding(len(shape)), strict=True)
-        return tuple(None if length is None else length + begin + end for length, begin, end in sums)
+        return tuple(None if size is None else size + begin + end for size, begin, end in sums)
 
     def __str__(self) -> str:
         sums = f"; integers: {self.sums_of_integers}" if self.sums_of_integers else ""

@@ -19,7 +19,7 @@ def shown(text: str, but: str = "") -> str:
 
     The characters in ``but`` are kept.
     """
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in but else _escape(found[0]), text)
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in but else _escape(match[0]), text)
 
 
 def labels(files: Iterable[str | Path]) -> dict[str, str]:

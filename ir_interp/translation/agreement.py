@@ -45,21 +45,21 @@ def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
     return whole or (spec.gives_sizes and directed and float32 and same)
 
 
-def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+def first_difference(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
     """Return the first point in which two specs compute different things for ``shape``; None if they agree.
 
     Nearest pixels and sizes are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
     """
-    sums = [each.sums_of_integers for each in (wanted, offered)]
+    sums = [spec.sums_of_integers for spec in (needed, offered)]
     if sums[0] != sums[1]:
-        return f"integers: {' become '.join(each or 'rounded once' for each in sums)}"
-    return difference_of_floats(wanted, offered, shape)
+        return f"integers: {' become '.join(text or 'rounded once' for text in sums)}"
+    return difference_of_floats(needed, offered, shape)
 
 
-def difference_of_floats(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+def difference_of_floats(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
     """Return the first difference for floats, ignoring how integers are summed."""
     try:
-        mine, theirs = plan(wanted, shape), plan(offered, shape)
+        mine, theirs = plan(needed, shape), plan(offered, shape)
     except SpecError as error:
         return str(error)
     if mine.out_shape != theirs.out_shape:

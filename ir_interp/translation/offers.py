@@ -50,11 +50,11 @@ def _variants(
     if fixed:
         axes = resolve_axes(short.axes, len(fixed))
         bound = plan(short, fixed)
-        lengths = tuple(bound.out_shape[axis] for axis in axes)
-        variants.append(replace(short, target=Sizes(lengths), aspect=Aspect.STRETCH))
-        if all(lengths) and spec.box is None and spec.before is None:
+        out_sizes = tuple(bound.out_shape[axis] for axis in axes)
+        variants.append(replace(short, target=Sizes(out_sizes), aspect=Aspect.STRETCH))
+        if all(out_sizes) and spec.box is None and spec.before is None:
             padded = [fixed[axis] + sum(bound.padding[axis]) for axis in axes]
-            ratios = tuple(float(np.float32(out / size)) for out, size in zip(lengths, padded, strict=True))
+            ratios = tuple(float(np.float32(out / size)) for out, size in zip(out_sizes, padded, strict=True))
             variants.append(replace(short, target=Scales(ratios), aspect=Aspect.STRETCH))
     for variant in variants:
         wider = (spread(variant, shape, choice) for choice in choices or (None,))

@@ -43,8 +43,8 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if is_longer_in_singles(stated):
         return differs("it multiplies sizes and scales exactly")
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
-    found = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
-    return found if found.spec is None or not _is_centred_by_scales(op) else _centred(op, found)
+    result = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
+    return result if result.spec is None or not _is_centred_by_scales(op) else _centred(op, result)
 
 
 def _is_centred_by_scales(op: ResizeOp) -> bool:
@@ -52,21 +52,21 @@ def _is_centred_by_scales(op: ResizeOp) -> bool:
     return is_symmetric and op.spec.gives_scales and isinstance(op.spec.kernel, Linear)
 
 
-def _centred(op: ResizeOp, found: Outcome) -> Outcome:
+def _centred(op: ResizeOp, result: Outcome) -> Outcome:
     """Return the outcome of half_pixel_symmetric: if a size is rounded, a pixel may be weighted twice."""
     at = geometry(settled(op))
     if at is None:
-        return replace(found, provided="no size is rounded")
-    if any(np.float32(at.lengths[axis] * at.scales[axis]) % 1 for axis in at.changing):
+        return replace(result, provided="no size is rounded")
+    if any(np.float32(at.in_sizes[axis] * at.scales[axis]) % 1 for axis in at.changing):
         return unknown("half_pixel_symmetric with scales that round a size, where it counts a pixel twice")
-    return found
+    return result
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
     """Return whether a scale gives another size for a static dimension."""
-    length = op.shape[axis] if op.shape else None
+    in_size = op.shape[axis] if op.shape else None
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
-    return length is not None and int(length * values[axis]) != length
+    return in_size is not None and int(in_size * values[axis]) != in_size
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:

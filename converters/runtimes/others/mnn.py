@@ -62,11 +62,11 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
         return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
     resized = _ALL_BUT_BATCH if of_channels else _IMAGE
-    found = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
-    return found if found.spec is None or is_nearest or not may_change else _summed(op, found, found.spec)
+    result = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
+    return result if result.spec is None or is_nearest or not may_change else _summed(op, result, result.spec)
 
 
-def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
+def _summed(op: ResizeOp, result: Outcome, spec: ResizeSpec) -> Outcome:
     """Return the outcome of a node whose kernel sums, if its attributes are read as a resize."""
     is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
@@ -77,7 +77,7 @@ def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
     if is_cubic and _starts_outside(op, spec):
         reason = "its cubic clamps positions to the centre of the first pixel"
         return differs(reason, "" if geometry(op) else "height or width grows")
-    return found
+    return result
 
 
 def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
@@ -105,7 +105,7 @@ def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
     shape = static_shape(op.shape)
     if spec.coordinates in _NEVER_BELOW_0:
         return False
-    return shape is None or spec.waits or any(each.offset < 0 and each.in_size > 1 for each in plan(spec, shape).axes)
+    return shape is None or spec.waits or any(axis.offset < 0 and axis.in_size > 1 for axis in plan(spec, shape).axes)
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:

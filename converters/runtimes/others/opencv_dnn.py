@@ -44,16 +44,16 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return refused(reason)
     if _copies_unmoved(op):
         return computes(copying(op.spec), "it copies if neither height nor width changes")
-    own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
+    roundings = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
     place = in_doubles if op.version in UPSAMPLE else None
-    readings = (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
-    found = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
-    if found.spec is None or not isinstance(found.spec.kernel, Linear):
-        return found
+    readings = (*roundings, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
+    result = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
+    if result.spec is None or not isinstance(result.spec.kernel, Linear):
+        return result
     if _is_a_row(op):
         return differs("its linear reads beyond an image of height 1, and the result varies from run to run")
     is_open = op.shape is not None and op.shape[_HEIGHT] is None
-    return replace(found, but_for="images of height 1, where its linear reads out of bounds") if is_open else found
+    return replace(result, but_for="images of height 1, where its linear reads out of bounds") if is_open else result
 
 
 def _refusal(op: ResizeOp) -> str:
@@ -87,7 +87,7 @@ def _is_a_row(op: ResizeOp) -> bool:
     at = geometry(settled(op))
     if at is None:
         return op.shape is not None and op.shape[_HEIGHT] == 1
-    return at.lengths[_HEIGHT] == 1 and bool(at.changing)  # a single node may find zeros there, not so among others
+    return at.in_sizes[_HEIGHT] == 1 and bool(at.changing)  # a single node may find zeros there, not so among others
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

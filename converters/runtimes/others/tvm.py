@@ -42,7 +42,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     at = geometry(settled(op))
-    moves = at is None or any(at.lengths[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
+    moves = at is None or any(at.in_sizes[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
     if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and moves:
         return differs("its Upsample-7 rounds nearest positions, where others round down")
     if op.version == _OF_SCALES and is_longer_in_singles(op):
@@ -50,13 +50,13 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if _divides_by_0(op):
         return differs(_NO_NUMBER)
     readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
-    found = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
-    if found.spec is not None and _divides_by_0(op) is None:
-        found = replace(found, provided=" and ".join(filter(None, (found.provided, _SEVERAL))))
+    result = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
+    if result.spec is not None and _divides_by_0(op) is None:
+        result = replace(result, provided=" and ".join(filter(None, (result.provided, _SEVERAL))))
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
-    if wraps and found.spec is not None and not has_weights_of(op, found.spec, 0):
-        return differs("its cubic wraps integers around", found.provided)
-    return found
+    if wraps and result.spec is not None and not has_weights_of(op, result.spec, 0):
+        return differs("its cubic wraps integers around", result.provided)
+    return result
 
 
 def _refusal(op: ResizeOp) -> str:
@@ -95,7 +95,7 @@ def _divides_by_0(op: ResizeOp) -> bool | None:
     if isinstance(target, Sizes):  # those of 1 are refused
         return False
     scales = target.values[-2:] if isinstance(target, Scales) else (1.0, 1.0)
-    least = (int((length or 1) * scale) for length, scale in zip((op.shape or ())[-2:], scales, strict=True))
+    least = (int((in_size or 1) * scale) for in_size, scale in zip((op.shape or ())[-2:], scales, strict=True))
     return None if 1 in least else False
 
 

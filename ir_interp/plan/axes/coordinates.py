@@ -167,8 +167,8 @@ def _in_library(axis: AxisPlan) -> Any:
         return start + (step * index + step // 2 - axis.in_size % 2) / _FIXED
     if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
         inverse = np.float32(1) / np.float32(axis.out_size)
-        length = np.float32(float(axis.out_size / axis.scale))
-        return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
+        size = np.float32(float(axis.out_size / axis.scale))
+        return start + ((index.astype(np.float32) + np.float32(0.5)) * (size * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
         return start + half_pixels(index, np.float32(float(1 / axis.scale))).astype(np.float64)
     if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
@@ -180,14 +180,14 @@ def _in_library(axis: AxisPlan) -> Any:
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
 
 
-def of_lengths(spec: ResizeSpec, lengths: Sequence[int]) -> ResizeSpec:
+def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
     """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
 
     Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
     """
     if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
         return spec
-    if len(lengths) == 2 and sum(lengths) <= _MOST_OF_BOTH:
+    if len(out_sizes) == 2 and sum(out_sizes) <= _MOST_OF_BOTH:
         return replace(spec, arithmetic=Arithmetic.TORCH)
     step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
     return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)

@@ -37,9 +37,7 @@ OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 def is_of_ipp(bound: Plan) -> bool:
     """Return whether integers are summed as in ``plan.libraries.opencv_ipp_order``."""
     padded = bound.spec.padded(bound.in_shape)
-    return bound.spec.rounds is Integers.IPP and opencv_ipp_order.takes(
-        bound.spec, tuple(length or 0 for length in padded)
-    )
+    return bound.spec.rounds is Integers.IPP and opencv_ipp_order.takes(bound.spec, tuple(size or 0 for size in padded))
 
 
 def sums(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:

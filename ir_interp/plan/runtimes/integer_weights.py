@@ -45,7 +45,7 @@ def pair(axis: Sampled, bits: int = 0) -> tuple[tuple[Any, Any], tuple[Any, Any]
     high = xp.minimum(low + 1, axis.length - 1)
     one = 2.0**bits
     place = xp.floor(inside * one) if bits else inside
-    weights = (xp.where(low == high, one / 2, xp.abs(place - each * one)) for each in (high, low))
+    weights = (xp.where(low == high, one / 2, xp.abs(place - pixel * one)) for pixel in (high, low))
     near, far = weights
     return (low, high), (near, far)
 
@@ -76,7 +76,7 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
     start, stop = xp.floor(centre - support + 0.5), xp.floor(centre + support + 0.5)
     order = xp.arange(0, 2 * xp.ceil(support) + 1)
     count = xp.clip(stop - start, 0.0, 2 * xp.ceil(support) + 1)
-    start, count, centre = (xp.expand_dims(each, 1) for each in (start, count, centre))
+    start, count, centre = (xp.expand_dims(values, 1) for values in (start, count, centre))
     places = start + order
     distance = xp.positive(xp.abs(places - centre + 0.5) * narrow)
     weights = xp.where(order < count, _weigh(kernel, distance, xp), 0.0)
@@ -97,8 +97,8 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
 def _folded(weights: Any, order: Any, beyond: Any, edge: Any, xp: Any) -> Any:
     """Return weights with those ``beyond`` the image added sequentially to that at its edge."""
     at_edge = order == edge
-    kept = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
-    begin = xp.where(order == 0, kept, 0.0)
+    edge_weight = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
+    begin = xp.where(order == 0, edge_weight, 0.0)
     total = xp.running_total(xp.where(beyond, weights, 0.0) + begin)
     return xp.where(at_edge, total, weights)
 
