@@ -116,7 +116,7 @@ class VerificationError(IrInterpError):
 
 
 _IN_FULL = 20  # words or ranges that a message lists; of more it names the nearest
-_NEAREST = 5
+_NEAREST = 5  # words that are listed where there are too many
 _FAMILY = 4  # releases, or codes, from which they are listed as a range
 _BEGINNING = 3  # letters of a word that may be the beginning of the one that is meant
 _ALIKE = 0.4  # the share of letters in common from which words are near

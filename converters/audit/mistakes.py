@@ -15,11 +15,9 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 
 from ..onnx.resize_nodes import ResizeNode
+from ..runtimes.image_runtimes import PLAIN_COEFFICIENT
 from ..runtimes.node_geometry import geometry
 from .intended_scales import before_half, falls_short_in_double, rounded_to_half
-
-PLAIN_COEFFICIENT = -0.75
-"""ONNX's cubic coefficient where a node states none, and PyTorch's where it does not antialias."""
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute
 _NEAR = 0.01  # of a pixel: a size that misses an integer by less was meant to be that integer

@@ -22,7 +22,7 @@ from ir_interp.views.likeness import Likeness
 from ..sources.pipeline_files import of_text
 
 _SLACK = 1.001  # of one level of a pixel: below that, float32 rounding
-_CACHED = 16
+_CACHED = 16  # pipelines whose levels are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ from .findings import Audited
 from .mishaps import noted
 from .verdicts import BRIGHTEST, Verdict, verdict
 
-_IR_VERSION = 10
+_IR_VERSION = 10  # of the ONNX format
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of a runtime's error text
 _HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)

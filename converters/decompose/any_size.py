@@ -40,6 +40,7 @@ def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialSh
     # Leading axes that gather nothing are right at any size.
     free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
     before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
+    # Every runtime but OpenVINO: there a single Gather serves for all sizes.
     if not rest or math.isinf(limit.dynamic):
         return _resized(ops, before, rest, rank, by_gather)
     elements = _largest(ops, x, axes, shape)

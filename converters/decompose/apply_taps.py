@@ -24,11 +24,11 @@ class AxisTaps:
     """
 
     axis: int
-    in_size: int | None
-    count: int | None
     indices: Any
-    weights: Any
-    beyond: Any
+    in_size: int | None = None
+    count: int | None = None
+    weights: Any = None
+    beyond: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,7 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
     assert axis.in_size is not None
     matrix = np.zeros((len(axis.indices), axis.in_size))
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
+    # A product from the left needs no transpose around it.
     if axis.axis == rank - 2:
         return ops.matmul(ops.constant(matrix.astype(np.float32)), x)
     return _multiplied(ops, x, ops.constant(np.ascontiguousarray(matrix.T, np.float32)), axis.axis, rank)

@@ -79,6 +79,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     assert op.shape is not None
     spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
+    # Integers in the library's own passes come first: they are exact, and the float sums below only bounded.
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
     if _is_of_litert(spec, dtype):
@@ -90,6 +91,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     if rest:
         _check_open(op, spec)
     open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
+    # Copies keep their type, since float32 would round int32 beyond 2**24.
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
     steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
     bare = steps and not isinstance(spec.coordinates, Crop)
@@ -184,7 +186,7 @@ _TARGET = "primitive operations"
 
 def _bare(axis: RunTimeAxis) -> AxisTaps:
     """Return an axis whose taps are in the steps."""
-    return AxisTaps(axis=axis.axis, in_size=None, count=None, indices=(), weights=(), beyond=None)
+    return AxisTaps(axis=axis.axis, indices=(), weights=())
 
 
 def _integer_steps(
@@ -205,6 +207,7 @@ def _integer_steps(
     in_order = tuple(
         steps(spec, stepped, {a: _sampled(ops, x, axes.get(a), a, shape[a]) for a in stepped}, rank, dtype)
     )
+    # A runtime may or may not fuse two nodes, and on some processors only.
     fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in in_order)
     return () if fused else in_order  # a graph cannot request that
 

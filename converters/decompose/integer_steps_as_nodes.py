@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,25 +57,19 @@ class Steps:
         at_run_time = isinstance(weights, Tensor)
         count = None if at_run_time else weights.shape[1]
         in_size = None if at_run_time else shape[step.axis]
-        taps = AxisTaps(
-            axis=step.axis, in_size=in_size, count=count, indices=_places(step.indices), weights=weights, beyond=None
-        )
+        taps = AxisTaps(axis=step.axis, in_size=in_size, count=count, indices=_places(step.indices), weights=weights)
         return self.resize(x, [taps], shape)
 
     def _chained(self, x: Value, step: Along, shape: PartialShape) -> Value:
         """Return products added sequentially, each rounded by itself."""
         used = np.flatnonzero(step.weights.any(axis=0))
-        terms = (
-            self._product(
-                self._taken(x, step.axis, step.indices[:, tap], shape),
-                aligned(self.ops, step.weights[:, tap], range(1, len(shape) - step.axis)),
-            )
-            for tap in used
-        )
-        return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
+        behind = range(1, len(shape) - step.axis)
+        pixels = (self._taken(x, step.axis, step.indices[:, tap], shape) for tap in used)
+        weights = (aligned(self.ops, step.weights[:, tap], behind) for tap in used)
+        return self._total(map(self._product, pixels, weights))
 
     def _taken(self, x: Value, axis: int, indices: Any, shape: PartialShape) -> Value:
-        copied = AxisTaps(axis=axis, in_size=None, count=1, indices=_places(indices), weights=None, beyond=None)
+        copied = AxisTaps(axis=axis, count=1, indices=_places(indices))
         return self.resize(x, [copied], shape)
 
     def _product(self, left: Value, right: Value) -> Value:
@@ -99,7 +93,7 @@ class Steps:
         )
         return _cut(xp, high, low, unit).value
 
-    def _total(self, terms: Sequence[Value]) -> Value:
+    def _total(self, terms: Iterable[Value]) -> Value:
         return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
 
     def _corners(self, x: Value, step: Corners, place: int, shape: PartialShape) -> Iterator[tuple[Value, Value]]:

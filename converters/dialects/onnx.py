@@ -32,6 +32,7 @@ from ir_interp.spec import (
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
 from ..runtimes import onnxruntime
+from ..runtimes.image_runtimes import PLAIN_COEFFICIENT
 
 _CROP = "tf_crop_and_resize"
 _FIRST_WITH_FORMULAS = 11  # earlier pages give none, so onnxruntime decides
@@ -64,7 +65,7 @@ def _kernel(attributes: Attributes, context: Context) -> Kernel:
         case "linear":  # without antialias at most one tap lies outside, and dropping or clamping it is the same
             return Linear(antialias=antialias, exclude_outside=antialias is not Antialias.OFF and _excludes(attributes))
         case "cubic":
-            a = attributes.get("cubic_coeff_a", -0.75)
+            a = attributes.get("cubic_coeff_a", PLAIN_COEFFICIENT)
             return Cubic(a=a, antialias=antialias, exclude_outside=_excludes(attributes))
         case mode:
             raise SpecError(f"mode {mode!r} is unknown")
@@ -174,6 +175,7 @@ DIALECT = Dialect(
         "exclude_outside": (0, since(11)),
         "keep_aspect_ratio_policy": ("stretch", since(18)),
     },
+    # tf2onnx writes the first into newer opsets; onnxruntime and OpenVINO read both as in the opsets that define them.
     tolerated={
         "coordinate_transformation_mode": {"tf_half_pixel_for_nn": since(13), "half_pixel_symmetric": range(11, 19)}
     },

@@ -94,6 +94,7 @@ def _check_input(mode: str, context: Context) -> None:
     if context.dtype is not None and context.dtype not in LAYER_TYPES:
         raise SpecError(f"IResizeLayer takes {', '.join(LAYER_TYPES)}, not {context.dtype}")
     if context.shape is not None:
+        # CUBIC resizes two axes, and an input needs both.
         least = 2 if mode == "CUBIC" else 1
         if not least <= len(context.shape) <= MAX_RANK:
             raise SpecError(f"{mode} takes rank {least} to {MAX_RANK}, not {len(context.shape)}")

@@ -45,6 +45,7 @@ def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
             except ReadError as error:
                 raise error.under(path.name) from None
     for graph in graphs(model.graph):
+        # They state the half-precision types; inference finds the new ones.
         del graph.value_info[:]
         for value in (*graph.input, *graph.output):
             is_end = keeps_ends and graph is model.graph
@@ -84,6 +85,7 @@ def _cast_ends(graph: onnx.GraphProto) -> None:
 
 def saved(model: onnx.ModelProto, path: Path) -> Path:
     """Write a model, beside its weights if it is large; return its path."""
+    # Protobuf holds less than 2 GiB.
     onnx.save(model, str(path), save_as_external_data=model.ByteSize() > 2**30)
     return path
 

@@ -36,6 +36,7 @@ def halved(unsaved: Unsaved, exact: Collection[str]) -> Unsaved:
 
 def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
     """Store a model's initialisers in half precision, except those named in ``exact`` and those that are inputs."""
+    # A caller may pass inputs in float32, and an output keeps its type.
     not_halved = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
     chosen = {
         weight.name: weight for weight in model.graph.initializer if weight.name not in not_halved and _is_float(weight)
@@ -69,6 +70,7 @@ def _stored_names(model: onnx.ModelProto, chosen: Iterable[str]) -> dict[str, st
     """Return an unused tensor name for each constant as it is stored."""
     taken = {name for graph in graphs(model.graph) for node in graph.node for name in (*node.input, *node.output)}
     names = {}
+    # Sorted, so that equal models have equal bytes.
     for name in sorted(chosen):
         stored = f"{name}/float16"
         while stored in taken:

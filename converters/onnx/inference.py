@@ -8,7 +8,7 @@ import onnx
 import onnx.inliner
 import onnx.shape_inference
 
-_MOST_ENTRIES = 2**20
+_MOST_ENTRIES = 2**20  # of a vector whose values are propagated: shapes have at most some dozens
 
 
 _LARGE = 1024  # initialisers beyond this many elements hold weights, not sizes
@@ -18,6 +18,7 @@ def infer(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model without its weights, completed by ONNX's shape inference."""
     light = without_weights(model)
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
+    # Data propagation lists the entries of every vector; one of 2**31 entries would exhaust memory.
     carries_data = not any(_is_long_vector(tensor.type.tensor_type) for tensor in described)
     # A model that inference refuses may still be readable: its own declarations are kept.
     with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):

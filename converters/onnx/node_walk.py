@@ -49,6 +49,7 @@ def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
         for inner in with_inner([node]):
             inner.input[:] = [instead.get(name, name) for name in inner.input]
         alike = onnx.NodeProto(op_type=node.op_type, input=node.input, attribute=node.attribute)
+        # Names differ between equal nodes, so the key has none but those of the inputs.
         key = bytes([len(node.output)]) + alike.SerializeToString(deterministic=True)
         before = first.setdefault(key, node)
         if before is node or node.op_type in _APART or named.intersection(node.output) or _has_graphs(node):

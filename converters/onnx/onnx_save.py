@@ -46,6 +46,7 @@ def _save_whole(unsaved: Unsaved, output: Path) -> None:
     rest.CopyFrom(unsaved.model)
     rest.ClearField("graph")
     heads = [_head(name, value) for name, value in unsaved.constants.items()]
+    # A message starts with its length, so every constant's head is needed before the first is written.
     length = len(graph) + sum(map(len, heads)) + sum(map(_size, unsaved.constants.values()))
     with output.open("wb") as file:
         file.write(rest.SerializeToString(deterministic=True))

@@ -85,6 +85,7 @@ def _schema(op: str, version: int) -> _Schema | None:
 def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
     """Return whether a softmax is taken along the last axis, which "along all axes from it on" equals."""
     axes = [attribute.i for attribute in node.attribute if attribute.name == "axis"]
+    # Negative axes are part of the operator since set 11.
     return node.op_type.endswith("max") and axes == [-1] and min(old, new) >= 11
 
 

@@ -18,7 +18,7 @@ from ir_interp.errors import ReadError
 from ir_interp.shapes import PartialShape, static_shape
 
 _MAX_ELEMENTS = 4096  # sizes, scales and axes are shorter; larger constants are weights
-_MAX_DEPTH = 64
+_MAX_DEPTH = 64  # of folded nodes behind each other; a cycle in a malformed graph has no end
 _FOLDED = {
     "Add",
     "Cast",

@@ -21,6 +21,7 @@ from ir_interp.spec import (
     Coordinates,
     Crop,
     Cubic,
+    Kernel,
     Linear,
     Nearest,
     ResizeSpec,
@@ -38,12 +39,13 @@ Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
 """Returns the source coordinates of outputs of an axis, with an offset before and after scaling."""
 Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 
-FLOATS_ONLY = "a Resize of {}"
 _RANK = 4  # [batch, channels, height, width]
-_RESIZED = frozenset({2, 3})
+HEIGHT_AND_WIDTH = frozenset({2, 3})
 _HALF = 0.5
+PLAIN_COEFFICIENT = -0.75
+"""ONNX's default of cubic_coeff_a, PyTorch's without antialias, and the only one that several runtimes have."""
 _TIES = "float32 decides ties differently"
-_MOVED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
+SHIFTS_UNRESIZED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
 NO_TIE = "float32 decides no tie differently"
 _LONG = 1024  # larger than images that are resized by integral scales
 _FLOAT32 = frozenset({"float32"})
@@ -67,7 +69,7 @@ def image_outcome(
     place: Place | None = None,
     rounded: Rounded | None = None,
     dtypes: Set[str] = _FLOAT32,
-    axes: Set[int] = _RESIZED,
+    axes: Set[int] = HEIGHT_AND_WIDTH,
 ) -> Outcome:
     """Return the outcome of a node in a runtime with this reading; unknown if no rule covers it.
 
@@ -77,6 +79,7 @@ def image_outcome(
     uncovered = _no_image(op, dtypes)
     if uncovered:
         return unknown(uncovered)
+    # Dimensions that keep their size cannot matter; with a number in place of each, more rules can decide.
     op, stated = settled(op), op
     spec, reasons, provided = op.spec, [], []
     if changing_axes(op, may_change) - axes:
@@ -84,13 +87,14 @@ def image_outcome(
     elif not may_change <= axes:
         provided.append(f"axes {sorted(may_change - axes)} keep their sizes")
     spec, readings_told = _read(spec, readings)
+    # Before ties: an axis that keeps its size is moved by half a pixel whatever float32 does.
     if _places_matter(spec):
         unresized = _keeping(op, spec)
         if unresized and _takes_what_is_meant(op, spec, unresized, place or _shifted_twice, rounded or to_pixels):
             return computes(op.spec)
         if unresized:
             is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in unresized)
-            return differs(_MOVED, f"axes {sorted(unresized)} are longer than 1" if is_open else "")
+            return differs(SHIFTS_UNRESIZED, f"axes {sorted(unresized)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
     known = _of_whole_scales(op)
     moved = _of_ties(known, spec, place or _shifted_twice, rounded or to_pixels)
@@ -125,19 +129,28 @@ def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, li
 
 def of_last_two(spec: ResizeSpec) -> ResizeSpec:
     """Return a resize of every axis without the first two."""
-    return replace(spec, axes=tuple(range(_RANK))).only(sorted(_RESIZED))
+    return replace(spec, axes=tuple(range(_RANK))).only(sorted(HEIGHT_AND_WIDTH))
 
 
 def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
     if op.dtype not in dtypes:
-        return FLOATS_ONLY.format(op.dtype or "an unknown element type")
+        return of_type(op)
     if op.shape is None or len(op.shape) != _RANK:
         return f"a Resize of other ranks than {_RANK}"
     if op.attributes.get("axes") is not None:
         return "a Resize with axes"
-    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
-        return "a crop, or a keep_aspect_ratio_policy"
-    return ""
+    return crop_or_policy(op)
+
+
+def of_type(op: ResizeOp) -> str:
+    """Return the words for a resize of an element type that no rule covers."""
+    return f"a Resize of {op.dtype or 'an unknown element type'}"
+
+
+def crop_or_policy(op: ResizeOp) -> str:
+    """Return the words for a resize that crops or has an aspect policy; empty for others."""
+    stretches = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
+    return "" if stretches else "a crop, or a keep_aspect_ratio_policy"
 
 
 def ties_are_open(op: ResizeOp) -> bool:
@@ -159,9 +172,12 @@ def _of_whole_scales(op: ResizeOp) -> ResizeOp:
 
 def _places_matter(spec: ResizeSpec) -> bool:
     """Return whether coordinates (i + 1/2) affect an axis that keeps its size: it is a copy in ONNX."""
-    kernel = spec.kernel
-    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
-    return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
+    return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down(spec.kernel)
+
+
+def rounds_down(kernel: Kernel) -> bool:
+    """Return whether half a pixel more makes no difference to a pixel at an integral coordinate."""
+    return isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
 
 
 def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
@@ -169,11 +185,11 @@ def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
     at, target, shape = geometry(op), op.spec.target, op.shape or ()
     if at is not None:
         resized = at.changing if spec.step is Step.RATIO else at.scaled
-        return {axis for axis in _RESIZED - resized if at.in_sizes[axis] > 1}
+        return {axis for axis in HEIGHT_AND_WIDTH - resized if at.in_sizes[axis] > 1}
     values = target.values if isinstance(target, Sizes | Scales) else ()
     same = (1.0,) * len(values) if isinstance(target, Scales) else shape
     unresized = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
-    return {axis for axis in unresized if shape[axis] != 1} & _RESIZED
+    return {axis for axis in unresized if shape[axis] != 1} & HEIGHT_AND_WIDTH
 
 
 def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> Outcome | None:
@@ -187,6 +203,7 @@ def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> 
     pixels = _taken(spec, spec.kernel, shape, place, rounded)
     if pixels == _pixels_of(spec, shape):
         return None
+    # Two deviations may cancel: another rounding, and float32 on the other side of the tie.
     is_meant = isinstance(op.spec.kernel, Nearest) and pixels == _pixels_of(op.spec, shape)
     return computes(op.spec) if is_meant else differs(_TIES)
 
@@ -305,18 +322,16 @@ def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
 
 
-def own_cubic(a: float) -> Reading:
-    """Return the reading of a runtime whose cubic has one coefficient, and keeps out-of-bounds samples."""
-
-    def taken(spec: ResizeSpec) -> ResizeSpec:
-        kernel = spec.kernel
-        return replace(spec, kernel=replace(kernel, a=a, exclude_outside=False)) if isinstance(kernel, Cubic) else spec
-
-    return Reading(f"its cubic has the coefficient {a}, and no exclude_outside", taken)
+def _plain_cubic(spec: ResizeSpec) -> ResizeSpec:
+    kernel = spec.kernel
+    if not isinstance(kernel, Cubic):
+        return spec
+    return replace(spec, kernel=replace(kernel, a=PLAIN_COEFFICIENT, exclude_outside=False))
 
 
 BY_RATIO = Reading("it uses the ratio of sizes instead of the scale", _ratio)
 NO_ANTIALIAS = Reading("it ignores antialias", _without_antialias)
+PLAIN_CUBIC = Reading(f"its cubic has the coefficient {PLAIN_COEFFICIENT}, and no exclude_outside", _plain_cubic)
 NO_SYMMETRIC = Reading("it computes half_pixel_symmetric as asymmetric", _asymmetric)
 
 
@@ -334,8 +349,11 @@ def _floor(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, kernel=Nearest(rounding=Rounding.FLOOR)) if is_simple else spec
 
 
-RESIZE_10, UPSAMPLE = 10, range(7, 10)
-"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks."""
+RESIZE_10, UPSAMPLE, UPSAMPLE_7 = 10, range(7, 10), 7
+"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks.
+
+The scales of an Upsample-7 are an attribute.
+"""
 HALF_PIXEL_OF_10 = Reading("it computes Resize-10 with half_pixel, the default since opset 11", _half_pixel)
 HALF_PIXEL_LINEAR = Reading("it computes a linear Upsample with half_pixel", _linear_half_pixel)
 FLOOR = Reading("its Upsample rounds down", _floor)  # as others do: an Upsample never shrinks

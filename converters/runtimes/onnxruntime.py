@@ -12,7 +12,7 @@ from dataclasses import replace
 from ir_interp.plan.runtimes import integer_steps
 from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
     Antialias,
     Aspect,
@@ -58,6 +58,7 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     other, condition = deviation(taken, sure), _condition(taken, sure, may_change)
     if other is not None:
         return other if other.spec is None else replace(other, provided=condition)
+    # A spec read from ONNX has this runtime's arithmetic, so no pixels need to be compared, as for others.
     return computes(taken.spec, "" if listed is op else _KEPT, condition)
 
 
@@ -72,7 +73,7 @@ def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
     if assumed and not refusal(op, sure_axes(op)):
         return f"axes {assumed} change"
     is_cubic_of_integers = _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
-    may_grow = is_cubic_of_integers and _are_channels_last(op, sure) and _shrinks(op) is None
+    may_grow = is_cubic_of_integers and are_channels_last(op.shape, sure) and _shrinks(op) is None
     return "a size shrinks" if may_grow else ""
 
 
@@ -151,11 +152,12 @@ def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
 
 def _grows_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
     """Return whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
-    return _are_channels_last(op, scaled) and _shrinks(op) is False
+    return are_channels_last(op.shape, scaled) and _shrinks(op) is False
 
 
-def _are_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
-    return len(op.shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES
+def are_channels_last(shape: PartialShape | None, scaled: Set[int]) -> bool:
+    """Return whether a node resizes images whose channels come last, their height among the axes."""
+    return len(shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES
 
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
@@ -203,7 +205,7 @@ def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
 def _rounds_twice(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
     """Return the cubic of integers whose channels come last, which is that of antialias without shrinking."""
     kernel = op.spec.kernel
-    if op.dtype not in ONNXRUNTIME_INTEGERS or not isinstance(kernel, Cubic) or kernel.is_antialiased:
+    if not isinstance(kernel, Cubic) or not _is_plain_cubic(op) or op.dtype not in ONNXRUNTIME_INTEGERS:
         return None
     if not _grows_channels_last(op, scaled):
         return None
@@ -221,14 +223,9 @@ def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
     cubic, keeps = isinstance(kernel, Cubic), any(at.in_sizes[axis] > 1 for axis in at.keeping)
     moves = cubic and keeps and op.spec.coordinates is not Coordinates.ALIGN_CORNERS  # under which such axes are copies
-    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or moves):
+    if are_channels_last(at.in_sizes, at.scaled) and ((crops and (cubic or kernel.is_antialiased)) or moves):
         return differs("it mixes up the axes of channels-last crops and cubics")
     return None
-
-
-def scales_channels_last(at: Geometry) -> bool:
-    """Return whether a node resizes images whose channels come last, their height among the axes."""
-    return len(at.in_sizes) == _IMAGE and 1 in at.scaled and at.scaled <= CHANNELS_LAST_AXES
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
@@ -258,6 +255,7 @@ def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     )
 
 
+# The first that applies decides: a node that changes no size is copied before any kernel is chosen.
 _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
     _copies_all,
     _mixes_up_axes,
@@ -324,9 +322,7 @@ def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
 
 def survives_transposes(op: ResizeOp) -> bool:
     """Return whether a node with entries for every axis is computed between two Transposes, whatever its sizes."""
-    kernel = op.spec.kernel
-    is_plain = isinstance(kernel, Cubic) and not kernel.is_antialiased
-    return not is_plain or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
+    return not _is_plain_cubic(op) or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
 
 
 def _shrinks(op: ResizeOp) -> bool | None:

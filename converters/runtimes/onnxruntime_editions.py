@@ -55,7 +55,7 @@ def _no_cubic_of_channels_last(op: ResizeOp) -> Outcome | None:
     at, kernel = geometry(op), op.spec.kernel
     if at is None or not isinstance(kernel, Cubic) or kernel.is_antialiased:
         return None
-    if onnxruntime.scales_channels_last(at):
+    if onnxruntime.are_channels_last(at.in_sizes, at.scaled):
         return refused(f"no cubic Resize of axes {sorted(at.scaled)} at rank {_IMAGE}")
     return None
 

@@ -21,10 +21,22 @@ from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.runtimes.integer_steps import SPATIAL_AXES
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
 
 from . import onnxruntime
-from .image_runtimes import BY_RATIO, FLOATS_ONLY, RESIZE_10, UPSAMPLE, Floats, Reading, read_outcome, to_pixels
+from .image_runtimes import (
+    BY_RATIO,
+    RESIZE_10,
+    SHIFTS_UNRESIZED,
+    UPSAMPLE,
+    Floats,
+    Reading,
+    crop_or_policy,
+    of_type,
+    read_outcome,
+    rounds_down,
+    to_pixels,
+)
 from .image_runtimes import HALF_PIXEL_OF_10 as OF_10
 from .node_geometry import geometry, resized
 from .outcome import Outcome, differs, refused, unknown
@@ -54,10 +66,8 @@ def _left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
 
 def _uncovered(op: ResizeOp) -> str:
     if op.dtype != "float32":
-        return FLOATS_ONLY.format(op.dtype or "an unknown element type")
-    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
-        return "a crop, or a keep_aspect_ratio_policy"
-    return "" if op.shape is not None else "a Resize of an unknown rank"
+        return of_type(op)
+    return crop_or_policy(op) or ("" if op.shape is not None else "a Resize of an unknown rank")
 
 
 def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
@@ -145,7 +155,7 @@ def _directml(op: ResizeOp) -> Outcome:
     if kernel.is_antialiased and (at is None or at.shrinks):
         return differs("its antialias halves an image until less than a factor of two remains")
     if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and _shifts_what_stays(op):
-        return differs("its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel")
+        return differs(SHIFTS_UNRESIZED)
     reading = OF_10 if op.version <= RESIZE_10 else _SINGLE_OUTPUT
     if _turns_by_rounding(replace(op, spec=reading.of(op.spec))):
         return unknown(_TURNS)
@@ -153,10 +163,9 @@ def _directml(op: ResizeOp) -> Outcome:
 
 
 def _shifts_what_stays(op: ResizeOp) -> bool:
-    kernel, moving = op.spec.kernel, resized(op)
-    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
+    moving = resized(op)
     stays = (size for axis, size in enumerate(op.shape or ()) if axis not in moving)
-    return not rounds_down and any(size != 1 for size in stays)
+    return not rounds_down(op.spec.kernel) and any(size != 1 for size in stays)
 
 
 def _half_pixel(spec: ResizeSpec) -> ResizeSpec:

@@ -22,6 +22,7 @@ from .node_geometry import changing_axes
 from .outcome import Outcome, computes, crashes, differs, refused, unknown
 
 VERSION = "2026.4"
+SPATIAL_ONLY = "the plugin resizes spatial dimensions only"
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
 """The element types that Interpolate takes."""
 
@@ -85,7 +86,7 @@ def _not_spatial(node: Interpolate) -> Outcome | None:
         return None
     counted = node.listed is None or len(node.listed) > node.rank - 2
     if counted and min(node.resized, default=node.rank) < node.rank - 3:
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(SPATIAL_ONLY)
     return None
 
 
@@ -114,7 +115,7 @@ def _pillow_overruns(node: Interpolate) -> Outcome | None:
     if taken and not node.resized:
         return None
     if is_image and 0 in node.resized:
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(SPATIAL_ONLY)
     return crashes(f"a {node.mode} Interpolate of axes {sorted(node.targeted)} at rank {node.rank} corrupts memory")
 
 
@@ -239,6 +240,7 @@ def among_known(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome
     """
     sure = frozenset(changing_axes(op, may_change))
     outcome = batch_fault(op, sure, stated) or frontend(op, sure)
+    # An undecided axis matters if its change alone makes the node fail.
     open_axes = sorted(axis for axis in may_change - sure if frontend(op, sure | {axis}).spec is None)
     if outcome.spec is None or not open_axes:
         return outcome

@@ -40,7 +40,7 @@ def _reads_no_axes(op: ResizeOp) -> Outcome | None:
 def _resizes_spatial_axes(op: ResizeOp) -> Outcome | None:
     rank = len(op.shape or ())
     if rank in _OF_IMAGES and min(openvino.resized_axes(op), default=rank) < _FIRST_SPATIAL:
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(openvino.SPATIAL_ONLY)
     return None
 
 

@@ -26,6 +26,7 @@ def outcome(op: ResizeOp) -> Outcome:
         return refused("negative axes are not supported")
     if op.dtype in ("bool", "str"):
         return refused(f"it does not resize {op.dtype}")
+    # It multiplies by the scale in align_corners and crops (onnx issue 2462), in float64.
     spec = replace(op.spec, length=Length.FRACTIONAL, arithmetic=Arithmetic.EXACT)
     if spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL and at is not None:
         return _single_output(spec, at)

@@ -97,6 +97,7 @@ def layer_settings(op: ResizeOp) -> dict[str, Any]:
     """Return the settings that the importer makes for an accepted node, except the target."""
     attributes = op.attributes
     settings: dict[str, Any] = {"resize_mode": attributes.get("mode", "nearest").upper()}
+    # Before opset 11 nodes have no further attributes, and the importer leaves the settings of a new layer.
     if op.version <= 10:
         return settings
     coordinates = attributes.get("coordinate_transformation_mode", "half_pixel")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import ir_interp
-from ir_interp.cli import json_schemas, progress
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import check_image, command, printed_form
+from ir_interp.cli.invocation import check_image, command, print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_image
@@ -85,10 +85,7 @@ def compare(
         comparison = ir_interp.compare(first, None if is_saved else second, **keywords(options))
     if options.html:
         _save_page(options.html, comparison, options)
-    if form == "json":
-        print(json_schemas.printed(comparison.record()))
-    elif form == "text":
-        _show(comparison)
+    print_result(form, comparison.record, lambda: _show(comparison))
     return 0 if comparison.passes else 1
 
 
@@ -142,10 +139,7 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
         figure = likeness.picture(comparison, pair)
         with replacing(options.picture) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(options.picture) or FileKind.PICTURE)
-    if form == "json":
-        print(json_schemas.printed(comparison.record()))
-    elif form == "text":
-        print(shown(comparison.text))
+    print_result(form, comparison.record, lambda: print(shown(comparison.text)))
     return 1 if comparison.unequal else 0
 
 

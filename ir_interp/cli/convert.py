@@ -15,7 +15,7 @@ from ir_interp.cli import fleet, json_schemas, progress
 from ir_interp.cli.command_help import Command
 from ir_interp.cli.conversion_text import show
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import check_image, command, printed_form
+from ir_interp.cli.invocation import check_image, command, print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import OutputError, check_outputs
 from ir_interp.files.kinds import FileKind
@@ -109,10 +109,7 @@ def convert(
         if html:
             _save_refusal(html, source, destination, options.semantics, error, provenance(shapes=options.shapes))
         raise
-    if form == "json":
-        print(_json(conversion))
-    elif form == "text":
-        show(conversion)
+    print_result(form, conversion.record, lambda: show(conversion))
     return 0
 
 
@@ -141,12 +138,8 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
     return 0 if is_read else 1
 
 
-def _json(report: ConversionReport) -> str:
-    return json_schemas.printed(report.record())
-
-
 def _save_json(report: ConversionReport, path: Path) -> None:
-    path.write_text(_json(report) + "\n", encoding="utf-8")
+    path.write_text(json_schemas.printed(report.record()) + "\n", encoding="utf-8")
 
 
 def _provenance(**facts: Any) -> Provenance:

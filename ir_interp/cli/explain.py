@@ -15,7 +15,7 @@ import ir_interp
 from ir_interp import diagnostic_codes
 from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.paths import exists, is_file
@@ -83,10 +83,7 @@ def explain(
     _check_subject(name)
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
-    if form == "json":
-        print(json_schemas.printed(explanation.record()))
-    else:
-        _show(explanation, options.every)
+    print_result(form, explanation.record, lambda: _show(explanation, options.every))
 
 
 def _check_subject(name: str) -> None:

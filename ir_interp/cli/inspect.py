@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.folding import folded, name_lines, place
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
@@ -60,10 +59,8 @@ def inspect(
         resizes, unknown = load_known(file, options.semantics)
     else:
         resizes, unknown = ir_interp.load(file, semantics=options.semantics), []
-    if form == "json":
-        print(json_schemas.printed(_record(file, model, resizes, unknown)))
-    else:
-        _show(file, model, resizes, unknown)
+    shown = (file, model, resizes, unknown)
+    print_result(form, lambda: _record(*shown), lambda: _show(*shown))
 
 
 def _record(file: Path, model: Brief | None, resizes: list[ResizeOp], unknown: list[Unknown]) -> InspectRecord:

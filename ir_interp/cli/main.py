@@ -36,8 +36,8 @@ from ir_interp.text.keyword_names import flags_stay
 from ir_interp.text.names import shown
 from ir_interp.version import show_config
 
-NOT_EXACT = 1
-BAD_INPUT = 2
+NOT_EXACT = 1  # exit code, also of findings and differences
+BAD_INPUT = 2  # exit code, as of Click's own errors of usage
 _CLEANING = 3.0  # seconds in which what is temporary is removed
 
 app = typer.Typer(

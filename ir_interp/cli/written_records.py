@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ir_interp.cli import json_schemas
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.text.names import shown
 
 
@@ -64,8 +63,4 @@ class PreprocessRecord:
 
 def report(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
     """Print a record as the options of its command ask."""
-    form = printed_form(options)
-    if form == "json":
-        print(json_schemas.printed(asdict(record)))
-    elif form == "text":
-        print(shown(record.text))
+    print_result(printed_form(options), lambda: asdict(record), lambda: print(shown(record.text)))

@@ -25,7 +25,7 @@ from ir_interp.text.decimals import real
 VARIABLE = "IR_INTERP_MAX_GIB"
 """The environment variable that sets another limit, in GiB."""
 
-_DEFAULT_GIB = 2.0
+_DEFAULT_GIB = 2.0  # beyond the files that are read
 _SHARE = 0.5  # of the free memory: the most that a model may take which declares larger tensors
 _GROUPS = "/sys/fs/cgroup"
 _OF_GROUP = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))

@@ -17,7 +17,7 @@ from ir_interp.spec import Coordinates, Rounding
 from ir_interp.translation.dialect import Semantics
 
 _LINEAR = ("linear", "linear_onnx")
-_IMAGE, _VOLUME = 4, 5
+_IMAGE, _VOLUME = 4, 5  # ranks, batch and channels included
 _FIRST_SPATIAL = 2
 
 

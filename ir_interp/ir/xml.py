@@ -18,7 +18,7 @@ N = TypeVar("N", int, float)
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
 
-_MAX_DIGITS = 18
+_MAX_DIGITS = 18  # 10**18 is below 2**63
 _HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not expanded"
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")

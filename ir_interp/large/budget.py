@@ -72,6 +72,7 @@ def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
     across = list(itertools.product(*others))
     below = 2 + math.prod(map(len, others[1:]))  # blocks that the row below has by then
     most = max(1, memory // 2 // max(1, _bytes_waiting(layout)) - below)
+    # The fewest strips that memory allows, all about as wide: each border between two is read twice.
     width = -(-len(across) // -(-len(across) // most)) if across else 1
     for start in range(0, len(across), width):
         yield [(row, *place) for row in first for place in across[start : start + width]]

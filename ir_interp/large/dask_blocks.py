@@ -58,6 +58,7 @@ def chosen(chunks: Chunks, in_shape: Shape, out_shape: Shape) -> Chunks:
             chunks_of_axes.append(sizes_of_chunks)
             continue
         longest = max(sizes_of_chunks, default=0)
+        # A chunk becomes several along an axis that grows, none longer than itself.
         parts = max(1, -(-out // size)) if size else 1
         size_of_chunk = max(1, round(longest * out / size / parts)) if size else 1
         chunks_of_axes.append(_cut(out, size_of_chunk))

@@ -37,6 +37,7 @@ def for_each(items: Iterator[Place], do: Callable[[Place], object], threads: int
         with alone():
             work()
 
+    # With several threads here, each resize runs alone: its own threads would only compete with these.
     with ThreadPoolExecutor(threads) as pool:
         try:
             working = [pool.submit(work if threads == 1 else work_alone) for _ in range(threads)]

@@ -153,6 +153,7 @@ def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[s
         "source": str(request.source.resolve()),
         "shape": list(source.shape),
         "dtype": str(source.dtype),
+        # Another release may compute other bits, and other options other chunks: neither may finish this one.
         "spec": repr(layouts[-1].work.spec),
         "missing": repr(request.missing),
         "levels": request.levels,

@@ -143,6 +143,7 @@ def reopened(path: Path, layout: Layout, **form: Any) -> Any:
     """Return the output array of a layout as an earlier call created it, or a new one of this ``form``."""
     import zarr
 
+    # An interrupted call left the array; the journal has checked that it was the same call.
     with suppress(OSError, ValueError):
         return zarr.open_array(path, mode="r+")
     return zarr.create_array(store=path, shape=layout.work.out_shape, **{"chunks": layout.longest, **form})

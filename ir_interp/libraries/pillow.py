@@ -51,7 +51,7 @@ _KERNELS: dict[str, Kernel] = {
     "MKS2021": Magic(year=2021, antialias=_WIDENED, exclude_outside=True),
 }
 _OF_13 = ("MKS2013", "MKS2021")
-_MAGIC = dict(enumerate(_OF_13, 6))
+_MAGIC = dict(enumerate(_OF_13, 6))  # the numbers of these filters in Pillow follow LANCZOS to HAMMING, 0 to 5
 _CUT = 12  # first version that limits sums to 16 bits; version 12 here is 12.3
 _WITH_ALPHA = ("RGBA", "LA")
 _MODES = {  # the element type, and the numbers of channels that are summed alike

@@ -29,6 +29,7 @@ from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
 
+# The ranks that a mode determines, batch and channels included.
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
 _CORNERED = ("linear", "bilinear", "bicubic", "trilinear")
 _ANY_RANK = ("nearest", "nearest-exact", "area")
@@ -102,6 +103,7 @@ def _kernel(mode: str, *, antialias: bool) -> Kernel:
     if mode == "lanczos":
         return Lanczos(radius=3, antialias=widened, exclude_outside=True)
     if mode == "bicubic":
+        # PyTorch's antialiased bicubic is Pillow's, whose coefficient is -0.5.
         return Cubic(a=-0.5 if antialias else -0.75, antialias=widened, exclude_outside=antialias)
     return Linear(antialias=widened, exclude_outside=antialias)
 

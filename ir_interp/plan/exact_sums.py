@@ -101,6 +101,8 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
     sums: list[WholeSum] = []
     waiting: list[Windows] = []
     for step in piece.passes(bound, dtype):
+        # Vectors add in another order, float weights round, and shortened products lose bits: in none of these is the
+        # sum an integer that every order of addition gives.
         if step.is_turned or step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
         if step.counts is not None:
@@ -128,6 +130,7 @@ def gathered(axis: int, in_size: int, indices: NDArray[np.intp], weights: NDArra
     """Return taps as windows: weights of the same pixel are added up, and those of 0 are dropped."""
     used = weights != 0
     lowest = np.where(used, indices, in_size - 1).min(axis=1)
+    # An output whose weights are all 0 would end before it starts.
     highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
     width = int((highest - lowest).max()) + 1
     first = np.minimum(lowest, in_size - width)
@@ -159,6 +162,7 @@ def _precision(bound: Plan, most: int) -> int | None:
     """Return the number of fractional bits of weights: those of the whole plan, the same for all pieces."""
     sizes = [_size(bound, place) for place in range(len(bound.axes))]
     for bits in range(_BITS, _LEAST_BITS - 1, -1):
+        # Rounding moves each weight by at most 1/2, so `count` weights exceed their exact sum by less than `count`.
         sums = [largest * 2**bits + count for largest, count in sizes]
         if most * max(sums) < _MOST_AT_ONCE and most * math.prod(sums) < _MOST:
             return bits

@@ -95,6 +95,7 @@ def _first_row(left: Taps, right: Taps, size: int) -> int | None:
     keys, places = np.unique(np.concatenate([key for key, _ in entries]), return_inverse=True)
     signed = np.concatenate([entries[0][1], -entries[1][1]])
     residue = np.abs(np.bincount(places, signed, len(keys)))
+    # The rounding of float64 stays below; a pixel more or less weighs more.
     rows = keys[residue > 1e-6] // (size + 1)
     return int(rows[0]) if len(rows) else None
 

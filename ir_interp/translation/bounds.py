@@ -79,6 +79,7 @@ def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype:
     for chain in chains:
         compared = [(link, *_side_by_side(link, exact)) for link in chain]
         total += _error(compared, bounds) + (0.0 if cuts[0] == cuts[1] else _cut(compared, bounds))
+    # Both results are integers, and so is their difference.
     return math.floor(total + _DOUBT)
 
 
@@ -158,6 +159,7 @@ def _of_passes(passes_of_spec: Sequence[Pass]) -> Iterator[Link]:
             total = 2.0 ** (step.bits_before + step.bits_each + step.bits_after) / scale
         weights, taps = step.weights / total, step.weights.shape[1]
         most = np.abs(weights).sum(axis=1).max(initial=0.0)
+        # Truncated bits of values count as often as these are weighted; those of products once for each tap.
         loss = most * (2.0**step.bits_before - 1) / scale + (taps * 2.0**-step.bits_after if step.bits_each else 0.0)
         link = Link(axis=step.axis, indices=step.indices, weights=weights, loss=loss, unit=_unit(step))
         yield _ended(link, step.rounding)
@@ -196,6 +198,7 @@ def _error(chain: Compared, bounds: tuple[float, float]) -> float:
         most = _largest(rows, np.abs(others))
         lacking = max(_largest(rows, _times(sign * (others - weights), low, high)) for sign in (1, -1))
         summed = link.unit * (link.weights.shape[1] + 2) * most * max(abs(low), abs(high))
+        # The error so far is amplified by the sum of absolute weights, which exceeds 1 for kernels with negative lobes.
         error = error * most + lacking + summed + link.loss + link.radius
         low, high = _range(rows, weights, low, high)
         if link.is_cut:

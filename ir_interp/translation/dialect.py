@@ -197,6 +197,7 @@ class Dialect:
         offers: dict[ResizeSpec, dict[str, Any]] = {}
         read: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}  # accessed names and their values
         for attributes in self.attribute_sets(context.version, numbers):
+            # Sets that agree on all accessed names have the same meaning, whatever the others are.
             if any(tuple(map(attributes.get, names)) in values for names, values in read.items()):
                 continue
             watched = _Watched(attributes)

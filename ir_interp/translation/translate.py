@@ -37,6 +37,7 @@ def write(
     """
     if shape is not None:
         check_rank(spec, len(shape))
+    # Floats have no integer passes: without them more attributes express the same.
     if dtype is not None and "float" in dtype:
         spec = spec.of_floats()
     versions = dialect.versions if version is None else (version,)

@@ -55,6 +55,7 @@ def _is_of_numpy(path: Path) -> bool:
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 """The formats of images that are read, as Pillow names them; it would start Ghostscript for EPS, by content alone."""
 
+# Images are read as grey or RGB: palettes are expanded, and alpha is dropped.
 _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 
 

@@ -16,8 +16,11 @@ from ..image_runtimes import (
     ALL_TYPES,
     FLOOR,
     HALF_PIXEL_LINEAR,
+    HEIGHT_AND_WIDTH,
+    PLAIN_COEFFICIENT,
     RESIZE_10,
     UPSAMPLE,
+    UPSAMPLE_7,
     divided,
     image_outcome,
     is_longer_in_singles,
@@ -26,9 +29,6 @@ from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
 from . import OtherRuntime
 
-_COEFFICIENT = -0.75
-_OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_IMAGE = {2, 3}
 _IMAGES_ONLY = "it resizes height and width only"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
@@ -36,7 +36,7 @@ _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome of a node."""
     reason = _refusal(stated, may_change)
-    if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - _IMAGE:
+    if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - HEIGHT_AND_WIDTH:
         reason = _IMAGES_ONLY  # as it finds at run time
     if reason:
         return refused(reason)
@@ -71,11 +71,11 @@ def _is_stated(op: ResizeOp, axis: int) -> bool:
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
     kernel, coordinates = op.spec.kernel, op.spec.coordinates
-    if op.version in (_OF_SCALES, RESIZE_10):
+    if op.version in (UPSAMPLE_7, RESIZE_10):
         return "Upsample-7 and Resize-10 are not supported"
     if op.attributes.get("axes") is not None:
         return "axes are not supported"
-    others = changing_axes(op, may_change) - _IMAGE
+    others = changing_axes(op, may_change) - HEIGHT_AND_WIDTH
     if op.version in UPSAMPLE:
         others = {axis for axis in others if _is_stated(op, axis)}
     if others:
@@ -94,8 +94,8 @@ def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | 
         return "antialias is not supported"
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
         return "exclude_outside is not supported"
-    if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:
-        return f"its cubic has the coefficient {_COEFFICIENT} only"
+    if isinstance(kernel, Cubic) and kernel.a != PLAIN_COEFFICIENT:
+        return f"its cubic has the coefficient {PLAIN_COEFFICIENT} only"
     return ""
 
 

@@ -21,22 +21,21 @@ from ..image_runtimes import (
     HALF_PIXEL_OF_10,
     NO_ANTIALIAS,
     NO_SYMMETRIC,
+    PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
     Reading,
     has_weights_of,
     image_outcome,
     offset_first,
-    own_cubic,
     to_pixels,
 )
 from ..node_geometry import changing_axes, geometry
 from ..outcome import Outcome, crashes, differs, unknown
 from . import OtherRuntime
 
-_COEFFICIENT = -0.75
-_LESS_THAN_HALF = 0.499
-_BITS = 7
+_LESS_THAN_HALF = 0.499  # as observed: added before positions are rounded down
+_BITS = 7  # of the weights of integer sums
 _NEVER_BELOW_0 = (Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
 _CHANNELS, _HEIGHT, _WIDTH = 1, 2, 3
 _IMAGE, _ALL_BUT_BATCH = frozenset({_HEIGHT, _WIDTH}), frozenset({_CHANNELS, _HEIGHT, _WIDTH})
@@ -85,7 +84,7 @@ def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
         return (HALF_PIXEL_OF_10,)
     if op.version in UPSAMPLE:
         return (FLOOR,) if of_channels else (FLOOR, BY_RATIO)
-    return (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST)
+    return (NO_SYMMETRIC, NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST)
 
 
 def _of_height_and_width(op: ResizeOp) -> ResizeOp:

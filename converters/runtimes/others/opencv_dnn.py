@@ -21,6 +21,7 @@ from ..image_runtimes import (
     NO_SYMMETRIC,
     RESIZE_10,
     UPSAMPLE,
+    UPSAMPLE_7,
     Floats,
     image_outcome,
     in_doubles,
@@ -31,7 +32,7 @@ from ..node_geometry import copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused
 from . import OtherRuntime
 
-_WHOLE_SCALES = 7  # the version of Upsample that takes no others
+# Added before it rounds, so that float32 errors at half-way positions make no difference.
 _NEAR_A_HALF = {Rounding.ROUND_PREFER_FLOOR: -1e-6, Rounding.ROUND_PREFER_CEIL: 1e-6}
 _HEIGHT = 2
 _RANK = 4
@@ -65,7 +66,7 @@ def _refusal(op: ResizeOp) -> str:
         return "a linear Upsample is not supported"
     scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
     is_fractional = any(not scale.is_integer() for scale in scales[_HEIGHT:])
-    return "its Upsample-7 supports integral scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
+    return "its Upsample-7 supports integral scales only" if op.version == UPSAMPLE_7 and is_fractional else ""
 
 
 def _copies_unmoved(op: ResizeOp) -> bool:

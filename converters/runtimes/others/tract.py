@@ -30,13 +30,14 @@ from ir_interp.spec import (
 )
 
 from ..image_runtimes import (
-    FLOATS_ONLY,
     NO_TIE,
+    PLAIN_COEFFICIENT,
     RESIZE_10,
     UPSAMPLE,
     Floats,
     Reading,
     divided,
+    of_type,
     read_outcome,
     ties_are_open,
 )
@@ -47,7 +48,6 @@ from . import OtherRuntime
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place
 _HELD = ("float32", "float16", "uint8", "int8")  # whose numbers its sums in float32 hold
 _HALF = np.float32(0.5)
-_COEFFICIENT = -0.75
 _OWN_ROUNDINGS = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)
 _IN_ORDER = "its optimiser reads the entries as if axes were in order"
 
@@ -58,7 +58,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if op.version in UPSAMPLE:
         return refused("Upsample is not supported")
     if op.dtype not in _HELD:
-        return unknown(FLOATS_ONLY.format(op.dtype or "an unknown element type"))
+        return unknown(of_type(op))
     if isinstance(op.spec.coordinates, Crop):
         return unknown("a crop")
     if isinstance(op.spec.kernel, Cubic) and op.spec.kernel.is_antialiased and "int" in op.dtype:
@@ -106,7 +106,7 @@ def _orders_axes(op: ResizeOp) -> bool:
     axes = resolve_axes(spec.axes, rank) if spec.axes is not None and rank else ()
     if len(axes) != rank or list(axes) == sorted(axes) or op.attributes.get("exclude_outside"):
         return False
-    own_cubic = isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT
+    own_cubic = isinstance(kernel, Cubic) and kernel.a != PLAIN_COEFFICIENT
     return not (kernel.is_antialiased or own_cubic or spec.aspect is not Aspect.STRETCH)
 
 

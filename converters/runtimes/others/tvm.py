@@ -16,7 +16,9 @@ from ..image_runtimes import (
     ALL_TYPES,
     BY_RATIO,
     FLOOR,
+    HEIGHT_AND_WIDTH,
     NO_ANTIALIAS,
+    UPSAMPLE_7,
     Floats,
     has_weights_of,
     image_outcome,
@@ -29,8 +31,7 @@ from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
 _SEVERAL = "align_corners gives no size of 1, which becomes NaN"
-_OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_IMAGE = {2, 3}
+# Added before it rounds, so that float32 errors at integers make no difference to floor and ceil.
 _ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
 _RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
@@ -43,9 +44,9 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return refused(reason)
     at = geometry(settled(op))
     moves = at is None or any(at.in_sizes[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
-    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and moves:
+    if op.version == UPSAMPLE_7 and isinstance(op.spec.kernel, Nearest) and moves:
         return differs("its Upsample-7 rounds nearest positions, where others round down")
-    if op.version == _OF_SCALES and is_longer_in_singles(op):
+    if op.version == UPSAMPLE_7 and is_longer_in_singles(op):
         return differs("it multiplies sizes and scales exactly")
     if _divides_by_0(op):
         return differs(_NO_NUMBER)
@@ -60,10 +61,10 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 
 
 def _refusal(op: ResizeOp) -> str:
-    if op.version < _RESIZE_WITH_SIZES and op.version != _OF_SCALES:
+    if op.version < _RESIZE_WITH_SIZES and op.version != UPSAMPLE_7:
         return "its importer does not support Upsample-9 and Resize-10"
-    if op.version == _OF_SCALES:
-        is_dynamic, others = None in (op.shape or ()), resized(op) - _IMAGE
+    if op.version == UPSAMPLE_7:
+        is_dynamic, others = None in (op.shape or ()), resized(op) - HEIGHT_AND_WIDTH
         return (
             "its Upsample-7 supports neither dynamic dimensions nor axes other than 2 and 3"
             if is_dynamic or others

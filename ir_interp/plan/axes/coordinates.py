@@ -105,11 +105,11 @@ _LIBRARIES = {
     Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
     Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
 }
-_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
-_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)
+_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)  # whose coordinates are float32 for every kernel
+_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)  # float32 for copies only: sums take float64 positions
 _FLOORED_AS_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE)
-_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)
-_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)
+_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)  # computed in float64, then stored as float32
+_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)  # nearest adds the step up from pixel to pixel
 _STEP_FIRST = (
     Arithmetic.OPENVINO,
     Arithmetic.LITERT,
@@ -140,6 +140,7 @@ def positions(axis: AxisPlan) -> Positions:
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
 
 
+# A segment far down an axis then needs no array of all outputs before it.
 _PART = 2**20  # outputs that are added up at a time
 
 

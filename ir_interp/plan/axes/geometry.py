@@ -55,6 +55,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     in_sizes = [first[axis] for axis in axes]
     starts, spans = zip(*stretches(resize, in_sizes), strict=True) if axes else ((), ())
     out_sizes, asked = _lengths(resize, spans, windows)
+    # PyTorch chooses its loop by the output, so the arithmetic of coordinates is known only now.
     resize = of_lengths(resize, out_sizes)
     steps = _step_scales(resize, asked, out_sizes, spans)
     bound = zip(axes, in_sizes, out_sizes, asked, steps, windows, starts, strict=True)
@@ -62,11 +63,13 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     plans = _copied(plans, spec)
     if reduction is not None:
         pairs = zip(plans, reduction.blocks, strict=True)
+        # Coordinates count blocks; `taps` composes them with the blocks, which count pixels of the padded input.
         plans = [replace(axis_plan, in_size=padded[axis_plan.axis], before=blocks) for axis_plan, blocks in pairs]
     out = list(padded)
     for axis, size in zip(axes, out_sizes, strict=True):
         out[axis] = size
     _check_lengths(out)
+    # Every later step skips the others: executor, conversions and comparisons see axes that change only.
     changing = tuple(p for p in plans if not _is_identity(p, spec))
     return Plan(spec=spec, in_shape=shape, padding=padding, axes=changing, out_shape=tuple(out))
 
@@ -100,6 +103,7 @@ def _lengths(
             return _keep_aspect(spec.target.values, in_sizes, spec)
         return list(spec.target.values), list(map(_ratio, spec.target.values, in_sizes))
     assert isinstance(spec.target, Scales)
+    # ONNX and OpenVINO store scales as float32; the factors of image libraries are float64.
     exact = [value if spec.arithmetic.is_library else float(np.float32(value)) for value in spec.target.values]
     scales = list(map(Fraction, exact))
     taken = [size * part for size, part in zip(in_sizes, _parts(spec.coordinates, windows), strict=True)]
@@ -228,6 +232,7 @@ def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
     if axis.before is not None or (spec.kernel.smooths and not axis.copies):
         return False
     stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
+    # align_corners may have step 1 under another scale, by which antialias still widens the kernel.
     return stays and (axis.scale == 1 or not spec.kernel.is_antialiased)
 
 

@@ -126,6 +126,7 @@ def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     return Taps(indices.reshape(count, -1).astype(np.intp), weights.reshape(count, -1))
 
 
+# A plan of up to 2**16 outputs takes megabytes, so hundreds are kept; of longer ones, only the last.
 _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
 
 
@@ -135,6 +136,7 @@ def count(plan: Plan, axis: AxisPlan) -> int:
     if axis.outputs is not None and axis.before is None:
         outputs = axis.outputs[1] - axis.outputs[0]
     if isinstance(kernel, Area | Mean):
+        # An interval of `step` pixels touches one more where it starts within a pixel.
         return outputs * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
     if isinstance(kernel, Nearest):
         return outputs
@@ -148,6 +150,7 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
         return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
     if isinstance(kernel, Mean):
         return _mean(axis)
+    # Pillow copies such axes before it computes any weight, so none of its roundings may apply.
     if axis.copies and not isinstance(kernel, Nearest):
         places = int(axis.start) + axis.index[:, None]
         return Taps(places, np.ones(places.shape))

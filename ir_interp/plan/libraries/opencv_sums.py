@@ -80,12 +80,13 @@ def blocks(axis: AxisPlan) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def channels(bound: Plan) -> int:
-    """Return the number of values after the two axes of an image."""
+    """Return the number of values of a pixel: the axes after the resized ones. Axes before them count images."""
     return math.prod(bound.out_shape[max(resolve_axes(bound.spec.axes, len(bound.out_shape))) + 1 :])
 
 
 def copies_ends(bound: Plan) -> bool:
     """Return whether, along the width, outputs beyond the centre of the last pixel are copies of it, not sums."""
+    # OpenCV's linear loop ends where the right neighbour would lie outside, and copies from there on.
     is_linear = isinstance(bound.spec.kernel, Linear | Area)  # an area that grows is linear
     return is_linear and bound.spec.arithmetic in (Arithmetic.OPENCV, Arithmetic.IPP)
 

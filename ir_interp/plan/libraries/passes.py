@@ -114,6 +114,7 @@ def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
 
 def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
     """Return ``passes`` over a segment of the outputs of every axis; along a long one, no others are computed."""
+    # IPP orders sums by blocks of a whole row, so the place of a segment in the row is not enough.
     if is_long(bound) and not opencv_sums.is_of_ipp(bound):
         return _passes(bound, dtype, outputs)
     return tuple(stage.of(outputs) for stage in passes(bound, dtype))
@@ -239,6 +240,7 @@ def _counted(bound: Plan, outputs: Outputs) -> Iterator[Pass]:
         if is_two_by_two:
             yield replace(stage, bits_after=2, rounding=IntegerRounding.HALF_UP)
         else:
+            # OpenCV multiplies by the reciprocal of the number of pixels, in float32.
             factor = np.float32(1) / np.float32(float(math.prod(blocks)))
             yield replace(stage, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
 
@@ -332,4 +334,5 @@ def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
     scaled = weights * 2.0**bits
     if rounds.between is Between.ROUNDED:
         return Taps(taps.indices, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)), bits
+    # Sums that keep their bits are OpenCV's, whose saturate_cast rounds half to even.
     return Taps(taps.indices, np.rint(scaled).astype(np.int64)), bits

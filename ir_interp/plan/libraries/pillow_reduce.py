@@ -45,6 +45,7 @@ def reduced(spec: ResizeSpec, shape: Shape) -> Reduced | None:
     reach = float(kernels.radius(spec.kernel)) - 0.5
     blocks, boxes, averaged = [], [], list(shape)
     for axis, size, in_size, ((start, stop), out) in zip(axes, sizes, in_sizes, _each(box, spec.target), strict=True):
+        # Formula: ``_get_safe_box`` of Pillow's Image.py. Pixels beside the box count if the kernel reaches them.
         beside = reach * ((stop - start) / out)
         first = max(0, int(start - beside))
         blocks.append(Blocks(first, min(in_size, math.ceil(stop + beside)), size))

@@ -98,6 +98,7 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
             return last_first
         return _cell(changing, rank) if isinstance(kernel, Linear) else None
     if rule is Integers.OPENVINO and not kernel.is_antialiased and not kernel.exclude_outside:
+        # An image, or a volume by linear: beyond these, the order of the plugin's sums was not found.
         known = len(changing) <= (3 if isinstance(kernel, Linear) and rank != 4 else 2)
         return last_first if known else None
     if rule is Integers.OPENVINO and _in_passes(kernel, rank, dtype):

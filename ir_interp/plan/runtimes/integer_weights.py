@@ -54,6 +54,7 @@ def four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]
     """Return the four neighbours of each output and OpenVINO's form of Keys' weights."""
     xp = axis.xp
     low = xp.floor(axis.at)
+    # `positive` keeps a graph's runtime from fusing a product into the sum that follows it.
     m, a, product = axis.at - low, float(np.float32(kernel.a)), xp.positive
     weights = (
         product(product(product(a * (m - 1)) * (m - 1)) * m),
@@ -90,6 +91,7 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
         weights = _folded(weights, order, order < first, first, xp)
         weights = _folded(weights, order, (order > last) & (order < count), last, xp)
         weights = xp.where(inside, weights, 0.0)
+    # A product by the rounded reciprocal, not a quotient: their last bits differ.
     weights = weights * xp.where(total == 0, 1.0, 1 / xp.where(total == 0, 1.0, total))
     return xp.clip(places, 0.0, axis.length - 1), xp.precise(weights)
 
