@@ -56,6 +56,7 @@ def before_half(scale: float) -> Fraction | None:
 
 
 def _simplest(scale: float, is_near: Callable[[Fraction], bool]) -> Fraction:
+    # Every float is a fraction over a power of 2, so the search ends.
     tried = (Fraction(round(Fraction(scale) * below), below) for below in count(1))
     return next(fraction for fraction in tried if is_near(fraction))
 

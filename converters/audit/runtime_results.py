@@ -111,11 +111,10 @@ def _model(candidate: Found, runtime: str, folder: Path) -> Path | None:
     """Return the model that a runtime is to run; None if it is not installed, or the run would prove nothing."""
     if runtime not in probe.INSTALLED:
         return None
-    if candidate.node is not None and RUNTIMES[runtime].among_others(
-        candidate.node
-    ):  # a node alone would differ from this
+    node = candidate.node
+    if node is not None and RUNTIMES[runtime].among_others(node):  # a node alone would differ from this
         return None
-    if candidate.node is not None and runtime != "openvino-converted":
+    if node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
     if candidate.layer is not None and runtime == "openvino":
         return folder / "own.xml"

@@ -22,7 +22,16 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.runtimes import litert_weights
-from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
+from ir_interp.plan.runtimes.integer_steps import (
+    Along,
+    Step,
+    Sum,
+    axes_of_steps,
+    changing,
+    rounding_at_once,
+    steps,
+    sums_integers,
+)
 from ir_interp.plan.runtimes.integer_weights import Sampled
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
@@ -112,7 +121,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
         form=_form(axes, rest),
         grade=Grade.INTEGERS_WITHIN
         if within_bound
-        else _grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
+        else _grade(spec, axes, rest, sums_integers=sums_integers(spec, dtype), steps=steps),
         at_run_time=rest is not None,
         within=within_bound,
     )
@@ -120,7 +129,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
 
 def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[Pass, ...] | None:
     """Return the passes of integral weights for integers; None if int32 nodes cannot hold their sums."""
-    if "int" not in dtype or isinstance(spec.kernel, Nearest) or spec.before:
+    if not sums_integers(spec, dtype) or spec.before:
         return None
     known, rest = _parts(spec, shape)
     of_opencv = spec.arithmetic in opencv_sums.OWN  # whose sums depend on the number of channels, too
@@ -133,8 +142,7 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
 
 def _is_of_litert(spec: ResizeSpec, dtype: str) -> bool:
     """Return whether LiteRT's integer weights are computed at run time."""
-    is_integral = "int" in dtype and not isinstance(spec.kernel, Nearest)
-    return is_integral and litert_weights.is_known(spec)
+    return sums_integers(spec, dtype) and litert_weights.is_known(spec)
 
 
 def _in_passes(
@@ -168,9 +176,7 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
     """
     if "float" in dtype:
         return spec.of_floats(), 0
-    if "int" not in dtype or isinstance(spec.kernel, Nearest):
-        return spec, 0
-    if not spec.sums_of_integers:
+    if not sums_integers(spec, dtype) or not spec.sums_of_integers:
         return spec, 0
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))

@@ -49,6 +49,7 @@ class Results:
             if setting == self._setting:
                 self._done[file_name] = (at, len(line))
             at += len(line)
+        # An interrupted run may have left half a line, to which the next record would be appended.
         self._file.truncate(at)
 
     def __enter__(self) -> Results:

@@ -80,6 +80,7 @@ class Conversion:
         pairs = [(path, conversion_kinds(path, self.of(path))) for path in paths]
         sources = [(path, kinds) for path, kinds in pairs if kinds is not None]
         problems = list({kinds: self._problem(path, kinds) for path, kinds in sources}.values())
+        # Only if no model is affected is the option a mistake of the whole call.
         if problems and problems[0] is not None and all(problems):
             raise problems[0]
         sources_of: dict[Path, Path] = {}

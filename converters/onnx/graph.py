@@ -58,6 +58,7 @@ class Graph:
     def constant(self, value: ArrayLike, dtype: DTypeLike | None = None, name: str = "") -> str:
         """Return the name of a constant of this value: that of an equal one if the graph has it already."""
         array = np.asarray(value, dtype)
+        # A constant may be as large as a model's weights: its digest is kept, not a second copy of its bytes.
         digest = hashlib.sha256()
         for block in blocks(array):
             digest.update(block)
@@ -107,6 +108,7 @@ class Graph:
         graph = self.proto(name, inputs, outputs)
         opset = helper.make_opsetid("", self.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
+        # The oldest version of the format that has the operator set: more runtimes read it.
         model.ir_version = 10 if self.opset > 20 else 9 if self.opset > 18 else 8
         used = {tensor for node in with_inner(graph.node) for tensor in node.input}
         constants = {tensor: value for tensor, value in self.initialisers.items() if tensor in used}

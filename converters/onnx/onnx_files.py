@@ -44,6 +44,7 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
         problem = str(error).strip().splitlines()[0]
         raise ReadError(f"its functions cannot be inlined: {_PLACE_IN_SOURCE.sub('', problem)}", where) from None
+    # Attributes of a function that refer to those of its node have values only now.
     _check_nodes(without.graph, f"{where}:")
     return without
 

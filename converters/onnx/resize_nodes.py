@@ -134,6 +134,7 @@ def every_node(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.N
 
 def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every node with its place and the values visible to it, including subgraphs."""
+    # Inference returns a copy whose nodes are in the same order, with the inferred values of subgraphs.
     for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
         place = place_of(prefix, index, node)
         yield place, node, values
@@ -153,6 +154,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
     except ReadError as error:
         raise error.under(where) from None
     _check_targets(attributes, node, version, values, where)
+    # Under a policy, sizes are bounds, which the output shape does not show.
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(_axes(attributes), values.shape(node.output[0]))
     shape = values.shape(node.input[0])
@@ -165,6 +167,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
 def dialect_version(op: str, opset: int, where: str) -> int:
     """Return the operator version in force at ``opset``: 7 or 9 for Upsample, 10 and up for Resize."""
     known = [version for version in DIALECT.versions if (version < 10) == (op == "Upsample") and version <= opset]
+    # Operator set 10 deprecated Upsample.
     if not known or (op == "Upsample" and opset > 9):
         raise UnsupportedLayerError(f"{op} of operator set {opset} is not interpreted", where)
     return max(known)

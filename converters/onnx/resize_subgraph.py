@@ -30,6 +30,7 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, R
     """
     since = len(graph.nodes)
     output, row = _resized(graph, resize, x, target)
+    # In half precision, constants of a resize would select other pixels.
     graph.exact |= read_by(graph.nodes[since:])
     return output, row
 

@@ -191,6 +191,7 @@ def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto.Tensor:
 def _measured(node: onnx.NodeProto, shape: tuple[int, ...]) -> Array:
     """Return the output of Shape or Size for a tensor of this shape."""
     if node.op_type == "Size":
+        # A malformed file may declare more elements than int64 counts.
         return np.asarray(min(math.prod(shape), 2**63 - 1), np.int64)
     ends = {attribute.name: attribute.i for attribute in node.attribute}
     return np.array(shape[ends.get("start") : ends.get("end")], np.int64)

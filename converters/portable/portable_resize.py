@@ -11,8 +11,9 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
+from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
+from ir_interp.spec import Aspect, AtRunTime, Crop, Scales
 from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.meaning import differences
@@ -65,7 +66,7 @@ class Writer:
         deviates = deviation(resize) if self.semantics is Semantics.RUNTIME else ""
         grade = self._grade(meant, prediction)
         within_onnx = self.target.opset is not None  # then a node keeps its behaviour, whatever that is
-        stays = within_onnx or not (deviates or _sums_integers(resize))
+        stays = within_onnx or not (deviates or sums_integers(resize.op.spec, resize.op.dtype))
         if grade and stays and self.policy.form is not Form.DECOMPOSED:
             return self._row(meant, f"{_label(resize)}, kept", grade, prediction.condition)
         if deviates:
@@ -95,7 +96,7 @@ class Writer:
         """Put another node, or a subgraph, in a node's place. Raises InexactError if it has no form."""
         if resize.op.shape is None:
             raise self._refusal(resize, f"{why}; and the rank of its input is unknown")
-        if self.policy.form is not Form.DECOMPOSED and not _sums_integers(resize):
+        if self.policy.form is not Form.DECOMPOSED and not sums_integers(resize.op.spec, resize.op.dtype):
             for is_taller in (False, True):
                 native = next(self._natives(resize, is_taller=is_taller), None)
                 if native is not None:
@@ -138,6 +139,7 @@ class Writer:
             return  # an Upsample shrinks nothing, but this may
         for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
             single, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
+            # Shape inference would declare another size than the node returns, and other nodes may rely on it.
             guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
             if guessed or (is_taller and self._taller(op, translation) is None) or invalid(single.model):
                 continue
@@ -244,11 +246,6 @@ def deviation(resize: ResizeNode) -> str:
     if outcome.kind is Kind.DIFFERS or outcome.spec not in (None, op.spec):
         return f"onnxruntime does not compute what it means: {outcome.reason}"
     return ""
-
-
-def _sums_integers(resize: ResizeNode) -> bool:
-    """Return whether integers are weighted sums, in which no two runtimes agree."""
-    return "int" in (resize.op.dtype or "") and not isinstance(resize.op.spec.kernel, Nearest)
 
 
 def _shortfall(resize: ResizeNode, prediction: Outcome) -> str:

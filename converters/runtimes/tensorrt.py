@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import Aspect, AtRunTime, Nearest, ResizeSpec
+from ir_interp.spec import Aspect, AtRunTime, ResizeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +159,7 @@ def left_out(op: ResizeOp, edition: Edition) -> str:
 
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
     """Return the unknown rounding of integer sums, which no page specifies; empty if none are summed."""
-    summed = dtype is not None and "int" in dtype and not isinstance(spec.kernel, Nearest)
-    return f"TensorRT's rounding is unknown for sums of {dtype}" if summed else ""
+    return f"TensorRT's rounding is unknown for sums of {dtype}" if sums_integers(spec, dtype) else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

@@ -40,11 +40,9 @@ def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
 def missing(x: Any, missing_pixels: Missing) -> Missing:
     """Return which pixels of a DataArray are missing: by default those equal to its ``_FillValue``."""
     value = x.attrs.get("_FillValue", x.attrs.get("missing_value"))
-    return (
-        replace(missing_pixels, nodata=float(value))
-        if missing_pixels.nodata is None and value is not None
-        else missing_pixels
-    )
+    if value is None or missing_pixels.nodata is not None:
+        return missing_pixels
+    return replace(missing_pixels, nodata=float(value))
 
 
 _X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
@@ -108,6 +106,7 @@ def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
     """Return values interpolated linearly at fractional positions, and extrapolated on both sides."""
     if len(values) < 2:
         return np.repeat(values, len(at))
+    # Beyond the ends the first and the last pair extrapolate.
     low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)
     first = values[low]
     if values.dtype.kind in "mM":

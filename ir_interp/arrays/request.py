@@ -137,6 +137,8 @@ class Request:
             if is_last == is_first:
                 raise ShapeError(_ambiguous(shape))
             return (0, 1) if is_last else last
+        # resize(x, (h, w)) without a library takes the last axes; if only the last looks like channels, that is
+        # doubtful.
         if is_last and not is_first:
             raise ShapeError(_ambiguous(shape))
         return last

@@ -96,11 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problems = list(leaves(error))
         for problem in problems:
             print(f"error: {shown(str(problem))}", file=sys.stderr)
-        return (
-            NOT_EXACT
-            if all(isinstance(problem, InexactError | VerificationError) for problem in problems)
-            else BAD_INPUT
-        )
+        are_of_models = all(isinstance(problem, InexactError | VerificationError) for problem in problems)
+        return NOT_EXACT if are_of_models else BAD_INPUT
     except MemoryError as error:
         print(f"error: {shown(memory_refusal(error))}", file=sys.stderr)
         return BAD_INPUT

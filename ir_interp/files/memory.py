@@ -81,6 +81,7 @@ def bound() -> int:
 
 def free_bytes() -> int:
     """Return the free memory for this process, in bytes: of the machine and of its control groups; 0 if unknown."""
+    # The tightest of all limits decides; a group without a limit has none that is a number.
     return min([*_free_of_machine(), *_free_of_groups()], default=0)
 
 

@@ -168,6 +168,7 @@ def _port(element: etree._Element, where: str) -> Port:
     precision = element.get("precision")
     return Port(
         id=xml.natural(element.get("id"), f"{where}@port"),
+        # A scalar has a precision but no <dim>; ports of a snippet may have neither.
         shape=tuple(None if dim < 0 else dim for dim in dims) if dims or precision else None,
         dtype=numpy_name(precision) if precision else None,
         names=_names(element.get("names", "")),

@@ -118,8 +118,8 @@ def _two_axes(first: ResizeSpec, second: ResizeSpec, shape: PartialShape) -> tup
     return rows, columns
 
 
-def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], out_shape: Sequence[int]) -> ResizeSpec:
-    """Return the resize of two of the axes of an input, for an image of other lengths."""
+def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], image_shape: Sequence[int]) -> ResizeSpec:
+    """Return the resize of two of the axes of an input, for an image of other sizes."""
     every = listed(spec, shape)
     spec_axes = every.axes or ()
     places = [place for place, axis in enumerate(spec_axes) if axis in axes]
@@ -132,10 +132,10 @@ def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], out_
         case Sizes(values):
             known = [shape[spec_axes[place]] for place in places]
             ratios = [value / size if size else 2 for value, size in zip(values, known, strict=True)]
-            target = Sizes(tuple(max(1, round(out_shape[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
+            target = Sizes(tuple(max(1, round(image_shape[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
         case _:
             target = (
-                Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * out_shape[a] for a in mapped))
+                Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * image_shape[a] for a in mapped))
             )
     return replace(chosen, axes=mapped, target=target, pads=pads)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.arrays.pillow_images import MODES
 from ir_interp.errors import ReadError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
@@ -21,7 +22,6 @@ from ir_interp.translation.bounds import within
 from ir_interp.views import image_arrays, pictures
 
 _WITH_ALPHA = (2, 4)  # channels
-_MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def read(path: Path) -> tuple[Array, str | None]:
     if FileKind.of(path) is FileKind.ARRAY:
         return image_arrays.array(path), None
     with image_arrays.opened(path) as picture:
-        image = picture if picture.mode in _MODES else image_arrays.plain(picture, path)
+        image = picture if picture.mode in MODES else image_arrays.plain(picture, path)
         return np.asarray(image), image.mode
 
 
@@ -76,7 +76,7 @@ def read_draft(path: Path, scale: int) -> Array:
     with image_arrays.opened(path) as picture:
         width, height = picture.size
         picture.draft(None, (width // scale, height // scale))
-        return np.asarray(picture if picture.mode in _MODES else image_arrays.plain(picture, path))
+        return np.asarray(picture if picture.mode in MODES else image_arrays.plain(picture, path))
 
 
 def check_numbers(x: Array) -> None:

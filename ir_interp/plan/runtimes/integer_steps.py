@@ -15,7 +15,7 @@ from typing import Any
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
-from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, ResizeSpec
+from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, Nearest, ResizeSpec
 
 FIXED_BITS = 22
 """Bits of the integer weights that onnxruntime uses for 8-bit integers under antialias."""
@@ -69,6 +69,11 @@ class Corners:
 
 
 Step = Along | Corners
+
+
+def sums_integers(spec: ResizeSpec, dtype: str | None) -> bool:
+    """Return whether a resize weighs integers, which runtimes round in different ways."""
+    return "int" in (dtype or "") and not isinstance(spec.kernel, Nearest)
 
 
 def changing(bound: Plan) -> dict[int, AxisPlan]:
