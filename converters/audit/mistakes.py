@@ -15,8 +15,8 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 
 from ..onnx.resize_nodes import ResizeNode
-from ..runtimes.image_runtimes import PLAIN_COEFFICIENT
 from ..runtimes.node_geometry import geometry
+from ..runtimes.shared_readings import PLAIN_COEFFICIENT
 from .intended_scales import before_half, falls_short_in_double, rounded_to_half
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute

@@ -18,7 +18,7 @@ from ..audit.intended_scales import unrounded
 from ..audit.mistakes import missed_sizes, rounded_scales, scaled_lengths
 from ..dialects.onnx import DIALECT
 from ..onnx.resize_nodes import ResizeNode
-from ..runtimes.image_runtimes import PLAIN_COEFFICIENT
+from ..runtimes.shared_readings import PLAIN_COEFFICIENT
 
 _COEFFICIENT = -0.5  # of Pillow and PyTorch, where they antialias
 _BEFORE = 10  # the version of Resize that ONNX's version converter raises

@@ -38,9 +38,8 @@ def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
     """Store a model's initialisers in half precision, except those named in ``exact`` and those that are inputs."""
     # A caller may pass inputs in float32, and an output keeps its type.
     not_halved = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
-    chosen = {
-        weight.name: weight for weight in model.graph.initializer if weight.name not in not_halved and _is_float(weight)
-    }
+    floats = (weight for weight in model.graph.initializer if weight.data_type == onnx.TensorProto.FLOAT)
+    chosen = {weight.name: weight for weight in floats if weight.name not in not_halved}
     weights = {name for name, tensor in chosen.items() if _is_weight(values_of(tensor))}
     names = _stored_names(model, weights)
     for name in weights:
@@ -51,10 +50,6 @@ def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
 def read_by(nodes: Iterable[onnx.NodeProto]) -> set[str]:
     """Return the tensors that nodes read, and those inside of them."""
     return {name for node in with_inner(nodes) for name in node.input}
-
-
-def _is_float(tensor: onnx.TensorProto) -> bool:
-    return bool(tensor.data_type == onnx.TensorProto.FLOAT)
 
 
 def _is_weight(value: NDArray[Any]) -> bool:

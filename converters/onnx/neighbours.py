@@ -8,7 +8,7 @@ import onnx
 
 from ir_interp.errors import UnsupportedLayerError
 
-from ..runtimes import onnxruntime
+from ..runtimes.onnxruntime_transposes import TRANSPOSES_PASS, between_transposes
 from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
 from .resize_nodes import ResizeNode
@@ -22,7 +22,7 @@ def in_onnxruntime(resize: ResizeNode) -> Outcome | None:
     if transpose is None or not are_transposes_around(resize):
         return None
     orders = [tuple(attribute.ints) for attribute in transpose.attribute if attribute.name == "perm"]
-    return onnxruntime.between_transposes(resize.op, orders[0] if orders else None, may_change(resize))
+    return between_transposes(resize.op, orders[0] if orders else None, may_change(resize))
 
 
 def check_observed(nodes: Iterable[ResizeNode]) -> None:
@@ -80,6 +80,6 @@ def _met(
             if node.op_type == "Transpose":
                 return node
             seen.add(id(node))
-            if node.op_type in onnxruntime.TRANSPOSES_PASS:
+            if node.op_type in TRANSPOSES_PASS:
                 left.append(node)
     return None

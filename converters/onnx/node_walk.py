@@ -52,7 +52,12 @@ def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
         # Names differ between equal nodes, so the key has none but those of the inputs.
         key = bytes([len(node.output)]) + alike.SerializeToString(deterministic=True)
         before = first.setdefault(key, node)
-        if before is node or node.op_type in _APART or named.intersection(node.output) or _has_graphs(node):
+        if (
+            before is node
+            or node.op_type in _APART
+            or named.intersection(node.output)
+            or any(map(subgraphs, node.attribute))
+        ):
             distinct.append(node)
         else:
             instead.update(zip(node.output, before.output, strict=True))
@@ -60,10 +65,6 @@ def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
 
 
 _APART = ("QuantizeLinear", "DequantizeLinear")
-
-
-def _has_graphs(node: onnx.NodeProto) -> bool:
-    return any(subgraphs(attribute) for attribute in node.attribute)
 
 
 def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:

@@ -14,7 +14,7 @@ from ir_interp.shapes import PartialShape, resolve_axes
 
 from ..decompose.decomposed_resize import decompose
 from ..reports.conversion_report import Row
-from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
+from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
 from .graph import Graph
 from .half_weights import read_by
 from .native import OneResize, is_long_as_inferred, native

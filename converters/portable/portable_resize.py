@@ -31,6 +31,7 @@ from ..onnx.resize_nodes import ResizeNode, nodes_in
 from ..onnx.resize_subgraph import inlined
 from ..reports.conversion_report import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
+from ..runtimes.onnxruntime_transposes import survives_transposes
 from ..runtimes.outcome import Kind, Outcome, refused
 from . import single_rows
 from .targets import FREEZE, Target
@@ -171,7 +172,7 @@ class Writer:
     def _stands(self, resize: ResizeNode, new: ResizeOp) -> bool:
         """Return whether onnxruntime computes a new node in place of the old one, possibly among Transposes."""
         has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
-        return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(resize)
+        return (has_all_entries and survives_transposes(new)) or not are_transposes_around(resize)
 
     def _native(
         self,

@@ -24,8 +24,9 @@ from ..onnx.resize_nodes import ResizeNode, dialect_version
 from ..predictions.runtimes_asked import of_other
 from ..predictions.tensorrt_importer import importer
 from ..reports.conversion_report import FormPolicy
-from ..runtimes import onnxruntime, openvino, tensorrt
+from ..runtimes import openvino, tensorrt
 from ..runtimes.node_geometry import changing_axes
+from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
@@ -87,8 +88,8 @@ def _as_it_stands(node: ResizeNode, opset: int) -> Outcome:
 
 def _among_transposes(node: ResizeNode) -> Outcome | None:
     """Return onnxruntime's outcome of a node that its optimiser moves a Transpose over; None if it is as alone."""
-    if not onnxruntime.survives_transposes(node.op) and neighbours.are_transposes_around(node):
-        return refused(onnxruntime.NO_CUBIC_SHRINKS)
+    if not survives_transposes(node.op) and neighbours.are_transposes_around(node):
+        return refused(NO_CUBIC_SHRINKS)
     return neighbours.in_onnxruntime(node)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,11 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import (
-    Antialias,
     Arithmetic,
     Aspect,
     Coordinates,
     Crop,
-    Cubic,
     Kernel,
-    Linear,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -33,6 +30,7 @@ from ir_interp.spec import (
 
 from .node_geometry import changing_axes, geometry, settled
 from .outcome import Outcome, computes, differs, unknown
+from .shared_readings import Reading
 
 Floats = NDArray[np.float32]
 Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
@@ -42,8 +40,6 @@ Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 _RANK = 4  # [batch, channels, height, width]
 HEIGHT_AND_WIDTH = frozenset({2, 3})
 _HALF = 0.5
-PLAIN_COEFFICIENT = -0.75
-"""ONNX's default of cubic_coeff_a, PyTorch's without antialias, and the only one that several runtimes have."""
 _TIES = "float32 decides ties differently"
 SHIFTS_UNRESIZED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
 NO_TIE = "float32 decides no tie differently"
@@ -52,14 +48,6 @@ _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
 ALL_TYPES = FLOATS | {"uint8", "int8"}
 _FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.HALF_PIXEL_SYMMETRIC)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The resize as which a runtime reads a node, and the reason."""
-
-    told: str
-    of: Callable[[ResizeSpec], ResizeSpec]
 
 
 def image_outcome(
@@ -86,7 +74,7 @@ def image_outcome(
         spec, reasons = of_last_two(spec), ["it resizes the last two axes only"]
     elif not may_change <= axes:
         provided.append(f"axes {sorted(may_change - axes)} keep their sizes")
-    spec, readings_told = _read(spec, readings)
+    spec, reading_reasons = _read(spec, readings)
     # Before ties: an axis that keeps its size is moved by half a pixel whatever float32 does.
     if _places_matter(spec):
         unresized = _keeping(op, spec)
@@ -101,7 +89,7 @@ def image_outcome(
     if moved is not None:
         return moved
     provided += [NO_TIE] if may_change and ties_are_open(op) else []
-    return computes(spec, "; ".join(reasons + readings_told), " and ".join(provided))
+    return computes(spec, "; ".join(reasons + reading_reasons), " and ".join(provided))
 
 
 def read_outcome(
@@ -122,7 +110,7 @@ def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, li
     reasons = []
     for reading in readings:
         taken = reading.of(spec)
-        reasons += [reading.told] if taken != spec else []
+        reasons += [reading.reason] if taken != spec else []
         spec = taken
     return spec, reasons
 
@@ -298,62 +286,3 @@ def is_longer_in_singles(op: ResizeOp) -> bool:
     shape, exact = tuple(n or _LONG for n in op.shape), replace(op.spec, arithmetic=Arithmetic.EXACT)
     ends = zip(op.shape, plan(exact, shape).out_shape, plan(op.spec, shape).out_shape, strict=True)
     return any(known and one != other for known, one, other in ends)
-
-
-# Misreadings that several of them share
-
-
-def _ratio(spec: ResizeSpec) -> ResizeSpec:
-    return replace(spec, step=Step.RATIO) if spec.gives_scales else spec
-
-
-def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
-    match spec.kernel:
-        case Linear():
-            return replace(spec, kernel=Linear())
-        case Cubic() as cubic:
-            return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
-        case _:
-            return spec
-
-
-def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
-    symmetric = spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
-    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
-
-
-def _plain_cubic(spec: ResizeSpec) -> ResizeSpec:
-    kernel = spec.kernel
-    if not isinstance(kernel, Cubic):
-        return spec
-    return replace(spec, kernel=replace(kernel, a=PLAIN_COEFFICIENT, exclude_outside=False))
-
-
-BY_RATIO = Reading("it uses the ratio of sizes instead of the scale", _ratio)
-NO_ANTIALIAS = Reading("it ignores antialias", _without_antialias)
-PLAIN_CUBIC = Reading(f"its cubic has the coefficient {PLAIN_COEFFICIENT}, and no exclude_outside", _plain_cubic)
-NO_SYMMETRIC = Reading("it computes half_pixel_symmetric as asymmetric", _asymmetric)
-
-
-def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
-    kernel = Nearest(rounding=Rounding.ROUND_PREFER_FLOOR) if isinstance(spec.kernel, Nearest) else spec.kernel
-    return replace(spec, coordinates=Coordinates.HALF_PIXEL, kernel=kernel)
-
-
-def _linear_half_pixel(spec: ResizeSpec) -> ResizeSpec:
-    return spec if isinstance(spec.kernel, Nearest) else replace(spec, coordinates=Coordinates.HALF_PIXEL)
-
-
-def _floor(spec: ResizeSpec) -> ResizeSpec:
-    is_simple = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
-    return replace(spec, kernel=Nearest(rounding=Rounding.FLOOR)) if is_simple else spec
-
-
-RESIZE_10, UPSAMPLE, UPSAMPLE_7 = 10, range(7, 10), 7
-"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks.
-
-The scales of an Upsample-7 are an attribute.
-"""
-HALF_PIXEL_OF_10 = Reading("it computes Resize-10 with half_pixel, the default since opset 11", _half_pixel)
-HALF_PIXEL_LINEAR = Reading("it computes a linear Upsample with half_pixel", _linear_half_pixel)
-FLOOR = Reading("its Upsample rounds down", _floor)  # as others do: an Upsample never shrinks

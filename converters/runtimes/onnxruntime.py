@@ -6,7 +6,7 @@ before they emit a node, predictions call ``outcome`` for an existing node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 
 from ir_interp.plan.runtimes import integer_steps
@@ -72,14 +72,14 @@ def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
     assumed = sorted(sure - sure_axes(op))
     if assumed and not refusal(op, sure_axes(op)):
         return f"axes {assumed} change"
-    is_cubic_of_integers = _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
-    may_grow = is_cubic_of_integers and are_channels_last(op.shape, sure) and _shrinks(op) is None
+    is_cubic_of_integers = is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
+    may_grow = is_cubic_of_integers and are_channels_last(op.shape, sure) and shrinks(op) is None
     return "a size shrinks" if may_grow else ""
 
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is computed as meant."""
-    if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
+    if not sure and may_change and is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
         return "no size changes"
     has_a_kernel = _has_a_kernel(op, sure | may_change)
     if not has_a_kernel:
@@ -125,7 +125,7 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield "exclude_outside needs cubic, or antialias"
     grows_last = scaled is not None and _grows_channels_last(op, scaled)
     if (
-        _is_plain_cubic(op)
+        is_plain_cubic(op)
         and dtype in ONNXRUNTIME_INTEGERS
         and not grows_last
         and (at.changing if at else scaled != set())
@@ -136,23 +136,24 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
     if isinstance(target, Sizes) and 0 in target.values:
         yield "sizes of 0"
     if scaled is not None and op.shape is not None and _has_a_kernel(op, scaled) is False:
-        yield f"no {_mode(kernel)} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
+        yield f"no {kernel.word} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
 
 
-def _is_plain_cubic(op: ResizeOp) -> bool:
+def is_plain_cubic(op: ResizeOp) -> bool:
+    """Return whether a node is cubic without antialias, the mode with the fewest kernels."""
     return isinstance(op.spec.kernel, Cubic) and not op.spec.kernel.is_antialiased
 
 
 def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
     """Return whether there is a kernel for these axes; None if that depends on sizes of run time."""
-    rank, shrinks = len(op.shape or ()), _shrinks(op)
+    rank, is_smaller = len(op.shape or ()), shrinks(op)
     grown, shrunk = (_has_kernel(op.spec.kernel, rank, scaled, grows=grows) for grows in (True, False))
-    return grown if grown == shrunk or shrinks is False else shrunk if shrinks else None
+    return grown if grown == shrunk or is_smaller is False else shrunk if is_smaller else None
 
 
 def _grows_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
     """Return whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
-    return are_channels_last(op.shape, scaled) and _shrinks(op) is False
+    return are_channels_last(op.shape, scaled) and shrinks(op) is False
 
 
 def are_channels_last(shape: PartialShape | None, scaled: Set[int]) -> bool:
@@ -169,10 +170,6 @@ def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> 
         images = rank in (2, _IMAGE) and scaled <= SPATIAL_AXES[rank]
         return images or (channels_last and (kernel.is_antialiased or grows))
     return (rank in SPATIAL_AXES and scaled <= SPATIAL_AXES[rank]) or channels_last
-
-
-def _mode(kernel: Kernel) -> str:
-    return "cubic" if isinstance(kernel, Cubic) else "linear"
 
 
 # Deviations
@@ -205,7 +202,7 @@ def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
 def _rounds_twice(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
     """Return the cubic of integers whose channels come last, which is that of antialias without shrinking."""
     kernel = op.spec.kernel
-    if not isinstance(kernel, Cubic) or not _is_plain_cubic(op) or op.dtype not in ONNXRUNTIME_INTEGERS:
+    if not isinstance(kernel, Cubic) or not is_plain_cubic(op) or op.dtype not in ONNXRUNTIME_INTEGERS:
         return None
     if not _grows_channels_last(op, scaled):
         return None
@@ -264,68 +261,7 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
 )
 
 
-# Optimisations
-
-TRANSPOSES_PASS = frozenset(
-    (
-        *("Abs", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish"),
-        *("Identity", "LeakyRelu", "Log", "Neg", "Not", "Reciprocal", "Relu", "Resize", "Round", "Selu", "Sigmoid"),
-        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "DequantizeLinear", "QuantizeLinear"),
-        *("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow"),
-        *("Sub", "Sum", "Where", "Xor", "Concat", "Pad", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Unsqueeze"),
-        *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
-    )
-)
-"""Operators over which it moves a Transpose, so that it meets another and both vanish."""
-_MOVED = "its optimiser moves a Transpose over it, and"
-NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks channels-last images"
-
-
-_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images that it moves
-
-
-def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
-    """Return the outcome of a node between two Transposes after optimisation; None if they make no difference.
-
-    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of the tensor before it.
-    """
-    rank = len(op.shape or ())
-    if op.dtype == "float16":
-        return None  # it stands between Casts, over which no Transpose is moved
-    axes = op.attributes.get("axes")
-    if axes is not None and tuple(axes) != tuple(range(rank)):
-        wrong = differs if len(axes) == rank else refused
-        return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
-    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
-        return None
-    in_front = outcome(_in_front(op, order), {order[axis] for axis in may_change})
-    alone = outcome(op, may_change)
-    spec = None if in_front.spec is None else _with_axes(in_front.spec, [order.index(axis) for axis in range(rank)])
-    same = None if alone.spec is None else _with_axes(alone.spec, range(rank))
-    if (in_front.kind, spec, in_front.condition) == (alone.kind, same, alone.condition):
-        return None
-    return replace(in_front, spec=spec, reason=f"{_MOVED} {in_front.reason}" if in_front.reason else "")
-
-
-def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
-    """Return a node with the axes of the tensor before the Transpose in front."""
-    shape = op.shape or ()
-    moved = tuple(shape[order.index(axis)] for axis in range(len(shape)))
-    return replace(op, spec=_with_axes(op.spec, order), shape=moved)
-
-
-def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
-    """Return a resize whose axes have other numbers, ``names`` of each."""
-    listed = resolve_axes(spec.axes, len(names))
-    return replace(spec, axes=tuple(names[axis] for axis in listed))
-
-
-def survives_transposes(op: ResizeOp) -> bool:
-    """Return whether a node with entries for every axis is computed between two Transposes, whatever its sizes."""
-    return not _is_plain_cubic(op) or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
-
-
-def _shrinks(op: ResizeOp) -> bool | None:
+def shrinks(op: ResizeOp) -> bool | None:
     """Return whether any scale is below 1; None if known only at run time."""
     target, at = op.spec.target, geometry(op)
     if isinstance(target, Scales):

@@ -25,21 +25,23 @@ from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Roun
 
 from . import onnxruntime
 from .image_runtimes import (
-    BY_RATIO,
-    RESIZE_10,
     SHIFTS_UNRESIZED,
-    UPSAMPLE,
     Floats,
-    Reading,
     crop_or_policy,
     of_type,
     read_outcome,
     rounds_down,
     to_pixels,
 )
-from .image_runtimes import HALF_PIXEL_OF_10 as OF_10
 from .node_geometry import geometry, resized
 from .outcome import Outcome, differs, refused, unknown
+from .shared_readings import (
+    BY_RATIO,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+)
+from .shared_readings import HALF_PIXEL_OF_10 as OF_10
 
 LEFT_TO_CPU = "left to the CPU provider"
 

@@ -11,6 +11,7 @@ import glob
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +121,6 @@ def _runtimes(value: Any, key: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _failures(value: Any, key: str) -> tuple[str, ...]:
-    return _codes(value, key, codes_of)
-
-
 def _severities(value: Any, key: str) -> dict[str, Severity]:
     levels = {level.value: level for level in Severity}
     for level in _entries(value, key).values():
@@ -153,7 +150,7 @@ def _pattern(folder: Path, pattern: str) -> str:
 _KEYS: dict[str, Callable[[Any, str], Any]] = {
     "select": _codes,
     "ignore": _codes,
-    "fail-on": _failures,
+    "fail-on": partial(_codes, check=codes_of),
     "runtime": _runtimes,
     "severity": _severities,
     "per-file-ignores": _per_file,

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
-from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan, plan
 from ir_interp.plan.axes.taps import Taps, axis_taps
 from ir_interp.plan.libraries.library_weights import is_own
@@ -81,12 +80,8 @@ def taps_by_axis(bound: Plan) -> dict[int, Taps]:
     kernel, arithmetic = bound.spec.kernel, bound.spec.arithmetic
     is_crop = isinstance(bound.spec.coordinates, Crop)
     if not (isinstance(kernel, Nearest) or is_crop or is_own(kernel, arithmetic)):
-        bound = replace(bound, axes=tuple(_exact(axis) for axis in bound.axes))
+        bound = replace(bound, axes=tuple(replace(axis, arithmetic=Arithmetic.EXACT) for axis in bound.axes))
     return {axis.axis: taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
-
-
-def _exact(axis: AxisPlan) -> AxisPlan:
-    return replace(axis, arithmetic=Arithmetic.EXACT)
 
 
 def _first_row(left: Taps, right: Taps, size: int) -> int | None:

@@ -14,19 +14,21 @@ from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Sc
 
 from ..image_runtimes import (
     ALL_TYPES,
-    FLOOR,
-    HALF_PIXEL_LINEAR,
     HEIGHT_AND_WIDTH,
-    PLAIN_COEFFICIENT,
-    RESIZE_10,
-    UPSAMPLE,
-    UPSAMPLE_7,
     divided,
     image_outcome,
     is_longer_in_singles,
 )
 from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
+from ..shared_readings import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    PLAIN_COEFFICIENT,
+    RESIZE_10,
+    UPSAMPLE,
+    UPSAMPLE_7,
+)
 from . import OtherRuntime
 
 _IMAGES_ONLY = "it resizes height and width only"

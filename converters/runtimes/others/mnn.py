@@ -16,6 +16,14 @@ from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec
 
 from ..image_runtimes import (
     ALL_TYPES,
+    has_weights_of,
+    image_outcome,
+    offset_first,
+    to_pixels,
+)
+from ..node_geometry import changing_axes, geometry
+from ..outcome import Outcome, crashes, differs, unknown
+from ..shared_readings import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -25,13 +33,7 @@ from ..image_runtimes import (
     RESIZE_10,
     UPSAMPLE,
     Reading,
-    has_weights_of,
-    image_outcome,
-    offset_first,
-    to_pixels,
 )
-from ..node_geometry import changing_axes, geometry
-from ..outcome import Outcome, crashes, differs, unknown
 from . import OtherRuntime
 
 _LESS_THAN_HALF = 0.499  # as observed: added before positions are rounded down

@@ -14,18 +14,20 @@ from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Roun
 
 from ..image_runtimes import (
     FLOATS,
+    HEIGHT_AND_WIDTH,
+    image_outcome,
+)
+from ..node_geometry import changing_axes, geometry, settled
+from ..outcome import Outcome, crashes, differs, refused
+from ..shared_readings import (
     FLOOR,
     HALF_PIXEL_LINEAR,
-    HEIGHT_AND_WIDTH,
     NO_ANTIALIAS,
     PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
     Reading,
-    image_outcome,
 )
-from ..node_geometry import changing_axes, geometry, settled
-from ..outcome import Outcome, crashes, differs, refused
 from . import OtherRuntime
 
 _ALWAYS_LONGER = 2  # the scale from which on no size stays the same

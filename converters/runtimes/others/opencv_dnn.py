@@ -14,14 +14,6 @@ from ir_interp.spec import Coordinates, Linear, Rounding, Scales
 
 from ..image_runtimes import (
     ALL_TYPES,
-    BY_RATIO,
-    FLOOR,
-    HALF_PIXEL_OF_10,
-    NO_ANTIALIAS,
-    NO_SYMMETRIC,
-    RESIZE_10,
-    UPSAMPLE,
-    UPSAMPLE_7,
     Floats,
     image_outcome,
     in_doubles,
@@ -30,6 +22,16 @@ from ..image_runtimes import (
 )
 from ..node_geometry import copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused
+from ..shared_readings import (
+    BY_RATIO,
+    FLOOR,
+    HALF_PIXEL_OF_10,
+    NO_ANTIALIAS,
+    NO_SYMMETRIC,
+    RESIZE_10,
+    UPSAMPLE,
+    UPSAMPLE_7,
+)
 from . import OtherRuntime
 
 # Added before it rounds, so that float32 errors at half-way positions make no difference.

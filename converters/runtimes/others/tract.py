@@ -31,11 +31,7 @@ from ir_interp.spec import (
 
 from ..image_runtimes import (
     NO_TIE,
-    PLAIN_COEFFICIENT,
-    RESIZE_10,
-    UPSAMPLE,
     Floats,
-    Reading,
     divided,
     of_type,
     read_outcome,
@@ -43,6 +39,12 @@ from ..image_runtimes import (
 )
 from ..node_geometry import geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
+from ..shared_readings import (
+    PLAIN_COEFFICIENT,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+)
 from . import OtherRuntime
 
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place

@@ -14,11 +14,7 @@ from ir_interp.spec import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Sca
 
 from ..image_runtimes import (
     ALL_TYPES,
-    BY_RATIO,
-    FLOOR,
     HEIGHT_AND_WIDTH,
-    NO_ANTIALIAS,
-    UPSAMPLE_7,
     Floats,
     has_weights_of,
     image_outcome,
@@ -27,6 +23,12 @@ from ..image_runtimes import (
 )
 from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
+from ..shared_readings import (
+    BY_RATIO,
+    FLOOR,
+    NO_ANTIALIAS,
+    UPSAMPLE_7,
+)
 from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
