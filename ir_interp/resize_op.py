@@ -69,7 +69,14 @@ class ResizeOp:
         nodata: float | None = None,
         valid: float = 0.0,
     ) -> NDArray[Any]:
-        """Return ``x`` resized; see ``ir_interp.resize``. Also raises ShapeError if the layer declares other axes."""
+        """Return ``x`` resized; see ``ir_interp.resize``. Also raises ShapeError if the layer declares other axes.
+
+        Examples:
+            >>> [op] = ir_interp.load("layer.xml")
+            >>> op.run(np.zeros((1, 3, 5, 7), np.float32)).shape
+            (1, 3, 10, 14)
+
+        """
         array: Any = x if hasattr(x, "ndim") else as_array(x)
         self.check_input(array.shape, has_target=sizes is not None or scales is not None)
         request = Request(spec=self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)

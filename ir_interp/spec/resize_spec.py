@@ -38,6 +38,17 @@ class ResizeSpec:
     The output spans ``box``, the start and the stop of each resized axis in pixels, which may be fractional;
     ``None`` is the whole input. Pixels outside the box count if a kernel reaches them. ``before`` is a filter that is
     applied to the image first.
+
+    Raises SpecError for a value that does not fit its field, and for fields that exclude each other.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((2, 3)))
+        >>> print(spec)
+        linear, half_pixel: (i + 1/2) * step - 1/2, step = in / out; sizes 2, 3 on axes 0, 1
+        >>> ir_interp.resize(np.arange(24, dtype=np.uint8).reshape(4, 6), spec)
+        array([[ 4,  6,  8],
+               [16, 18, 20]], dtype=uint8)
+
     """
 
     kernel: Kernel
