@@ -226,7 +226,7 @@ def _sizes(tensor: ModelInput, shape: PartialShape) -> list[Size]:
     """Return the sizes of the images that an input takes: none, one, or the usual ones for dynamic sizes."""
     if len(shape) not in (3, 4):
         return []
-    places = (-3, -2, -1) if is_channel_last(shape) else (-2, -1, -3)
+    places = _places(shape)
     height, width, channels = (shape[place] for place in places)
     if channels is None and len(shape) == _IMAGE_RANK:
         channels = 3
@@ -237,10 +237,14 @@ def _sizes(tensor: ModelInput, shape: PartialShape) -> list[Size]:
     return list(dict.fromkeys(usual))
 
 
+def _places(shape: PartialShape) -> tuple[int, int, int]:
+    """Return where height, width and channels stand in the shape of an input."""
+    return (-3, -2, -1) if is_channel_last(shape) else (-2, -1, -3)
+
+
 def _check_taken(pipelines: PipelinePair, shape: PartialShape, where: str) -> None:
     """Raise ReadError for an input that does not take the result of pipelines: 3 channels, of their size."""
-    places = (-3, -2, -1) if is_channel_last(shape) else (-2, -1, -3)
-    height, width, channels = (shape[place] for place in places)
+    height, width, channels = (shape[place] for place in _places(shape))
     if channels not in (None, 3):
         raise ReadError(f"takes {channels} channels; pipelines give 3", where)
     pipelines.check((height, width), where)

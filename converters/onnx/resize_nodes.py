@@ -36,21 +36,18 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     Raises ReadError for a file that is not an ONNX model or a node that contradicts itself, UnsupportedLayerError for
     unsupported operator versions (Upsample-1).
     """
-    return [op for op, _ in placed(path, semantics)]
+    return [node.op for node in nodes(path, semantics)]
 
 
 def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return the result of ``load`` for a model in memory; ``path`` stands for it in places."""
     check_model(model, path.name)
-    return [
-        _read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model, path.name), path)
-    ]
+    return [node.op for node in nodes_in(inlined(model, path.name), path, semantics)]
 
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return the result of ``load``, each resize with the name of its output."""
-    resizes = _resizes(read_model(path), path)
-    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in resizes]
+    return [(node.op, node.node.output[0]) for node in nodes(path, semantics)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,21 +73,20 @@ class ResizeNode:
         return str(self.node.input[place]) if place < len(self.node.input) else ""
 
 
-def nodes(path: Path) -> list[ResizeNode]:
+def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes; see ``load``."""
-    return nodes_in(read_model(path), path)
+    return nodes_in(read_model(path), path, semantics)
 
 
-def nodes_in(model: onnx.ModelProto, path: Path) -> list[ResizeNode]:
+def nodes_in(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes, its local functions separately.
 
     ``path`` is where it was read: its name stands in places, its folder holds external data.
     """
-    resizes = []
-    for place, node, scope in _resizes(model, path):
-        op = _read_node(node, place, scope, Semantics.RUNTIME)
-        resizes.append(ResizeNode(op=op, node=node, values=scope))
-    return resizes
+    return [
+        ResizeNode(op=_read_node(node, place, scope, semantics), node=node, values=scope)
+        for place, node, scope in _resizes(model, path)
+    ]
 
 
 def known_values(path: Path) -> Values:

@@ -7,10 +7,7 @@ from typing import Any
 
 from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.text.names import shown
-
-
-def _shape_text(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))
+from ir_interp.views.describe import shape_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +24,7 @@ class RunRecord:
     @property
     def text(self) -> str:
         """The resize, both shapes and the file, in one line."""
-        shapes = f"{_shape_text(self.source_shape)} -> {_shape_text(self.shape)}"
+        shapes = f"{shape_text(self.source_shape)} -> {shape_text(self.shape)}"
         return f"{self.resize}: {' '.join(filter(None, (shapes, self.dtype)))}, {self.destination}"
 
 

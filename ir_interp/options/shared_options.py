@@ -26,10 +26,10 @@ from ir_interp.options.value_kinds import (
     SWITCH,
     WORD,
     Kind,
-    LayerShape,
     file,
     member,
 )
+from ir_interp.options.value_texts import LayerShape
 from ir_interp.pipelines.backends import Backend
 from ir_interp.translation.dialect import Semantics
 
