@@ -150,7 +150,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
     except ReadError as error:
         raise error.under(where) from None
     _check_targets(attributes, node, version, values, where)
-    # Under a policy, sizes are bounds, which the output shape does not show.
+    # Under a policy, sizes are bounds: the output shape does not tell them.
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(_axes(attributes), values.shape(node.output[0]))
     shape = values.shape(node.input[0])
