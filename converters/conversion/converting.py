@@ -70,7 +70,8 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         if between:
             written = Written(rows=between.rows(written.rows), notes=(*written.notes, *between.notes))
             proof = between.proof if options.reference is None else None
-            at_first = at_first if proof else _with_reference(at_first, source)
+            if not proof and at_first.reference is None:  # the user named no other
+                at_first = replace(at_first, reference=source)
         ran = stack.enter_context(_as_run(read, kinds, options))
         with _named_changes(between):
             verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
@@ -107,11 +108,6 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     results = ", ".join(written.value for read, written in PATHS if read is FileKind.of(source))
     expected = f"{start} becomes {results}" if results else f"expected a source of {', '.join(starts)}"
     raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
-
-
-def _with_reference(options: ConvertOptions, source: Path) -> ConvertOptions:
-    """Return options in which the source is the reference, unless the user named another."""
-    return options if options.reference is not None else replace(options, reference=source)
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     # Integers in the library's own passes come first: they are exact, and the float sums below only bounded.
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
-    if _is_of_litert(spec, dtype):
+    if sums_integers(spec, dtype) and litert_weights.is_known(spec):  # whose integer weights run time computes
         run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
         return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
     spec, within_bound = _in_known_sums(op, spec, shape, dtype)
@@ -103,11 +103,11 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     # Copies keep their type, since float32 would round int32 beyond 2**24.
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
     steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
-    bare = steps and not isinstance(spec.coordinates, Crop)
-    axes = [
-        *_constant_axes(known, shape),
-        *(_bare(axis) if bare else run_time_taps(ops, spec, axis) for axis in open_axes),
-    ]
+    if steps and not isinstance(spec.coordinates, Crop):  # the taps are in the steps
+        open_taps = [AxisTaps(axis=axis.axis, indices=(), weights=()) for axis in open_axes]
+    else:
+        open_taps = [run_time_taps(ops, spec, axis) for axis in open_axes]
+    axes = [*_constant_axes(known, shape), *open_taps]
     if steps:
         y = Steps(ops, functools.partial(resized_along, ops), dtype).run(y, steps, shape)
     else:
@@ -138,11 +138,6 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
     bound = plan(known, with_ones(shape))
     integer_passes = passes(bound, dtype) if are_named(bound) else ()
     return integer_passes if integer_passes and are_integral(integer_passes, dtype) else None
-
-
-def _is_of_litert(spec: ResizeSpec, dtype: str) -> bool:
-    """Return whether LiteRT's integer weights are computed at run time."""
-    return sums_integers(spec, dtype) and litert_weights.is_known(spec)
 
 
 def _in_passes(
@@ -188,11 +183,6 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
 
 
 _TARGET = "primitive operations"
-
-
-def _bare(axis: RunTimeAxis) -> AxisTaps:
-    """Return an axis whose taps are in the steps."""
-    return AxisTaps(axis=axis.axis, indices=(), weights=())
 
 
 def _integer_steps(

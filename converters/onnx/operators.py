@@ -102,6 +102,7 @@ def permuted(graph: Graph, x: str) -> Sequence[int] | None:
 def unpermuted(graph: Graph, x: str, shape: PartialShape) -> str:
     """Return ``x`` before a Transpose that moves axes of size 1 only, which keeps the order of the elements."""
     order = permuted(graph, x)
+    # Axes of size 1 may move anywhere: the elements keep their order if the longer axes keep theirs.
     longer = [source for source, size in zip(order or (), shape, strict=False) if size != 1]
     return _before(graph, x) if order is not None and longer == sorted(longer) else x
 

@@ -87,7 +87,9 @@ def _of_every_axis(graph: Graph, names: Sequence[str], axes: tuple[int, ...], sh
     data, roi, scales, sizes = (*names, "", "", "")[:4]
     rank = len(shape)
     ends = [*axes, *(axis + rank for axis in axes)]  # a roi holds all starts, then all ends
-    all_sizes = [_length(graph, data, axis) if size is None else size for axis, size in enumerate(shape)]
+    all_sizes = [
+        graph.node("Shape", data, start=axis, end=axis + 1) if size is None else size for axis, size in enumerate(shape)
+    ]
     return [
         data,
         roi and _spread(graph, roi, ends, [0.0] * rank + [1.0] * rank, np.float32),
@@ -107,7 +109,3 @@ def _spread(graph: Graph, vector: str, places: Sequence[int], others: Sequence[A
         run = list(those)
         pieces += run if is_tensor else [graph.constant(run, dtype)]
     return pieces[0] if len(pieces) == 1 else graph.node("Concat", *pieces, axis=0)
-
-
-def _length(graph: Graph, data: str, axis: int) -> str:
-    return graph.node("Shape", data, start=axis, end=axis + 1)

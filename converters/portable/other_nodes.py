@@ -97,6 +97,7 @@ def _by_rule(node: onnx.NodeProto, values: Values, graph: Graph, opset: int) -> 
     inner = graph.inner()
     inner.layer = node.name or next(name for name in node.output if name)
     outputs = RULES[node.op_type](Old(node=node, values=values, opset=opset, graph=inner))
+    # A result that is an input of the node (Dropout) needs a node of its own to get the output's name.
     produced = {name for written in inner.nodes for name in written.output}
     for result, output in zip(outputs, node.output, strict=True):
         inner.rename(result if result in produced else inner.node("Identity", result), output or result)
@@ -113,6 +114,7 @@ def _by_body(node: onnx.NodeProto, values: Values, graph: Graph, opset: int) -> 
     model = onnx.inliner.inline_selected_functions(
         _alone(node, values, opset), [("", node.op_type)], inline_schema_functions=True
     )
+    # The inliner left it as it was: this operator is defined by no function.
     if any(inner.op_type == node.op_type for inner in model.graph.node):
         raise UnsaidError("")
     _rename(model.graph, node, graph)
@@ -165,6 +167,7 @@ def _rename(body: onnx.GraphProto, node: onnx.NodeProto, graph: Graph) -> None:
     inner = {name for inner_node in body.node for name in inner_node.output}.union(weights) - outer
     names = {name: graph.fresh(f"{node.name or node.output[0]}/{name}") for name in sorted(inner)}
     for inner_node in body.node:
+        # Names inside subgraphs would have to be renamed too.
         if any(attribute.HasField("g") or attribute.graphs for attribute in inner_node.attribute):
             raise UnsaidError("")
         inner_node.input[:] = [names.get(name, name) for name in inner_node.input]

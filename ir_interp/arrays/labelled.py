@@ -111,10 +111,7 @@ def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
     first = values[low]
     if values.dtype.kind in "mM":
         steps = (values[low + 1] - first).astype(np.float64) * (at - low)
-        return np.asarray(first + np.rint(steps).astype(np.int64).astype(_unit(values)))
+        unit = np.datetime_data(values.dtype)[0]
+        return np.asarray(first + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]"))
     first = first.astype(np.float64)
     return np.asarray(first + (values[low + 1] - first) * (at - low))
-
-
-def _unit(times: NDArray[Any]) -> str:
-    return f"timedelta64[{np.datetime_data(times.dtype)[0]}]"

@@ -71,7 +71,7 @@ def compare(
         raise IrInterpError(
             "SECOND is missing: a model; or --like with two library calls, as in --like pillow:bicubic,opencv:cubic"
         )
-    if _is_image(first):
+    if is_image(first) or FileKind.of(first) is FileKind.ARRAY:
         check_place(options, IMAGES, "without --like, which compares two images")
         return _compare_images(first, second, options, form)
     check_place(options, MODELS, "without --like")
@@ -141,10 +141,6 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
             canvas.save(figure, temporary, FileKind.of(options.picture) or FileKind.PICTURE)
     print_result(form, comparison.record, lambda: print(shown(comparison.text)))
     return 1 if comparison.unequal else 0
-
-
-def _is_image(path: Path) -> bool:
-    return is_image(path) or FileKind.of(path) is FileKind.ARRAY
 
 
 def _show(comparison: ModelComparison) -> None:

@@ -114,6 +114,7 @@ class Layout:
 
     def needed(self, block: Place) -> Slices:
         """Return the piece of the input that a block needs."""
+        # An empty block needs nothing, though each axis by itself may need something.
         if 0 in lengths_of(self.piece(block)):
             return (slice(0, 0),) * len(block)
         return tuple(axis[i] for axis, i in zip(self._needed, block, strict=True))
@@ -188,6 +189,7 @@ def lengths_of(slices: Slices) -> Shape:
 
 def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
     """Yield a block's shares of each chunk along an axis."""
+    # The last chunk that starts at or before: chunks of size 0 at the same edge are passed over.
     first = int(np.searchsorted(edges, needed.start, side="right")) - 1
     for chunk, (begin, end) in enumerate(itertools.pairwise(edges[first:]), start=first):
         if begin >= needed.stop:

@@ -74,6 +74,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the other modes add up steps
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL)
     order = _order(context.version)
+    # PRECISION_BITS of Resample.c: 32 without 8 bits of the result and 2 for negative weights.
     in_bytes = FixedPoint(bits=22, passes=order)
     in_floats = FloatingPoint(bits=64, between=Between.ROUNDED, passes=order, rounding=IntegerRounding.HALF_AWAY)
     return ResizeSpec(

@@ -49,13 +49,15 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         known = ", ".join(_elements(mode, antialias=antialias))
         raise SpecError(f"{mode} takes tensors of {known}, not of {dtype}")
     resized = int(_RANKS.get(mode) or attributes["rank"]) - 2
+    in_double = isinstance(kernel, Nearest) and dtype == "float64"
     return ResizeSpec(
         kernel=kernel,
         coordinates=_coordinates(mode, corners=corners),
         axes=tuple(range(-resized, 0)),
         target=Library.target(attributes, "size", "scale_factor"),
         step=Step.RATIO if attributes["recompute_scale_factor"] else _step(mode, antialias=antialias, dtype=dtype),
-        arithmetic=Arithmetic.TORCH_DOUBLE if _is_double(kernel, dtype) else Arithmetic.TORCH,
+        arithmetic=Arithmetic.TORCH_DOUBLE if in_double else Arithmetic.TORCH,
+        # Weights are int16, of as many bits as the largest of them leaves, 22 at most (UpSampleKernel.cpp).
         integers=FixedPoint(bits=22, width=16) if isinstance(kernel, Linear | Cubic | Lanczos) else None,
         images=Images(elements=_here(kernel, dtype, _elements(mode, antialias=antialias)), call=mode),
     )
@@ -73,10 +75,6 @@ def _here(kernel: Kernel, dtype: str | None, known: tuple[str, ...]) -> tuple[st
     if not isinstance(kernel, Nearest):
         return known
     return ("float64",) if dtype == "float64" else tuple(element for element in known if element != "float64")
-
-
-def _is_double(kernel: Kernel, dtype: str | None) -> bool:
-    return isinstance(kernel, Nearest) and dtype == "float64"
 
 
 def _step(mode: str, *, antialias: bool, dtype: str | None) -> Step:

@@ -69,6 +69,7 @@ class FloatingPoint:
             raise SpecError(f"floats must have 32 or 64 bits, not {self.bits}")
         if self.between is Between.SHORTENED:
             raise SpecError(f"sums of floats must be kept or rounded between axes: {self}")
+        # The only library that sums over all axes at once is SciPy, which rounds so.
         if self.passes is Passes.AT_ONCE and (self.between, self.rounding) != (Between.KEPT, IntegerRounding.HALF_AWAY):
             raise SpecError(f"sums over all axes at once must be rounded half away from zero, at the end: {self}")
         _check_lanes(self)

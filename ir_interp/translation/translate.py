@@ -44,6 +44,7 @@ def write(
     contexts = [Context(version=version, shape=shape, dtype=dtype, semantics=semantics) for version in versions]
     best = next((translation for context in contexts for translation in _graded(spec, dialect, context)), None)
     if best is None:
+        # Bounds are the last resort: an exact form in any version is better than one within a bound in the newest.
         best = next((translation for context in contexts for translation in _bounded(spec, dialect, context)), None)
     if best is None:
         raise min((_refusal(spec, dialect, context, name) for context in contexts), key=_remoteness)

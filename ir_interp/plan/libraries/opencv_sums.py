@@ -28,7 +28,7 @@ from ir_interp.spec import (
 
 FEW_CHANNELS = (1, 3, 4)
 """Numbers of channels of images whose blocks of four pixels are rounded half up."""
-_WEIGHT_BITS = 11
+_WEIGHT_BITS = 11  # INTER_RESIZE_COEF_BITS of OpenCV's resize.cpp
 _LANES = 8
 OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 """The arithmetics of OpenCV's sums."""

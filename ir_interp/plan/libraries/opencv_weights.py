@@ -55,7 +55,7 @@ def _keys(x: Array, a: Any) -> list[Array]:
     return [outer, left, right, one - outer - left - right]
 
 
-_DIAGONAL = 0.70710678118654752440084436210485
+_DIAGONAL = 0.70710678118654752440084436210485  # s45 of interpolateLanczos4 in resize.cpp, digit for digit
 _TURNS = ((1, 0), (-_DIAGONAL, -_DIAGONAL), (0, 1), (_DIAGONAL, -_DIAGONAL))
 _ALL_TURNS = (*_TURNS, *((-of_sine, -of_cosine) for of_sine, of_cosine in _TURNS))
 
