@@ -63,8 +63,8 @@ def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwar
 
 def _positional(signature: inspect.Signature) -> list[str]:
     """Return the names of positional parameters, and dots for parameters that are keywords only."""
-    known = [each for each in signature.parameters.values() if each.name != "self"]
-    names = [each.name for each in known if each.kind is not inspect.Parameter.KEYWORD_ONLY]
+    known = [parameter for parameter in signature.parameters.values() if parameter.name != "self"]
+    names = [parameter.name for parameter in known if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
     return names if len(names) == len(known) else [*names, "..."]
 
 
@@ -72,7 +72,7 @@ def member(kind: type[Member], value: Member | str, name: str) -> Member:
     """Return an enum member that is passed as itself or as its value."""
     if isinstance(value, kind):
         return value
-    known = {each.value: each for each in kind}
+    known = {entry.value: entry for entry in kind}
     if isinstance(value, str) and value in known:
         return known[value]
     raise SpecError(f"{name} is {shown(value)}; {closest(str(value), known)}")
@@ -140,7 +140,7 @@ def _of(kind: type[Checked], value: Checked, name: str, expected: str) -> Checke
 
 def words(value: Iterable[str], name: str) -> tuple[str, ...]:
     """Return several strings. A single string is refused, since it would be split into letters."""
-    return tuple(word(each, name) for each in _several(value, name, "a list of strings"))
+    return tuple(word(entry, name) for entry in _several(value, name, "a list of strings"))
 
 
 def whole(value: int, name: str) -> int:
@@ -152,10 +152,10 @@ def whole(value: int, name: str) -> int:
 
 def natural(value: int, name: str) -> int:
     """Return a non-negative integer."""
-    found = whole(value, name)
-    if found < 0:
-        raise SpecError(f"{name} is {found}; expected a non-negative integer")
-    return found
+    number = whole(value, name)
+    if number < 0:
+        raise SpecError(f"{name} is {number}; expected a non-negative integer")
+    return number
 
 
 def positive(value: int, name: str) -> int:
@@ -183,20 +183,20 @@ def not_negative(value: float, name: str) -> float:
 
 def wholes(value: Iterable[int], name: str) -> tuple[int, ...]:
     """Return several integers."""
-    return tuple(whole(each, name) for each in _several(value, name, "integers, as in (50, 60)"))
+    return tuple(whole(entry, name) for entry in _several(value, name, "integers, as in (50, 60)"))
 
 
 def lengths(value: Iterable[int], name: str) -> tuple[int, ...]:
     """Return the sizes of axes: non-negative integers."""
-    found = wholes(value, name)
-    if any(length < 0 for length in found):
-        raise SpecError(f"{name} is {list(found)}; expected non-negative integers")
-    return found
+    sizes = wholes(value, name)
+    if any(size < 0 for size in sizes):
+        raise SpecError(f"{name} is {list(sizes)}; expected non-negative integers")
+    return sizes
 
 
 def reals(value: Iterable[float], name: str) -> tuple[float, ...]:
     """Return several numbers."""
-    return tuple(real(each, name) for each in _several(value, name, "numbers, as in (2, 1.5)"))
+    return tuple(real(entry, name) for entry in _several(value, name, "numbers, as in (2, 1.5)"))
 
 
 def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checked, ...]:
@@ -209,8 +209,8 @@ def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checke
 def pairs(value: Any, name: str) -> tuple[tuple[Any, ...], ...]:
     """Return pairs of images before and after a resize."""
     several = entries(value)
-    split = [entries(each) for each in several or ()]
-    pairs = tuple(each for each in split if each is not None and len(each) == 2)
+    split = [entries(pair) for pair in several or ()]
+    pairs = tuple(pair for pair in split if pair is not None and len(pair) == 2)
     if several is None or len(pairs) < len(several):
         raise misfit(value, name, "a list of pairs, [(before, after)]")
     return pairs
@@ -228,10 +228,10 @@ def paths(value: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], name
     """Return one or several paths as a tuple."""
     if isinstance(value, str | bytes | os.PathLike) or not isinstance(value, Iterable):
         return (path(value, name),)
-    found = tuple(path(each, name) for each in value)
-    if not found:
+    converted = tuple(path(entry, name) for entry in value)
+    if not converted:
         raise SpecError(f"{name} is empty; expected one or more paths")
-    return found
+    return converted
 
 
 def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], name: str) -> dict[str, R]:
@@ -239,7 +239,8 @@ def by_name(check: Callable[[Checked, str], R], value: Mapping[str, Checked], na
     if not isinstance(value, Mapping):
         raise misfit(value, name, "a mapping of names to values")
     return {
-        word(key, f"a name in {name}"): check(each, f"{name}[{key!r}]" if key else name) for key, each in value.items()
+        word(key, f"a name in {name}"): check(entry, f"{name}[{key!r}]" if key else name)
+        for key, entry in value.items()
     }
 
 

@@ -8,3 +8,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 """An array of any element type and shape."""
+
+Weighted = tuple[Array, Array]
+"""The taps of an axis: indices and weights [out, taps]."""

@@ -116,7 +116,7 @@ class VerificationError(IrInterpError):
 
 
 _IN_FULL = 20  # words or ranges that a message lists; of more it names the nearest
-_NEAREST = 5
+_NEAREST = 5  # words that are listed where there are too many
 _FAMILY = 4  # releases, or codes, from which they are listed as a range
 _BEGINNING = 3  # letters of a word that may be the beginning of the one that is meant
 _ALIKE = 0.4  # the share of letters in common from which words are near
@@ -156,14 +156,14 @@ def hint(word: str, known: Iterable[str]) -> str:
 def likely(word: str, known: Iterable[str]) -> str:
     """Return the known word that an unknown one may stand for; an empty text if none is close."""
     words = list(known)
-    beginning = [each for each in words if len(word) >= _BEGINNING and each.lower().startswith(word.lower())]
+    beginning = [name for name in words if len(word) >= _BEGINNING and name.lower().startswith(word.lower())]
     return next(iter(_matches(word, words, 1, _CLOSE) or beginning), "")
 
 
 def _releases(word: str, known: Iterable[str]) -> dict[tuple[int, ...], str]:
     """Return the releases of the runtime that a word names, oldest first."""
     stem = word[: word.find(":") + 1]
-    return dict(sorted((_parts(each)[1], each) for each in known if stem and _parts(each)[0] == stem))
+    return dict(sorted((_parts(name)[1], name) for name in known if stem and _parts(name)[0] == stem))
 
 
 def _ranges(words: Iterable[str]) -> list[str]:
@@ -188,9 +188,9 @@ def _parts(word: str) -> tuple[str, tuple[int, ...]]:
 def _matches(word: str, known: Iterable[str], count: int, cutoff: float) -> list[str]:
     import difflib  # late: only an unknown word needs it
 
-    folded = {each.lower().lstrip("-"): each for each in known}  # the dashes of options are no likeness
+    folded = {name.lower().lstrip("-"): name for name in known}  # the dashes of options are no likeness
     return [
-        folded[each] for each in difflib.get_close_matches(word.lower().lstrip("-"), folded, n=count, cutoff=cutoff)
+        folded[name] for name in difflib.get_close_matches(word.lower().lstrip("-"), folded, n=count, cutoff=cutoff)
     ]
 
 

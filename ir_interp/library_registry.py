@@ -35,9 +35,9 @@ def get(name: str) -> Library:
     """Return a library by its name. Raises ReadError for an unknown one."""
     if name not in names():
         raise ReadError(f"unknown library {name!r}; {closest(name, names())}")
-    found = importlib.import_module(f"{_FOLDER}.{name}").LIBRARY
-    assert isinstance(found, Library)
-    return found
+    library = importlib.import_module(f"{_FOLDER}.{name}").LIBRARY
+    assert isinstance(library, Library)
+    return library
 
 
 def named(text: str) -> Library:
@@ -76,36 +76,45 @@ def load(
     library = named(text)
     if at and not version.isdecimal():
         raise ReadError(f"unknown version {version!r}; expected a number, as in {name}@{library.dialect.versions[0]}")
-    wanted = library.version(int(version) if at else None)
-    choices = library.dialect.choices(wanted)
-    given: dict[str, Any] = {key: value for key, value in (arguments or {}).items() if value in choices.get(key, ())}
+    version_number = library.version(int(version) if at else None)
+    choices = library.dialect.choices(version_number)
+    attributes: dict[str, Any] = {
+        key: value for key, value in (arguments or {}).items() if value in choices.get(key, ())
+    }
     try:
-        given |= _arguments(rest, library, wanted)
+        attributes |= _arguments(rest, library, version_number)
     except ReadError as error:
         raise error.under(text) from None
-    spec = library.spec(given, version=wanted, dtype=dtype)
+    spec = library.spec(attributes, version=version_number, dtype=dtype)
     return ResizeOp(
-        name=text, where=text, spec=spec, dialect=name, version=wanted, shape=shape, dtype=dtype, attributes=given
+        name=text,
+        where=text,
+        spec=spec,
+        dialect=name,
+        version=version_number,
+        shape=shape,
+        dtype=dtype,
+        attributes=attributes,
     )
 
 
 def _arguments(text: str, library: Library, version: int) -> dict[str, Any]:
     """Return the arguments of a call. Lists of numbers continue after a comma, as in box=10,20,300.5,200."""
-    given: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     numbers = {name: part for part, (name, versions) in library.dialect.numbers.items() if version in versions}
     last = ""
     for place, part in enumerate(filter(None, text.split(","))):
         key, equals, value = part.partition("=")
         if equals:
             last = key
-            given[key] = (_real(value),) if key in numbers else value
+            attributes[key] = (_real(value),) if key in numbers else value
         elif not place:
-            given[library.first] = part
+            attributes[library.first] = part
         elif last in numbers:
-            given[last] = (*given[last], _real(part))
+            attributes[last] = (*attributes[last], _real(part))
         else:
             raise ReadError(f"{part!r} has no value; expected NAME=VALUE")
-    return {name: _as_part(numbers.get(name), value) for name, value in given.items()}
+    return {name: _as_part(numbers.get(name), value) for name, value in attributes.items()}
 
 
 def _as_part(part: str | None, values: Any) -> Any:

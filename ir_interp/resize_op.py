@@ -69,7 +69,14 @@ class ResizeOp:
         nodata: float | None = None,
         valid: float = 0.0,
     ) -> NDArray[Any]:
-        """Return ``x`` resized; see ``ir_interp.resize``. Also raises ShapeError if the layer declares other axes."""
+        """Return ``x`` resized; see ``ir_interp.resize``. Also raises ShapeError if the layer declares other axes.
+
+        Examples:
+            >>> [op] = ir_interp.load("layer.xml")
+            >>> op.run(np.zeros((1, 3, 5, 7), np.float32)).shape
+            (1, 3, 10, 14)
+
+        """
         array: Any = x if hasattr(x, "ndim") else as_array(x)
         self.check_input(array.shape, has_target=sizes is not None or scales is not None)
         request = Request(spec=self.spec, sizes=sizes, scales=scales, arithmetic=arithmetic)
@@ -142,26 +149,26 @@ def check_target(kind: str, shape: PartialShape | None, dtype: str | None, count
 
     ``shape`` is the shape of the tensor and ``dtype`` the NumPy name of its element type, None where unknown.
     """
-    kinds, wanted = _WANTED[kind]
+    kinds, expected = _WANTED[kind]
     if dtype is not None and dtype.rstrip(string.digits) not in kinds:  # a file may name any type
-        raise ReadError(f"{kind} are {dtype}; expected {wanted}")
+        raise ReadError(f"{kind} are {dtype}; expected {expected}")
     if shape is not None and len(shape) != 1:
-        lengths = ", ".join("?" if length is None else str(length) for length in shape)
-        raise ReadError(f"{kind} have shape [{lengths}]; expected a list")
+        sizes = ", ".join("?" if size is None else str(size) for size in shape)
+        raise ReadError(f"{kind} have shape [{sizes}]; expected a list")
     if shape is not None and None not in (*shape, count) and shape[0] != count:
         raise ReadError(f"{kind} are a list of {shape[0]}; expected {count}, one for each axis")
 
 
-def choose(found: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
+def choose(ops: Sequence[ResizeOp], name: str | None, where: str) -> ResizeOp:
     """Return the resize named ``name``, or the only one. Raises ReadError if there is none, or several."""
-    chosen = [op for op in found if name is None or op.name == name]
+    chosen = [op for op in ops if name is None or op.name == name]
     if len(chosen) == 1:
         return chosen[0]
-    if not found:
+    if not ops:
         raise ReadError("no resize in it", where)
-    names = [op.name for op in found]
+    names = [op.name for op in ops]
     if name is None:
-        raise ReadError(f"{len(found)} resizes; choose one with --layer NAME: {', '.join(names)}", where)
+        raise ReadError(f"{len(ops)} resizes; choose one with --layer NAME: {', '.join(names)}", where)
     problem = f"no resize named {name!r}; {closest(name, names)}" if not chosen else f"{len(chosen)} named {name!r}"
     raise ReadError(problem, where)
 
@@ -179,41 +186,41 @@ _CODE_OF_PART = {
 
 def _diagnose(dialect: Dialect, attributes: Attributes, context: Context, spec: ResizeSpec) -> tuple[Diagnostic, ...]:
     """Return the differences from the other readings, and the dialect's own remarks."""
-    found: dict[str, Diagnostic] = {}
+    diagnostics: dict[str, Diagnostic] = {}
     if isinstance(spec.kernel, Area):
-        found["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
+        diagnostics["IRI005"] = Diagnostic(code="IRI005", message=RULES["IRI005"].summary)
     readings = _other_readings(dialect, attributes, context)
-    found |= _of_releases(spec, readings, context)
+    diagnostics |= _of_releases(spec, readings, context)
     for semantics, other in readings.items():
         parted = [] if _by_release(semantics, context) else differences(spec, other, context.shape)
         page = Semantics.DOCUMENT in (semantics, context.semantics)
         for difference in parted:
-            code = _code(difference.part, {each.part for each in parted}, page)
+            code = _code(difference.part, {other.part for other in parted}, page)
             if code in ("IRI007", "IRI009") and (context.semantics.dialect or _are_alike(spec, other, context.shape)):
                 continue  # a page leaves open how the releases of a runtime compute
             message = f"{RULES[code].summary} {_both(difference, context, semantics)}"
-            found.setdefault(code, Diagnostic(code=code, message=message))
+            diagnostics.setdefault(code, Diagnostic(code=code, message=message))
     for name, value in dialect.tolerated_of(attributes, context.version).items():
         message = f"{RULES['IRI010'].summary} {name}={spelled(value)}, version {context.version}"
-        found["IRI010"] = Diagnostic(code="IRI010", message=message)
+        diagnostics["IRI010"] = Diagnostic(code="IRI010", message=message)
     for code, message in dialect.remarks(dialect.complete(attributes, context.version), context):
-        found[code] = Diagnostic(code=code, message=message)
-    return tuple(found[code] for code in sorted(found))
+        diagnostics[code] = Diagnostic(code=code, message=message)
+    return tuple(diagnostics[code] for code in sorted(diagnostics))
 
 
 def _other_readings(dialect: Dialect, attributes: Attributes, context: Context) -> dict[Semantics, ResizeSpec]:
     """Return the other readings of a layer, except those that need more information or refuse the layer."""
-    found: dict[Semantics, ResizeSpec] = {}
+    readings: dict[Semantics, ResizeSpec] = {}
     for semantics in Semantics:
         if semantics not in (context.semantics, Semantics.OBSERVED):  # which depends on more than attributes
             with suppress(ReadError, SpecError):
-                found[semantics] = dialect.parse(attributes, replace(context, semantics=semantics))
-    return found
+                readings[semantics] = dialect.parse(attributes, replace(context, semantics=semantics))
+    return readings
 
 
 def _by_release(other: Semantics, context: Context) -> bool:
     """Return whether two readings are releases of one runtime."""
-    of_runtime = [each is Semantics.RUNTIME or bool(each.dialect) for each in (other, context.semantics)]
+    of_runtime = [reading is Semantics.RUNTIME or bool(reading.dialect) for reading in (other, context.semantics)]
     return bool(other.dialect) or all(of_runtime)
 
 

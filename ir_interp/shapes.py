@@ -13,13 +13,13 @@ Shape = tuple[int, ...]
 
 def static_shape(shape: PartialShape | None) -> Shape | None:
     """Return a shape if it is static; None if a dimension or the rank is unknown."""
-    known = tuple(length for length in shape or () if length is not None)
+    known = tuple(size for size in shape or () if size is not None)
     return known if shape is not None and len(known) == len(shape) else None
 
 
 def with_ones(shape: PartialShape) -> Shape:
     """Return a shape with 1 in place of every dynamic dimension."""
-    return tuple(1 if length is None else length for length in shape)
+    return tuple(1 if size is None else size for size in shape)
 
 
 def resolve_axes(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:

@@ -46,9 +46,9 @@ class Audit:
         """How much was audited and found, in one line."""
         files = len({row.file for row in self.rows})
         codes = ", ".join(sorted({finding.code for finding in self.findings}))
-        found = count(len(self.findings), "finding") + (f" ({codes})" if codes else "")
+        findings = count(len(self.findings), "finding") + (f" ({codes})" if codes else "")
         unread = f"; {count(len(self.errors), 'file')} could not be read" if self.errors else ""
-        return f"{count(len(self.rows), 'resize')} in {count(files, 'file')}, {found}{unread}"
+        return f"{count(len(self.rows), 'resize')} in {count(files, 'file')}, {findings}{unread}"
 
     def __repr__(self) -> str:
         return notebook.line("Audit", self.summary)
@@ -151,12 +151,12 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     preprocessing, runtimes = _preprocessing(options), asked_runtimes(options)
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(source, "models")) for source in sources]
-        names = {str(path): str(shown_path(each, path)) for each, path in zip(sources, paths, strict=True)}
+        names = {str(path): str(shown_path(source, path)) for source, path in zip(sources, paths, strict=True)}
         inside = expanded(paths)
         files, closed = inside.files, inside.closed
         if options.shapes:
             check(files, options.shapes)
-        setting = Setting(run=options.run, runtimes=runtimes, lengths=options.shapes)
+        setting = Setting(run=options.run, runtimes=runtimes, shapes=options.shapes)
         rows, errors = in_processes(files, options.jobs, setting, options.progress)
         errors = [*closed, *errors]
         costs: list[Cost] = []
@@ -169,7 +169,7 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
             errors += more
     rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
     asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
-    findings = tuple(each for row in asked for each in row if _is_wanted(each.code, options))
+    findings = tuple(finding for row in asked for finding in row if _is_wanted(finding.code, options))
     before = tuple(cost.finding for cost in by_input(costs) if cost.finding)
     return Audit(
         rows=tuple(rows),

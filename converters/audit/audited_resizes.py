@@ -11,7 +11,7 @@ from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
 
-from ..onnx.resize_nodes import FoundNode
+from ..onnx.resize_nodes import ResizeNode
 from ..predictions import tensorrt_importer
 from ..predictions.ranks import completed
 from ..sources.readers import load
@@ -30,51 +30,51 @@ class Found:
     op: ResizeOp
     mistakes: tuple[tuple[str, str], ...]
     remarks: tuple[tuple[str, str], ...]
-    node: FoundNode | None = None
+    node: ResizeNode | None = None
     layer: Layer | None = None
     exporters: Mapping[str, Verdict] = field(default_factory=dict)
 
 
-def of_file(path: Path, lengths: chosen_shapes.Shapes) -> list[Found]:
+def of_file(path: Path, shapes: chosen_shapes.Shapes) -> list[Found]:
     """Return the resizes of a file, its inputs in these shapes; those of a program as PyTorch exports them.
 
     Raises ReadError for an unreadable file, and for a shape that an input cannot have.
     """
     if FileKind.of(path) is not FileKind.PROGRAM:
-        return list(found(path, chosen_shapes.chosen(path, lengths)))
-    return _of_program(path, lengths)
+        return list(found(path, chosen_shapes.chosen(path, shapes)))
+    return _of_program(path, shapes)
 
 
-def _of_program(path: Path, lengths: chosen_shapes.Shapes) -> list[Found]:
+def _of_program(path: Path, shapes: chosen_shapes.Shapes) -> list[Found]:
     """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
     from ..sources.programs.exported_models import exported
     from .exporters import of_program
 
     with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
-        nodes = {each.op.name: each for each in of_file(program.model, lengths)}
-        made = of_program(program)
-        found = []
+        nodes = {node.op.name: node for node in of_file(program.model, shapes)}
+        verdicts = of_program(program)
+        resizes = []
         for resize in program.resizes:
             source = resize.source
             node = nodes.pop(resize.written.name, None) if resize.written else None
-            own = node or Found(file=path, op=source, mistakes=(), remarks=())
-            op = replace(own.op, where=source.where)
-            found.append(replace(own, file=path, op=op, exporters=made[source.name]))
-    return found
+            matched = node or Found(file=path, op=source, mistakes=(), remarks=())
+            op = replace(matched.op, where=source.where)
+            resizes.append(replace(matched, file=path, op=op, exporters=verdicts[source.name]))
+    return resizes
 
 
-def found(path: Path, lengths: chosen_shapes.Shapes) -> Iterator[Found]:
+def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
     kind = expect(path, *IN_FOLDERS, *OF_TENSORFLOW)
     if kind is FileKind.TFLITE or kind in OF_TENSORFLOW:
         for op in load(path):
             yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())
     elif kind is FileKind.ONNX:
-        for node in completed(path, chosen_shapes.nodes(path, lengths)):
+        for node in completed(path, chosen_shapes.nodes(path, shapes)):
             dla = tensorrt_importer.remarks(node.op)
             yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
     else:
-        with chosen_shapes.reshaped(path, lengths) as reshaped:
+        with chosen_shapes.reshaped(path, shapes) as reshaped:
             for net, layer, op in layers(reshaped):
                 dla, likely = tensorrt_importer.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
                 yield Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)

@@ -88,8 +88,8 @@ class Expanded:
             return
         self.lists.add(place)
         self.open.append(place)
-        for each in _listed(path):
-            self.add(each)
+        for listed in _listed(path):
+            self.add(listed)
         self.open.pop()
 
 
@@ -100,7 +100,7 @@ def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
         closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
 
     names = [Path(place, name) for place, _, names in os.walk(folder, onerror=note) for name in names]
-    return sorted(each for each in names if FileKind.of(each) in IN_FOLDERS)
+    return sorted(name for name in names if FileKind.of(name) in IN_FOLDERS)
 
 
 def _listed(path: Path) -> list[Path]:
@@ -119,13 +119,13 @@ def audit(
     *,
     run: bool = False,
     runtimes: Collection[str] | None = None,
-    lengths: chosen_shapes.Shapes | None = None,
+    shapes: chosen_shapes.Shapes | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Audited], list[ReadError]]:
     """Return every resize of some models with its verdicts, and errors for unreadable files.
 
     ``runtimes`` selects names of ``RUNTIMES``. With ``run``, resizes of static shape are also run in the installed
-    runtimes, in a child process. ``lengths`` are the shapes of inputs, by name.
+    runtimes, in a child process. ``shapes`` are those of inputs, by name.
     """
     resizes: list[Found] = []
     audited: list[Audited] = []
@@ -133,8 +133,8 @@ def audit(
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         with noted(errors, path.name):
-            inside = of_file(path, lengths or {})
-            audited += [_audited(each, runtimes) for each in inside]
+            inside = of_file(path, shapes or {})
+            audited += [_audited(file, runtimes) for file in inside]
             resizes += inside
     return (seen(resizes, audited, errors, progress) if run else audited), errors
 

@@ -15,7 +15,7 @@ from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
 from ..onnx.onnx_files import read_model
-from ..onnx.resize_nodes import FoundNode, nodes_in
+from ..onnx.resize_nodes import ResizeNode, nodes_in
 from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
 from ..sources.model_summary import brief
@@ -32,13 +32,13 @@ def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
     return {tensor.name: _fitting(tensor, by_name[tensor.name], path) for tensor in inputs if tensor.name in by_name}
 
 
-def _fitting(each: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
-    if fits(shape, each.lengths):
+def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
+    if fits(shape, tensor.lengths):
         return shape
-    raise ReadError(f"shape {list(shape)} does not fit; {each.text}", path.name)
+    raise ReadError(f"shape {list(shape)} does not fit; {tensor.text}", path.name)
 
 
-def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
+def nodes(path: Path, shapes: Shapes) -> list[ResizeNode]:
     """Return every Resize and Upsample of an ONNX model whose inputs have the chosen shapes."""
     stated = read_model(path)
     if not shapes:
@@ -46,8 +46,8 @@ def nodes(path: Path, shapes: Shapes) -> list[FoundNode]:
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for value in model.graph.input:
-        for dim, length in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
-            dim.dim_value = length
+        for dim, size in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
+            dim.dim_value = size
     del model.graph.value_info[:]  # shapes that an exporter recorded for the dynamic model
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
@@ -69,8 +69,8 @@ def reshaped(path: Path, shapes: Shapes) -> Iterator[Path]:
         try:
             model.reshape({name: list(shape) for name, shape in shapes.items()})
         except RuntimeError:  # OpenVINO's text holds C++ and places in its source
-            told = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-            raise ReadError(f"OpenVINO cannot reshape it to {told}", path.name) from None
+            listed = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+            raise ReadError(f"OpenVINO cannot reshape it to {listed}", path.name) from None
         save_model(model, folder / path.name)
         yield folder / path.name
 
@@ -89,7 +89,7 @@ def ran(op: ResizeOp, *, was_run: bool) -> str:
 def _names(path: Path) -> list[str]:
     """Return the names of the inputs of a model; conversions of foreign ones keep them."""
     foreign = brief(path) if FileKind.of(path) in FOREIGN else None
-    return [each.name for each in (foreign or read(path)).inputs]
+    return [tensor.name for tensor in (foreign or read(path)).inputs]
 
 
 def check(paths: list[Path], shapes: Shapes) -> None:

@@ -71,23 +71,23 @@ def of_program(exported: ExportedModel) -> dict[str, dict[str, Verdict]]:
     """Return what each exporter makes of the resizes of a program, by the name of the resize, and of the exporter."""
     calls = {call.node.name: call for call in program_resizes.calls(exported.program)}
     known: dict[_Key, Verdict] = {}
-    return {each.source.name: _verdicts(each, calls[each.source.name], known) for each in exported.resizes}
+    return {call.source.name: _verdicts(call, calls[call.source.name], known) for call in exported.resizes}
 
 
 def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) -> dict[str, Verdict]:
     """Return a verdict for each exporter; ``known`` are those of calls with the same arguments, to which it adds."""
     program = _alone(call)
-    made = {}
+    verdicts = {}
     for name, exporter in EXPORTERS.items():
         key = (name, call.operation, str(call.arguments), str(resize.source.shape), str(resize.source.dtype))
         if name == DYNAMO and resize.written is not None:  # known from the whole program
-            made[name] = _of_meaning(resize)
+            verdicts[name] = _of_meaning(resize)
         elif program is None:
-            made[name] = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
+            verdicts[name] = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
         else:
-            made[name] = known.get(key) or _of_run(exporter, program)
-            known[key] = made[name]
-    return made
+            verdicts[name] = known.get(key) or _of_run(exporter, program)
+            known[key] = verdicts[name]
+    return verdicts
 
 
 def _of_meaning(resize: ExportedResize) -> Verdict:
@@ -118,7 +118,7 @@ def _of_file(exporter: Exporter, program: ExportedProgram, path: Path) -> Verdic
     if output.compared.passes:
         return Verdict(kind=Kind.SAME, reason=others)
     [source] = program_resizes.resizes(program, path.name)
-    parts = [differences(source.spec, each.spec, source.shape) for each in operations if not others]
+    parts = [differences(source.spec, operation.spec, source.shape) for operation in operations if not others]
     listed = ", ".join(map(str, *parts))
     return Verdict(kind=Kind.DIFFERS, reason=others or listed, difference=output.compared.absolute)
 
@@ -135,7 +135,7 @@ def _alone(call: Call) -> ExportedProgram | None:
     operation: Any = call.node.target
     graph.output(graph.call_function(operation, (graph.placeholder("x"), *rest), dict(call.node.kwargs)))
     tensor = data.meta["val"]
-    lengths = [_DYNAMIC if length is None else length for length in program_files.static(tensor.shape)]
-    x = torch.rand(lengths) if tensor.dtype.is_floating_point else torch.randint(0, 100, lengths)
+    sizes = [_DYNAMIC if size is None else size for size in program_files.static(tensor.shape)]
+    x = torch.rand(sizes) if tensor.dtype.is_floating_point else torch.randint(0, 100, sizes)
     with program_files.silent():
         return torch.export.export(GraphModule(torch.nn.Module(), graph), (x.to(tensor.dtype),))

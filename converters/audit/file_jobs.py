@@ -23,7 +23,7 @@ class Setting:
 
     run: bool = False
     runtimes: Collection[str] | None = None
-    lengths: Shapes | None = None
+    shapes: Shapes | None = None
 
 
 def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: Progress = silent) -> Result:
@@ -32,7 +32,7 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
     A file that ends its process is reported as unreadable.
     """
     if count == 1 or len(paths) < 2:
-        return audit(paths, run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths, progress=progress)
+        return audit(paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress)
     results: dict[int, Result] = {}
     question = pool.Question(function="ir_interp.converters.audit.file_jobs:of_one", setting=setting)
     for number, answer in pool.each(question, paths, count):
@@ -45,4 +45,4 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
 
 def of_one(path: Path, setting: Setting) -> Result:
     """Return the result of ``audit`` for one file."""
-    return audit([path], run=setting.run, runtimes=setting.runtimes, lengths=setting.lengths)
+    return audit([path], run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes)

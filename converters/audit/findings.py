@@ -61,30 +61,30 @@ class Audited:
     @property
     def verdicts(self) -> dict[str, Verdict]:
         """The observed verdict, else the predicted one; a correct rule knows the reason better than the runtime."""
-        agreeing = {name: each for name, each in self.seen.items() if each.kind is self.predictions[name].kind}
-        reasons = {name: self.predictions[name].reason or each.reason for name, each in agreeing.items()}
+        agreeing = {name: verdict for name, verdict in self.seen.items() if verdict.kind is self.predictions[name].kind}
+        reasons = {name: self.predictions[name].reason or verdict.reason for name, verdict in agreeing.items()}
         return {
             **self.predictions,
             **self.seen,
-            **{name: replace(each, reason=reasons[name]) for name, each in agreeing.items()},
+            **{name: replace(verdict, reason=reasons[name]) for name, verdict in agreeing.items()},
         }
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings that are reported without being asked for."""
         diagnostics = ((diagnostic.code, diagnostic.message) for diagnostic in self.op.diagnostics)
-        found = (self._finding(*each) for each in (*diagnostics, *self.mistakes))
-        return (*found, *self._bad_verdicts(), *self._wrong_predictions())
+        findings = (self._finding(*diagnostic) for diagnostic in (*diagnostics, *self.mistakes))
+        return (*findings, *self._bad_verdicts(), *self._wrong_predictions())
 
     def _bad_verdicts(self) -> Iterator[Finding]:
-        for name, each in self.verdicts.items():
-            if each.kind in _CODE_OF_KIND:
-                yield self._finding(_CODE_OF_KIND[each.kind], f"{self.titles.get(name, name)}: {each}", name)
+        for name, verdict in self.verdicts.items():
+            if verdict.kind in _CODE_OF_KIND:
+                yield self._finding(_CODE_OF_KIND[verdict.kind], f"{self.titles.get(name, name)}: {verdict}", name)
 
     def _wrong_predictions(self) -> Iterator[Finding]:
-        for name, each in self.seen.items():
-            if self.predictions[name].kind not in (Kind.UNKNOWN, each.kind):
-                text = f"{self.titles.get(name, name)}: predicted {self.predictions[name]}; observed {each}"
+        for name, verdict in self.seen.items():
+            if self.predictions[name].kind not in (Kind.UNKNOWN, verdict.kind):
+                text = f"{self.titles.get(name, name)}: predicted {self.predictions[name]}; observed {verdict}"
                 yield self._finding("IRI024", text, name)
 
     @property

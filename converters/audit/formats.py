@@ -85,7 +85,7 @@ def record(audit: Audit) -> AuditRecord:
     return {
         "resizes": [_resize(row) for row in audit.rows],
         "findings": [_finding(finding) for finding in audit.findings],
-        "preprocessing": [cast(Cost, each.record()) for each in audit.preprocessing],
+        "preprocessing": [cast(Cost, cost.record()) for cost in audit.preprocessing],
         "errors": [{"where": error.where, "message": error.problem} for error in audit.errors],
         "skipped": list(audit.skipped),
         "empty": list(audit.empty),
@@ -101,13 +101,13 @@ def _resize(row: Audited) -> ResizeRecord:
         "formula": describe.formula(row.op.spec),
         "verdicts": {
             name: {
-                "verdict": each.kind.value,
-                "reason": each.reason,
-                "difference": each.difference,
+                "verdict": verdict.kind.value,
+                "reason": verdict.reason,
+                "difference": verdict.difference,
                 "prediction": row.predictions[name].kind.value,
                 "run": name in row.seen,
             }
-            for name, each in row.verdicts.items()
+            for name, verdict in row.verdicts.items()
         },
     }
 

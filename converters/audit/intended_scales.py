@@ -18,24 +18,24 @@ _SIMPLE = 16  # the largest denominator that distinguishes a fraction from a rat
 _SAME = 2**-21  # relative distance of a float32 scale from the fraction that it stands for
 
 
-def rounded_to_half(scales: Sequence[float], lengths: PartialShape, *, is_certain: bool) -> list[int]:
+def rounded_to_half(scales: Sequence[float], in_sizes: PartialShape, *, is_certain: bool) -> list[int]:
     """Return the places of the scales that half precision has changed.
 
-    ``lengths`` are the sizes that the scales multiply, None if unknown. ``is_certain`` means that the file proves the
+    ``in_sizes`` are the sizes that the scales multiply, None if unknown. ``is_certain`` means that the file proves the
     rounding. Otherwise the values must prove it: all of them fit half precision, and some lie beside a simple fraction.
     """
     if not is_certain and any(float(_half(scale)) != scale for scale in scales):
         return []
-    places = enumerate(zip(scales, lengths, strict=True))
-    return [place for place, (scale, length) in places if _is_rounded(scale, length, is_certain)]
+    places = enumerate(zip(scales, in_sizes, strict=True))
+    return [place for place, (scale, in_size) in places if _is_rounded(scale, in_size, is_certain)]
 
 
-def _is_rounded(scale: float, length: int | None, is_certain: bool) -> bool:
+def _is_rounded(scale: float, in_size: int | None, is_certain: bool) -> bool:
     fraction = before_half(scale)
     if fraction is None or float(_half(scale)) != scale or fraction == Fraction(scale):
         return False
     is_simple = fraction.denominator <= _SIMPLE
-    is_ratio = length is not None and (Fraction(scale) * length).denominator == 1
+    is_ratio = in_size is not None and (Fraction(scale) * in_size).denominator == 1
     return (is_simple or not is_ratio) if is_certain else (is_simple and not is_ratio)
 
 
@@ -56,36 +56,37 @@ def before_half(scale: float) -> Fraction | None:
 
 
 def _simplest(scale: float, is_near: Callable[[Fraction], bool]) -> Fraction:
+    # Every float is a fraction over a power of 2, so the search ends.
     tried = (Fraction(round(Fraction(scale) * below), below) for below in count(1))
     return next(fraction for fraction in tried if is_near(fraction))
 
 
-def unrounded(scale: float, length: int | None, arithmetic: Arithmetic) -> float:
+def unrounded(scale: float, in_size: int | None, arithmetic: Arithmetic) -> float:
     """Return, in float32, the scale that half precision rounded to ``scale``.
 
-    For a known ``length`` it gives as many pixels in ``arithmetic`` as the fraction does in PyTorch, which multiplies
+    For a known ``in_size`` it gives as many pixels in ``arithmetic`` as the fraction does in PyTorch, which multiplies
     in float64: 100 * 2.3 is 229 there. Float32 gives 230, so the next smaller number that gives 229 is returned.
     """
     fraction = before_half(scale)
     assert fraction is not None
     nearest = np.float32(float(fraction))
-    if length is None:
+    if in_size is None:
         return float(nearest)
-    wanted = length_in_double(fraction, length)
-    while (made := scaled_length(Fraction(length), Fraction(float(nearest)), arithmetic)) != wanted:
-        nearest = np.nextafter(nearest, np.float32(np.inf if made < wanted else 0))
+    intended = size_in_double(fraction, in_size)
+    while (rounded := scaled_length(Fraction(in_size), Fraction(float(nearest)), arithmetic)) != intended:
+        nearest = np.nextafter(nearest, np.float32(np.inf if rounded < intended else 0))
     return float(nearest)
 
 
-def length_in_double(fraction: Fraction, length: int) -> int:
-    """Return floor(length * scale) in float64, as PyTorch computes it."""
-    return math.floor(length * float(fraction))
+def size_in_double(fraction: Fraction, in_size: int) -> int:
+    """Return floor(in_size * scale) in float64, as PyTorch computes it."""
+    return math.floor(in_size * float(fraction))
 
 
-def falls_short_in_double(scale: float, length: int, made: int) -> bool:
-    """Return whether ``made`` is the float64 result for a fraction whose exact product is one more.
+def falls_short_in_double(scale: float, in_size: int, out_size: int) -> bool:
+    """Return whether ``out_size`` is the float64 result for a fraction whose exact product is one more.
 
     ``scale`` may be some float32 steps away from that fraction, as ``unrounded`` returns it.
     """
     fraction = _simplest(scale, lambda near: abs(near / Fraction(scale) - 1) <= _SAME)
-    return fraction * length == made + 1 and length_in_double(fraction, length) == made
+    return fraction * in_size == out_size + 1 and size_in_double(fraction, in_size) == out_size

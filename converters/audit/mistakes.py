@@ -14,12 +14,10 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 
-from ..onnx.resize_nodes import FoundNode
+from ..onnx.resize_nodes import ResizeNode
 from ..runtimes.node_geometry import geometry
+from ..runtimes.shared_readings import PLAIN_COEFFICIENT
 from .intended_scales import before_half, falls_short_in_double, rounded_to_half
-
-PLAIN_COEFFICIENT = -0.75
-"""ONNX's cubic coefficient where a node states none, and PyTorch's where it does not antialias."""
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute
 _NEAR = 0.01  # of a pixel: a size that misses an integer by less was meant to be that integer
@@ -39,10 +37,10 @@ def of_resize(op: ResizeOp) -> Iterator[tuple[str, str]]:
             "IRI016",
             f"axis {single}: pytorch_half_pixel takes the first pixel for a single output, PyTorch the middle",
         )
-    for length in missed_lengths(op):
+    for axis in missed_sizes(op):
         assert isinstance(op.spec.target, Scales)
-        product = f"{length.length} * {op.spec.target.values[length.place]:.7g}"
-        yield "IRI013", f"axis {length.axis}: {product} gives {length.made}, just short of {length.wanted}"
+        product = f"{axis.in_size} * {op.spec.target.values[axis.place]:.7g}"
+        yield "IRI013", f"axis {axis.axis}: {product} gives {axis.out_size}, just short of {axis.intended}"
 
 
 def single_outputs(op: ResizeOp) -> list[int]:
@@ -59,36 +57,36 @@ def single_outputs(op: ResizeOp) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """An axis, and its place in the list of scales, whose scale gives ``made``, just short of ``wanted``."""
+    """An axis, and its place in the list of scales, whose scale gives ``out_size``, just short of ``intended``."""
 
     axis: int
     place: int
-    length: int
-    made: int
-    wanted: int
+    in_size: int
+    out_size: int
+    intended: int
 
 
-def missed_lengths(op: ResizeOp) -> Iterator[Missed]:
+def missed_sizes(op: ResizeOp) -> Iterator[Missed]:
     """Yield where a scale just misses an integral size: 3 * 0.6666 is 1, and 2 was meant."""
     if not isinstance(op.spec.target, Scales) or op.shape is None:
         return
     axes = resolve_axes(op.spec.axes, len(op.shape))
     for place, (axis, scale) in enumerate(zip(axes, op.spec.target.values, strict=True)):
-        length = op.shape[axis]
-        product = Fraction(scale) * (length or 0)
+        in_size = op.shape[axis]
+        product = Fraction(scale) * (in_size or 0)
         rounded = round(product)
-        if length and abs(rounded - product) < _NEAR:
-            made = _length(op, axis)
-            if made != rounded and not falls_short_in_double(scale, length, made):
-                yield Missed(axis=axis, place=place, length=length, made=made, wanted=rounded)
+        if in_size and abs(rounded - product) < _NEAR:
+            out_size = _out_size(op, axis)
+            if out_size != rounded and not falls_short_in_double(scale, in_size, out_size):
+                yield Missed(axis=axis, place=place, in_size=in_size, out_size=out_size, intended=rounded)
 
 
-def _length(op: ResizeOp, axis: int) -> int:
+def _out_size(op: ResizeOp, axis: int) -> int:
     assert op.shape is not None
-    return plan(op.spec, tuple(length or 1 for length in op.shape)).out_shape[axis]
+    return plan(op.spec, tuple(size or 1 for size in op.shape)).out_shape[axis]
 
 
-def of_node(node: FoundNode) -> Iterator[tuple[str, str]]:
+def of_node(node: ResizeNode) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a node of an ONNX model."""
     yield from of_resize(node.op)
     yield from _rounded(node.op, rounded_scales(node))
@@ -96,16 +94,16 @@ def of_node(node: FoundNode) -> Iterator[tuple[str, str]]:
         yield "IRI015", "as ONNX's version converter writes a Resize-10: half_pixel now, asymmetric before"
 
 
-def _is_cast_from_half(node: FoundNode) -> bool:
+def _is_cast_from_half(node: ResizeNode) -> bool:
     """Return whether the scales are a half-precision constant behind a Cast."""
     if not isinstance(node.op.spec.target, Scales):
         return False
-    made = node.values.producer(node.tensor("scales")) if node.op.version > _ATTRIBUTE else None
-    value = node.values.value(made.input[0]) if made is not None and made.op_type == "Cast" else None
+    producer = node.values.producer(node.tensor("scales")) if node.op.version > _ATTRIBUTE else None
+    value = node.values.value(producer.input[0]) if producer is not None and producer.op_type == "Cast" else None
     return value is not None and value.dtype == np.float16
 
 
-def _was_converted(node: FoundNode) -> bool:
+def _was_converted(node: ResizeNode) -> bool:
     """Return whether a node has the marks of ONNX's version converter: no attribute but mode, and a whole window."""
     stated = {attribute.name for attribute in node.node.attribute}
     if node.op.version < 11 or not stated <= {"mode"} or "scales" not in node.op.attributes:
@@ -128,7 +126,7 @@ def _rounded(op: ResizeOp, places: Sequence[int]) -> Iterator[tuple[str, str]]:
         yield "IRI014", f"scales were rounded to half precision: {values}"
 
 
-def rounded_scales(node: FoundNode) -> list[int]:
+def rounded_scales(node: ResizeNode) -> list[int]:
     """Return the places of a node's scales that were rounded to half precision."""
     return _rounded_scales(node.op, is_certain=_is_cast_from_half(node))
 

@@ -17,12 +17,13 @@ from ir_interp.pipelines.alpha import CHANNELS
 from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import ImageStep, Normalise, Rescale
-from ir_interp.views.likeness import Likeness
+from ir_interp.views.describe import shape_text
+from ir_interp.views.likeness import Likeness, difference
 
 from ..sources.pipeline_files import of_text
 
 _SLACK = 1.001  # of one level of a pixel: below that, float32 rounding
-_CACHED = 16
+_CACHED = 16  # pipelines whose levels are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +63,9 @@ class PipelinePair:
     def check(self, size: tuple[int | None, ...], where: str) -> None:
         """Raise ReadError for a pipeline whose images do not fit an input's size, where None fits any."""
         for name, pipeline in zip(self.names, (self.deployed, self.trained), strict=True):
-            given = pipeline.size or size
-            if any(length not in (None, other) for length, other in zip(size, given, strict=True)):
-                taken = "x".join("?" if length is None else str(length) for length in size)
-                raise ReadError(f"takes {taken}; {name} gives images of {given[0]}x{given[1]}", where)
+            image_size = pipeline.size or size
+            if any(edge not in (None, image_edge) for edge, image_edge in zip(size, image_size, strict=True)):
+                raise ReadError(f"takes {shape_text(size)}; {name} gives images of {shape_text(image_size)}", where)
 
 
 def pair_of(deployed: str, trained: str) -> PipelinePair | None:
@@ -106,29 +106,23 @@ def compared(pair: PipelinePair, x: Array) -> tuple[Likeness, int, tuple[StepCos
     if deployed.shape != trained.shape:
         shapes = f"{list(deployed.shape)} and {list(trained.shape)}"
         raise SpecError(f"{pair.names[0]} and {pair.names[1]} give different shapes: {shapes}")
-    apart = np.abs(deployed.astype(np.float64) - trained)
     level = levels(pair.trained)
     level = level[:, None, None] if pair.trained.layout == "nchw" else level
-    likeness = Likeness(
-        first=pair.names[0],
-        second=pair.names[1],
-        shape=apart.shape,
-        unequal=int(np.count_nonzero(apart)),
-        count=apart.size,
-        largest=float(apart.max()),
-        mean=float(apart.mean()),
-        at=tuple(int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape)),
-    )
-    return likeness, int(np.count_nonzero(apart > level * _SLACK)), tuple(_steps(pair, x, trained))
+    beyond = int(np.count_nonzero(_apart(deployed, trained) > level * _SLACK))
+    return difference(pair.names, deployed, trained), beyond, tuple(_steps(pair, x, trained))
+
+
+def _apart(y: Array, trained: Array) -> Array:
+    return np.abs(y.astype(np.float64) - trained)
 
 
 def _steps(pair: PipelinePair, x: Array, trained: Array) -> Iterator[StepCost]:
     """Yield the cost of each differing run of steps, and of another rule for alpha, each put into the training."""
     rules = pair.trained.alpha, pair.deployed.alpha
     if x.shape[-1] == CHANNELS and rules[0] is not rules[1]:
-        apart = np.abs(replace(pair.trained, alpha=rules[1])(x).astype(np.float64) - trained)
-        own, other = (f"alpha {rule.value}" for rule in rules)
-        yield StepCost(trained=own, deployed=other, largest=float(apart.max()), mean=float(apart.mean()))
+        apart = _apart(replace(pair.trained, alpha=rules[1])(x), trained)
+        alpha, other = (f"alpha {rule.value}" for rule in rules)
+        yield StepCost(trained=alpha, deployed=other, largest=float(apart.max()), mean=float(apart.mean()))
     steps, others = pair.trained.steps, pair.deployed.steps
     for first, last, start, stop in _differing(steps, others):
         mixed = replace(pair.trained, steps=(*steps[:first], *others[start:stop], *steps[last:]))
@@ -141,7 +135,7 @@ def _steps(pair: PipelinePair, x: Array, trained: Array) -> Iterator[StepCost]:
         if y.shape != trained.shape:
             yield replace(cost, problem=f"the result has shape {list(y.shape)}")
             continue
-        apart = np.abs(y.astype(np.float64) - trained)
+        apart = _apart(y, trained)
         yield replace(cost, largest=float(apart.max()), mean=float(apart.mean()))
 
 

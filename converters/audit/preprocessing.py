@@ -154,31 +154,33 @@ def by_input(costs: Iterable[Cost]) -> list[InputCosts]:
     return [InputCosts(costs=tuple(those)) for _, those in groupby(costs, key=lambda cost: (cost.file, cost.where))]
 
 
-def costs(path: Path, label: str, wanted: Preprocessing, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[Cost]:
+def costs(
+    path: Path, label: str, preprocessing: Preprocessing, shapes: Mapping[str, tuple[int, ...]]
+) -> Iterator[Cost]:
     """Yield the cost at each input of a model that takes images.
 
     A dynamic height or width is tried at usual values. Raises ReadError for a model without such an input.
     """
-    lengths, is_any = chosen(path, shapes), False
+    shapes_of_inputs, is_any = chosen(path, shapes), False
     for tensor in read(path).inputs:
-        dimensions = lengths.get(tensor.name, tensor.lengths)
+        dimensions = shapes_of_inputs.get(tensor.name, tensor.lengths)
         sizes = _sizes(tensor, dimensions)
-        if sizes and wanted.pipelines is not None:
+        if sizes and preprocessing.pipelines is not None:
             sizes = sizes[:1]  # a pipeline decides the size by itself
-            _check_taken(wanted.pipelines, dimensions, f"{label}: input {tensor.name!r}")
+            _check_taken(preprocessing.pipelines, dimensions, f"{label}: input {tensor.name!r}")
         for size in sizes:
             is_any = True
             dynamic = f" of {shape_text(dimensions)}" if None in dimensions[-3:] else ""
-            taken = "" if wanted.pipelines and dynamic else f", {size[0]}x{size[1]}"
+            taken = "" if preprocessing.pipelines and dynamic else f", {size[0]}x{size[1]}"
             where = f"{label}: input {tensor.name!r}{taken}{dynamic}"
-            for name, likeness, beyond, steps in _compared(wanted, size):
+            for name, likeness, beyond, steps in _compared(preprocessing, size):
                 yield Cost(
                     file=str(path),
                     where=where,
                     image=name,
                     likeness=likeness,
                     beyond=beyond,
-                    is_same=wanted.is_same,
+                    is_same=preprocessing.is_same,
                     steps=steps,
                 )
     if not is_any:
@@ -190,15 +192,15 @@ Difference = tuple[str, Likeness, int, tuple[StepCost, ...]]
 
 
 @lru_cache(maxsize=_CACHED)
-def _compared(wanted: Preprocessing, size: Size) -> Sequence[Difference]:
+def _compared(preprocessing: Preprocessing, size: Size) -> Sequence[Difference]:
     """Return the difference of the calls or pipelines on each image."""
     height, width, channels = size
-    images = _images(wanted.image, (height, width), channels, keeps_alpha=wanted.pipelines is not None)
-    if wanted.pipelines is not None:
-        return [(name, *pipeline_costs.compared(wanted.pipelines, x)) for name, x in images]
+    images = _images(preprocessing.image, (height, width), channels, keeps_alpha=preprocessing.pipelines is not None)
+    if preprocessing.pipelines is not None:
+        return [(name, *pipeline_costs.compared(preprocessing.pipelines, x)) for name, x in images]
     rows: list[Difference] = []
     for name, x in images:
-        calls = (wanted.deployed, wanted.trained)
+        calls = (preprocessing.deployed, preprocessing.trained)
         likeness, (first, second) = compared(calls, x, _MODES[channels], (height, width), None)
         apart = np.abs(first.astype(np.float64) - second)
         rows.append((name, likeness, int(np.count_nonzero(apart > 1)), ()))
@@ -220,33 +222,37 @@ def _checked(text: str) -> ResizeOp:
     return op
 
 
-def _sizes(each: ModelInput, lengths: PartialShape) -> list[Size]:
+def _sizes(tensor: ModelInput, shape: PartialShape) -> list[Size]:
     """Return the sizes of the images that an input takes: none, one, or the usual ones for dynamic sizes."""
-    if len(lengths) not in (3, 4):
+    if len(shape) not in (3, 4):
         return []
-    places = (-3, -2, -1) if is_channel_last(lengths) else (-2, -1, -3)
-    height, width, channels = (lengths[place] for place in places)
-    if channels is None and len(lengths) == _IMAGE_RANK:
+    places = _places(shape)
+    height, width, channels = (shape[place] for place in places)
+    if channels is None and len(shape) == _IMAGE_RANK:
         channels = 3
     if channels not in _MODES:
         return []
-    tall, wide = (each.most[place] if each.most else None for place in places[:2])
+    tall, wide = (tensor.most[place] if tensor.most else None for place in places[:2])
     usual = ((_at_most(height, tall, size), _at_most(width, wide, size), channels) for size in _USUAL)
     return list(dict.fromkeys(usual))
 
 
-def _check_taken(pipelines: PipelinePair, lengths: PartialShape, where: str) -> None:
+def _places(shape: PartialShape) -> tuple[int, int, int]:
+    """Return where height, width and channels stand in the shape of an input."""
+    return (-3, -2, -1) if is_channel_last(shape) else (-2, -1, -3)
+
+
+def _check_taken(pipelines: PipelinePair, shape: PartialShape, where: str) -> None:
     """Raise ReadError for an input that does not take the result of pipelines: 3 channels, of their size."""
-    places = (-3, -2, -1) if is_channel_last(lengths) else (-2, -1, -3)
-    height, width, channels = (lengths[place] for place in places)
+    height, width, channels = (shape[place] for place in _places(shape))
     if channels not in (None, 3):
         raise ReadError(f"takes {channels} channels; pipelines give 3", where)
     pipelines.check((height, width), where)
 
 
-def _at_most(length: int | None, most: int | None, usual: int) -> int:
+def _at_most(size: int | None, most: int | None, usual: int) -> int:
     """Return a static dimension; for a dynamic one, the usual value unless it is too large."""
-    return min(usual, most or usual) if length is None else length
+    return min(usual, most or usual) if size is None else size
 
 
 def _images(
@@ -256,13 +262,13 @@ def _images(
     mode = _MODES[channels]
     if path is not None:
         _check_upright(orientation(path), path)
-        with opened(path) as found:
-            has_alpha = "A" in found.getbands() or "transparency" in found.info
-            x = np.asarray(found.convert("RGBA" if has_alpha and keeps_alpha else mode))
+        with opened(path) as image:
+            has_alpha = "A" in image.getbands() or "transparency" in image.info
+            x = np.asarray(image.convert("RGBA" if has_alpha and keeps_alpha else mode))
         check_bytes(x.size * _BYTES_A_VALUE, f"the resize of {path.name}")
         yield f"{path.name}, {x.shape[0]}x{x.shape[1]}", x
         return
-    scaled = (tuple(max(1, round(length * ratio)) for length in size) for ratio in _RATIOS)
+    scaled = (tuple(max(1, round(edge * ratio)) for edge in size) for ratio in _RATIOS)
     for height, width in dict.fromkeys((*scaled, *_SHAPES)):
         check_bytes(height * width * channels * _BYTES_A_VALUE, f"a random image of {height}x{width}")
         shape = (height, width) if channels == 1 else (height, width, channels)
@@ -277,12 +283,12 @@ def _check_upright(exif: int, path: Path) -> None:
 
 
 def measured(
-    files: Mapping[Path, str], wanted: Preprocessing, shapes: Mapping[str, tuple[int, ...]]
+    files: Mapping[Path, str], preprocessing: Preprocessing, shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[list[Cost], list[ReadError]]:
     """Return the cost of two resizes at the inputs of labelled models, and errors where it cannot be measured."""
-    found: list[Cost] = []
+    measurements: list[Cost] = []
     errors: list[ReadError] = []
     for path, label in files.items():
         with noted(errors, path.name):
-            found += costs(path, label, wanted, shapes)
-    return found, errors
+            measurements += costs(path, label, preprocessing, shapes)
+    return measurements, errors

@@ -96,7 +96,7 @@ def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
 
 
 INSTALLED: Mapping[str, Run] = {
-    **{name: each.run for name, each in ALL.items() if each.is_installed},
+    **{name: interpreter.run for name, interpreter in ALL.items() if interpreter.is_installed},
     "openvino": _in_openvino,
     "openvino-converted": _in_openvino,
 }

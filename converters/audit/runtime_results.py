@@ -23,7 +23,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Nearest
 
 from ..onnx import single_node as onnx_model
-from ..onnx.resize_nodes import FoundNode
+from ..onnx.resize_nodes import ResizeNode
 from ..openvino import single_layer as openvino_model
 from ..openvino.given_layer import write_layer
 from ..predictions.runtimes_asked import RUNTIMES
@@ -37,7 +37,7 @@ from .findings import Audited
 from .mishaps import noted
 from .verdicts import BRIGHTEST, Verdict, verdict
 
-_IR_VERSION = 10
+_IR_VERSION = 10  # of the ONNX format
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of a runtime's error text
 _HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
@@ -45,7 +45,7 @@ _WANTED = "wanted.npy"
 
 
 def seen(
-    found: Sequence[Found], audited: Sequence[Audited], errors: list[ReadError], progress: Progress
+    candidates: Sequence[Found], audited: Sequence[Audited], errors: list[ReadError], progress: Progress
 ) -> list[Audited]:
     """Return resizes with the outcomes of running those that can be run, in as few processes as possible.
 
@@ -53,47 +53,47 @@ def seen(
     """
     with scratch() as folder:
         jobs: list[tuple[int, str, probe.Job]] = []
-        for place, (each, row) in enumerate(zip(found, audited, strict=True)):
+        for place, (candidate, row) in enumerate(zip(candidates, audited, strict=True)):
             with noted(errors, row.op.where):
-                jobs += [(place, name, job) for name, job in _jobs(each, row, folder / str(place))]
+                jobs += [(place, name, job) for name, job in _jobs(candidate, row, folder / str(place))]
         # Last those that may harm the ones after them.
-        jobs.sort(key=lambda each: audited[each[0]].predictions[each[1]].kind in _HARMFUL)
+        jobs.sort(key=lambda job: audited[job[0]].predictions[job[1]].kind in _HARMFUL)
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
         for (place, name, _), answer in zip(jobs, answers, strict=True):
             with noted(errors, audited[place].op.where):
                 verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
-    told = [chosen_shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
-    return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, told, strict=True)]
+    texts = [chosen_shapes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
+    return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, texts, strict=True)]
 
 
-def _jobs(found: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:
+def _jobs(candidate: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:
     """Yield the runtimes for a resize: as it stands in its file, and as this program converts it."""
     folder.mkdir()
-    if not _written(found, folder):
+    if not _written(candidate, folder):
         return
-    x = _values(found.op)
+    x = _values(candidate.op)
     try:
-        resized = resize(x, found.op.spec)
+        resized = resize(x, candidate.op.spec)
     except SpecError:  # strings and complex numbers are copied, but not averaged
         return
     np.save(folder / "x.npy", x)
     np.save(folder / _WANTED, resized)
     for name in row.predictions:
-        path = _model(found, name, folder)
+        path = _model(candidate, name, folder)
         if path is not None:
             yield name, probe.Job(runtime=name, model=str(path), array=str(folder / "x.npy"))
 
 
-def _written(found: Found, folder: Path) -> bool:
+def _written(candidate: Found, folder: Path) -> bool:
     """Write a resize as it stands in its file; return whether everything in it is known, and small enough to run."""
-    if found.op.spec.waits or not _is_small(found.op):
+    if candidate.op.spec.waits or not _is_small(candidate.op):
         return False
-    if found.op.dialect == "tflite":
-        return _written_operator(found.op, folder / "own.tflite")
-    if found.layer is not None:
-        return write_layer(found.op, found.layer.attributes, folder / "own.xml")
-    model = single(found.node) if found.node else None
+    if candidate.op.dialect == "tflite":
+        return _written_operator(candidate.op, folder / "own.tflite")
+    if candidate.layer is not None:
+        return write_layer(candidate.op, candidate.layer.attributes, folder / "own.xml")
+    model = single(candidate.node) if candidate.node else None
     if model is not None:
         onnx.save(model, folder / "own.onnx")
     return model is not None
@@ -107,28 +107,29 @@ def _written_operator(op: ResizeOp, path: Path) -> bool:
     return True
 
 
-def _model(found: Found, runtime: str, folder: Path) -> Path | None:
+def _model(candidate: Found, runtime: str, folder: Path) -> Path | None:
     """Return the model that a runtime is to run; None if it is not installed, or the run would prove nothing."""
     if runtime not in probe.INSTALLED:
         return None
-    if found.node is not None and RUNTIMES[runtime].among_others(found.node):  # a node alone would differ from this
+    node = candidate.node
+    if node is not None and RUNTIMES[runtime].among_others(node):  # a node alone would differ from this
         return None
-    if found.node is not None and runtime != "openvino-converted":
+    if node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
-    if found.layer is not None and runtime == "openvino":
+    if candidate.layer is not None and runtime == "openvino":
         return folder / "own.xml"
     if runtime == "litert":
         return folder / "own.tflite"
     for_openvino = runtime.startswith("openvino")
     path = folder / ("converted.xml" if for_openvino else "converted.onnx")
     try:
-        (openvino_model.write_resize if for_openvino else onnx_model.write_resize)(found.op, path)
+        (openvino_model.write_resize if for_openvino else onnx_model.write_resize)(candidate.op, path)
     except IrInterpError:
         return None
     return path
 
 
-def single(node: FoundNode) -> onnx.ModelProto | None:
+def single(node: ResizeNode) -> onnx.ModelProto | None:
     """Return a model of a node as it stands, its sizes and the like as constants; None if run time decides some.
 
     Dynamic dimensions of its file stay dynamic: runtimes compile other code for them than for static ones.
@@ -156,8 +157,8 @@ def single(node: FoundNode) -> onnx.ModelProto | None:
 def _is_small(op: ResizeOp) -> bool:
     """Return whether a resize can be run in this process: input and output are within the bound."""
     try:
-        shape = tuple(length or 1 for length in op.shape or ())
-        padded = (length or 1 for length in op.spec.padded(shape))
+        shape = tuple(size or 1 for size in op.shape or ())
+        padded = (size or 1 for size in op.spec.padded(shape))
         ends = (tuple(padded), plan(op.spec, shape).out_shape)
         check_bytes(_BYTES_AN_ELEMENT * max(map(math.prod, ends)), op.where)
     except SpecError:
@@ -167,7 +168,7 @@ def _is_small(op: ResizeOp) -> bool:
 
 def _values(op: ResizeOp) -> NDArray[Any]:
     """Return random values; integers have the range of pixels."""
-    shape = tuple(length or 1 for length in op.shape or ())
+    shape = tuple(size or 1 for size in op.shape or ())
     rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
     if dtype.kind == "f":
         return rng.random(shape).astype(dtype)
@@ -180,11 +181,11 @@ def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
         return Verdict(kind=Kind.CRASHES, reason=answer.crash)
     if answer.output is None:
         return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
-    wanted, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
-    if wanted.dtype.kind in "iu":
+    expected, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
+    if expected.dtype.kind in "iu":
         tolerance = tolerances.INTEGERS / BRIGHTEST
-        return verdict(wanted, answer.output, is_copy=is_copy, scale=BRIGHTEST, tolerance=tolerance)
-    return verdict(wanted, answer.output, is_copy=is_copy)
+        return verdict(expected, answer.output, is_copy=is_copy, scale=BRIGHTEST, tolerance=tolerance)
+    return verdict(expected, answer.output, is_copy=is_copy)
 
 
 def _plain(refusal: str) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import SpecError
 from ir_interp.executor.resize import resize
 from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Nearest, ResizeSpec
@@ -71,11 +72,7 @@ _INTEGERS = "but for integers, which may be off by 1 per axis"
 
 def _rounds_otherwise(op: ResizeOp, other: ResizeSpec) -> bool:
     """Return whether sums of integers are rounded in other steps, which values from 0 to 1 do not show."""
-    return _sums_integers(op) and op.spec.rounds != other.rounds
-
-
-def _sums_integers(op: ResizeOp) -> bool:
-    return "int" in (op.dtype or "") and not isinstance(op.spec.kernel, Nearest)
+    return sums_integers(op.spec, op.dtype) and op.spec.rounds != other.rounds
 
 
 def _of_floats(op: ResizeOp, prediction: Outcome) -> Verdict:
@@ -84,7 +81,7 @@ def _of_floats(op: ResizeOp, prediction: Outcome) -> Verdict:
         return _by_meaning(op, prediction)
     try:
         measured = _measured(op.spec, prediction, op.shape)
-        if measured.kind is Kind.SAME and _sums_integers(op):  # equal meanings may round in other steps
+        if measured.kind is Kind.SAME and sums_integers(op.spec, op.dtype):  # equal meanings may round in other steps
             return _measured(op.spec, prediction, op.shape, op.dtype)
         return measured
     except SpecError as error:
@@ -127,9 +124,9 @@ def _measured(spec: ResizeSpec, prediction: Outcome, shape: PartialShape, intege
     """Run both on random values, or integers of a type; axes are independent, so unresized axes are made short."""
     assert prediction.spec is not None
     resized = _resized(spec, prediction.spec, shape)
-    small = tuple((length or 1) if axis in resized else 1 for axis, length in enumerate(shape))
-    mine, theirs = (listed(each, shape) for each in (spec, prediction.spec))
-    ends = [plan(each, small).out_shape for each in (mine, theirs)]
+    small = tuple((size or 1) if axis in resized else 1 for axis, size in enumerate(shape))
+    mine, theirs = (listed(meaning, shape) for meaning in (spec, prediction.spec))
+    ends = [plan(meaning, small).out_shape for meaning in (mine, theirs)]
     if ends[0] != ends[1]:
         return Verdict(kind=Kind.DIFFERS, reason=prediction.reason or _other_shape(ends[1], ends[0]))
     if max(map(math.prod, (small, *ends))) > _LARGEST:

@@ -70,7 +70,8 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         if between:
             written = Written(rows=between.rows(written.rows), notes=(*written.notes, *between.notes))
             proof = between.proof if options.reference is None else None
-            at_first = at_first if proof else _with_reference(at_first, source)
+            if not proof and at_first.reference is None:  # the user named no other
+                at_first = replace(at_first, reference=source)
         ran = stack.enter_context(_as_run(read, kinds, options))
         with _named_changes(between):
             verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
@@ -107,11 +108,6 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     results = ", ".join(written.value for read, written in PATHS if read is FileKind.of(source))
     expected = f"{start} becomes {results}" if results else f"expected a source of {', '.join(starts)}"
     raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
-
-
-def _with_reference(options: ConvertOptions, source: Path) -> ConvertOptions:
-    """Return options in which the source is the reference, unless the user named another."""
-    return options if options.reference is not None else replace(options, reference=source)
 
 
 @contextmanager
@@ -196,8 +192,8 @@ def _stateless(
         return
     from ..ir_to_onnx.states import stateless
 
-    with stateless(source) as found:
-        yield found
+    with stateless(source) as copy:
+        yield copy
 
 
 def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> AbstractContextManager[Path]:
@@ -235,7 +231,7 @@ def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptio
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:
     """Return options in which unspecified states have the sizes that they have before the first inference."""
-    shapes = {state.input: tuple(1 if length is None else length for length in state.initial_shape) for state in states}
+    shapes = {state.input: tuple(1 if size is None else size for size in state.initial_shape) for state in states}
     return replace(options, shapes=shapes | dict(options.shapes))
 
 

@@ -44,11 +44,11 @@ def _target_elsewhere(kinds: tuple[FileKind, FileKind], target: str) -> str:
 
 
 def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:
-    for each in options_set(options):
-        if each.routes and not each.routes(*kinds):
-            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if each.routes(start, end))
-            problem = f"{each.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
-            remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and each.name == "opset" else ""
+    for option in options_set(options):
+        if option.routes and not option.routes(*kinds):
+            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if option.routes(start, end))
+            problem = f"{option.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
+            remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and option.name == "opset" else ""
             raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
 
 

@@ -28,23 +28,23 @@ def frozen(source: Path, chosen: Mapping[str, tuple[int, ...]]) -> Iterator[Path
     that an input cannot have.
     """
     graph = graphs.read(source)
-    lengths = fixed(graph, named(graph.inputs, chosen))
+    shapes = fixed(graph, named(graph.inputs, chosen))
     with scratch() as folder:
         path = folder / source.name
-        (_freeze_onnx if FileKind.of(source) is FileKind.ONNX else _freeze_ir)(source, path, lengths)
+        (_freeze_onnx if FileKind.of(source) is FileKind.ONNX else _freeze_ir)(source, path, shapes)
         yield path
 
 
-def _freeze_onnx(source: Path, path: Path, lengths: Mapping[str, PartialShape]) -> None:
+def _freeze_onnx(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
     model = read_model(source)
     for value in (*model.graph.value_info, *model.graph.output):  # inferred anew, from the shapes of the inputs
         for dimension in value.type.tensor_type.shape.dim:
             if not dimension.HasField("dim_value"):
                 dimension.Clear()
     for value in model.graph.input:
-        for dimension, length in zip(value.type.tensor_type.shape.dim, lengths.get(value.name, ()), strict=False):
-            if length is not None:
-                dimension.dim_value = length
+        for dimension, size in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
+            if size is not None:
+                dimension.dim_value = size
     onnx.save(model, str(path))
     for data in external_files(source):  # ONNX does not read links to external data
         copy = path.parent / data.relative_to(source.parent)
@@ -52,12 +52,12 @@ def _freeze_onnx(source: Path, path: Path, lengths: Mapping[str, PartialShape]) 
         shutil.copyfile(data, copy)
 
 
-def _freeze_ir(source: Path, path: Path, lengths: Mapping[str, PartialShape]) -> None:
+def _freeze_ir(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
     with openvino_silent():
         import openvino
 
     model = openvino.Core().read_model(source)
     model.reshape(
-        {name: openvino.PartialShape([-1 if n is None else n for n in shape]) for name, shape in lengths.items()}
+        {name: openvino.PartialShape([-1 if n is None else n for n in shape]) for name, shape in shapes.items()}
     )
     save_model(model, path)

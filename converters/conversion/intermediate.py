@@ -88,7 +88,7 @@ def _is_whole(source: Path, destination: Path) -> bool:
     if FileKind.of(destination) not in (FileKind.ONNX, FileKind.IR):
         return False
     operators = read_file(source).operators
-    return [each.type in KINDS for each in operators] != [True]
+    return [operator.type in KINDS for operator in operators] != [True]
 
 
 @contextmanager

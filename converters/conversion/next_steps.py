@@ -39,12 +39,12 @@ def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
         Mistake(
             code=code,
             severity=RULES[code].severity.value,
-            where=each.op.where,
+            where=node.op.where,
             message=message,
             command=_repair(source, path, code),
         )
-        for each in found(path, {})
-        for code, message in each.mistakes
+        for node in found(path, {})
+        for code, message in node.mistakes
     )
 
 

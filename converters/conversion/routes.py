@@ -179,14 +179,14 @@ def _refusal(error: InexactError, target: Dialect) -> InexactError:
 def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
     target: Dialect = registry.get(options.dialect or DIALECT)
-    found, translated, refusals = _resizes(source, options), [], []
-    for op in found:
+    resizes, translated, refusals = _resizes(source, options), [], []
+    for op in resizes:
         try:
             translated.append((op, write(op.spec, target, shape=op.shape, dtype=op.dtype, name=op.name or op.where)))
         except InexactError as error:
             refusals.append(_refusal(error, target))
     if refusals:
-        raise ExceptionGroup(f"{len(refusals)} of {len(found)} resizes have no exact form in {target.name}", refusals)
+        raise ExceptionGroup(f"{len(refusals)} of {len(resizes)} resizes have no exact form in {target.name}", refusals)
     return translated, tuple(
         Row(
             name=op.name or op.where,

@@ -50,16 +50,16 @@ def prove(source: Path, arrays: Sequence[Array], folder: Path) -> Proof:
     """
     shown = twins.values(source)
     expected = interpreter.outputs(_written(folder / source.name, twins.showing(source, shown)), arrays)
-    names = [each.name for each in read_file(source).inputs if each is not None]
-    shapes = dict(zip(names, (each.shape for each in arrays), strict=True))
-    shapes |= {each.name: array.shape for each, array in zip(shown, expected, strict=True)}
+    names = [tensor.name for tensor in read_file(source).inputs if tensor is not None]
+    shapes = dict(zip(names, (array.shape for array in arrays), strict=True))
+    shapes |= {tensor.name: array.shape for tensor, array in zip(shown, expected, strict=True)}
     model = build(_written(folder / "operators.tflite", twins.apart(source, shown, shapes))).model
     _unrounded(model, shown)
     save(model, folder / "operators.xml")
     actual = _run(folder / "operators.xml", folder, [*arrays, *expected])
     pairs = list(zip(shown, expected, actual, strict=True))
     flipped = sum(_compared(source.name, *pair) for pair in pairs)
-    levels = sum(array.size for each, array, _ in pairs if each.scale is not None)
+    levels = sum(array.size for tensor, array, _ in pairs if tensor.scale is not None)
     return Proof(operators=len(pairs), levels=levels, flipped=flipped)
 
 
@@ -70,14 +70,14 @@ def _written(path: Path, content: bytes) -> Path:
 
 def _unrounded(model: ov.Model, shown: Sequence[Value]) -> None:
     """Let the outputs of a model be the real values that are rounded to levels."""
-    for each, result in zip(shown, model.get_results(), strict=True):
+    for tensor, result in zip(shown, model.get_results(), strict=True):
         moves, output = [], result.input_value(0)
         while output.get_node().get_type_name() in _MOVES:
             moves.append(output.get_node())
             output = output.get_node().input_value(0)
         rounding = output.get_node()
-        if each.scale is not None and rounding.get_type_name() == "FakeQuantize":
-            for node in (rounding, *(each for each in moves if each.get_type_name() == "Convert")):
+        if tensor.scale is not None and rounding.get_type_name() == "FakeQuantize":
+            for node in (rounding, *(move for move in moves if move.get_type_name() == "Convert")):
                 for reader in node.output(0).get_target_inputs():
                     reader.replace_source_output(node.input_value(0))
     model.validate_nodes_and_infer_types()
@@ -85,7 +85,7 @@ def _unrounded(model: ov.Model, shown: Sequence[Value]) -> None:
 
 def _run(model: Path, folder: Path, arrays: Sequence[Array]) -> list[Array]:
     array_files.save(folder / INPUTS, [(str(place), array) for place, array in enumerate(arrays)])
-    requests.answer(Request(model=model, folder=folder, in_openvino=True), float(sum(each.nbytes for each in arrays)))
+    requests.answer(Request(model=model, folder=folder, in_openvino=True), float(sum(array.nbytes for array in arrays)))
     return [array for _, array in array_files.load(folder / OUTPUTS)]
 
 

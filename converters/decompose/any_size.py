@@ -40,6 +40,7 @@ def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialSh
     # Leading axes that gather nothing are right at any size.
     free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
     before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
+    # Every runtime but OpenVINO: there a single Gather serves for all sizes.
     if not rest or math.isinf(limit.dynamic):
         return _resized(ops, before, rest, rank, by_gather)
     elements = _largest(ops, x, axes, shape)
@@ -81,14 +82,16 @@ def _value(ops: Ops, array: Any) -> Value:
 
 def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Tensor[Ops]:
     """Return an upper bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
-    lengths = ops.convert(ops.lengths(x), "float32") if None in shape else None
-    factors: list[Any] = [entry(ops, lengths, at) if known is None else known for at, known in enumerate(shape)]
+    sizes = ops.convert(ops.lengths(x), "float32") if None in shape else None
+    factors: list[Any] = [entry(ops, sizes, at) if known is None else known for at, known in enumerate(shape)]
     taps: Any = 1
     for axis in axes:
         factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
         taps = _larger(ops, taps, gathered_at_once(ops, axis))
-    known = math.prod(each for each in (*factors, taps) if not isinstance(each, Tensor))
-    return functools.reduce(operator.mul, (each for each in (*factors, taps) if isinstance(each, Tensor)), float(known))
+    known = math.prod(factor for factor in (*factors, taps) if not isinstance(factor, Tensor))
+    return functools.reduce(
+        operator.mul, (factor for factor in (*factors, taps) if isinstance(factor, Tensor)), float(known)
+    )
 
 
 def _larger(ops: Ops, left: Any, right: Any) -> Any:

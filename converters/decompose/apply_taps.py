@@ -24,11 +24,11 @@ class AxisTaps:
     """
 
     axis: int
-    in_size: int | None
-    count: int | None
     indices: Any
-    weights: Any
-    beyond: Any
+    in_size: int | None = None
+    count: int | None = None
+    weights: Any = None
+    beyond: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def by_elements(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
     return ops.reshape(taken, ops.concat([before, ops.lengths(indices), after], 0))
 
 
-def _elements(ops: Ops, x: Value, indices: Value, place: Place, lengths: Value) -> Value:
+def _elements(ops: Ops, x: Value, indices: Value, place: Place, shape: Value) -> Value:
     behind = tuple(range(1, place.rank - place.axis))
-    places = ops.broadcast(ops.unsqueeze(indices, behind) if behind else indices, lengths)
+    places = ops.broadcast(ops.unsqueeze(indices, behind) if behind else indices, shape)
     return ops.gather_elements(x, places, place.axis)
 
 
@@ -164,6 +164,7 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
     assert axis.in_size is not None
     matrix = np.zeros((len(axis.indices), axis.in_size))
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
+    # A product from the left needs no transpose around it.
     if axis.axis == rank - 2:
         return ops.matmul(ops.constant(matrix.astype(np.float32)), x)
     return _multiplied(ops, x, ops.constant(np.ascontiguousarray(matrix.T, np.float32)), axis.axis, rank)

@@ -22,7 +22,16 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.runtimes import litert_weights
-from ir_interp.plan.runtimes.integer_steps import Along, Step, Sum, axes_of_steps, changing, rounding_at_once, steps
+from ir_interp.plan.runtimes.integer_steps import (
+    Along,
+    Step,
+    Sum,
+    axes_of_steps,
+    changing,
+    rounding_at_once,
+    steps,
+    sums_integers,
+)
 from ir_interp.plan.runtimes.integer_weights import Sampled
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
@@ -79,9 +88,10 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     assert op.shape is not None
     spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
+    # Integers in the library's own passes come first: they are exact, and the float sums below only bounded.
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
-    if _is_of_litert(spec, dtype):
+    if sums_integers(spec, dtype) and litert_weights.is_known(spec):  # whose integer weights run time computes
         run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
         return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
     spec, within_bound = _in_known_sums(op, spec, shape, dtype)
@@ -90,13 +100,14 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     if rest:
         _check_open(op, spec)
     open_axes = list(run_time_axes(ops, x, rest, len(shape), target, roi))
+    # Copies keep their type, since float32 would round int32 beyond 2**24.
     y = x if copies or dtype == "float32" else ops.convert(x, "float32")
     steps = _integer_steps(ops, x, spec, known, open_axes, shape, dtype)
-    bare = steps and not isinstance(spec.coordinates, Crop)
-    axes = [
-        *_constant_axes(known, shape),
-        *(_bare(axis) if bare else run_time_taps(ops, spec, axis) for axis in open_axes),
-    ]
+    if steps and not isinstance(spec.coordinates, Crop):  # the taps are in the steps
+        open_taps = [AxisTaps(axis=axis.axis, indices=(), weights=()) for axis in open_axes]
+    else:
+        open_taps = [run_time_taps(ops, spec, axis) for axis in open_axes]
+    axes = [*_constant_axes(known, shape), *open_taps]
     if steps:
         y = Steps(ops, functools.partial(resized_along, ops), dtype).run(y, steps, shape)
     else:
@@ -110,7 +121,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
         form=_form(axes, rest),
         grade=Grade.INTEGERS_WITHIN
         if within_bound
-        else _grade(spec, axes, rest, sums_integers=not copies and "int" in dtype, steps=steps),
+        else _grade(spec, axes, rest, sums_integers=sums_integers(spec, dtype), steps=steps),
         at_run_time=rest is not None,
         within=within_bound,
     )
@@ -118,21 +129,15 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
 
 def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[Pass, ...] | None:
     """Return the passes of integral weights for integers; None if int32 nodes cannot hold their sums."""
-    if "int" not in dtype or isinstance(spec.kernel, Nearest) or spec.before:
+    if not sums_integers(spec, dtype) or spec.before:
         return None
     known, rest = _parts(spec, shape)
     of_opencv = spec.arithmetic in opencv_sums.OWN  # whose sums depend on the number of channels, too
     if known is None or rest or (of_opencv and None in shape):
         return None
     bound = plan(known, with_ones(shape))
-    found = passes(bound, dtype) if are_named(bound) else ()
-    return found if found and are_integral(found, dtype) else None
-
-
-def _is_of_litert(spec: ResizeSpec, dtype: str) -> bool:
-    """Return whether LiteRT's integer weights are computed at run time."""
-    is_integral = "int" in dtype and not isinstance(spec.kernel, Nearest)
-    return is_integral and litert_weights.is_known(spec)
+    integer_passes = passes(bound, dtype) if are_named(bound) else ()
+    return integer_passes if integer_passes and are_integral(integer_passes, dtype) else None
 
 
 def _in_passes(
@@ -154,8 +159,8 @@ def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
     if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs static dimensions")
     if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
-        found = "a box, another border, or a step before the resize, needs static dimensions"
-        raise InexactError(op.name, _TARGET, reason=found)
+        reason = "a box, another border, or a step before the resize, needs static dimensions"
+        raise InexactError(op.name, _TARGET, reason=reason)
 
 
 def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
@@ -166,25 +171,18 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
     """
     if "float" in dtype:
         return spec.of_floats(), 0
-    if "int" not in dtype or isinstance(spec.kernel, Nearest):
-        return spec, 0
-    if not spec.sums_of_integers:
+    if not sums_integers(spec, dtype) or not spec.sums_of_integers:
         return spec, 0
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
-    found = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
-    if found is None:
+    sums = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
+    if sums is None:
         needs = ", which needs static sizes" if needed else ""
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}{needs}")
-    return replace(once, pads=spec.pads), found
+    return replace(once, pads=spec.pads), sums
 
 
 _TARGET = "primitive operations"
-
-
-def _bare(axis: RunTimeAxis) -> AxisTaps:
-    """Return an axis whose taps are in the steps."""
-    return AxisTaps(axis=axis.axis, in_size=None, count=None, indices=(), weights=(), beyond=None)
 
 
 def _integer_steps(
@@ -198,22 +196,25 @@ def _integer_steps(
 ) -> tuple[Step, ...]:
     """Return the steps in which the source's runtime computes integers; none if unknown, or for floats."""
     rank, plans = len(shape), changing(plan(known, with_ones(shape))) if known else {}
-    given: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
-    wanted = axes_of_steps(spec, frozenset(given), rank, dtype)
-    if wanted is None or any(axis.out_size == 0 for axis in plans.values()):
+    axes: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
+    stepped = axes_of_steps(spec, frozenset(axes), rank, dtype)
+    if stepped is None or any(axis.out_size == 0 for axis in plans.values()):
         return ()
-    found = tuple(steps(spec, wanted, {a: _sampled(ops, x, given.get(a), a, shape[a]) for a in wanted}, rank, dtype))
-    fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in found)
-    return () if fused else found  # a graph cannot request that
+    in_order = tuple(
+        steps(spec, stepped, {a: _sampled(ops, x, axes.get(a), a, shape[a]) for a in stepped}, rank, dtype)
+    )
+    # A runtime may or may not fuse two nodes, and on some processors only.
+    fused = any(isinstance(step, Along) and step.sum is Sum.FUSED for step in in_order)
+    return () if fused else in_order  # a graph cannot request that
 
 
-def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, length: int | None) -> Sampled:
+def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, size: int | None) -> Sampled:
     """Return the source coordinates of an axis' outputs, as arrays if they are known."""
     xp = Functions(ops)
     if isinstance(axis, RunTimeAxis):
         return Sampled(length=axis.in_size, scale=axis.scale, at=coordinates(xp, axis), xp=xp)
-    if axis is not None or length is not None:
-        return sampled(axis, length or 0, (0, axis.out_size if axis else length or 0))
+    if axis is not None or size is not None:
+        return sampled(axis, size or 0, (0, axis.out_size if axis else size or 0))
     count = entry(ops, ops.convert(ops.lengths(x), "float32"), place)
     return Sampled(length=count, scale=1.0, at=xp.arange(0, count), xp=xp)
 

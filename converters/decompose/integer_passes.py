@@ -66,6 +66,7 @@ def _split(step: AnyPass, values: Interval) -> int | None:
     for bits in range(step.bits_after + 1):
         high, low = (values[0] >> bits, values[1] >> bits), (0, 2**bits - 1)
         sums = [*_sums(step, high), *(_sums(step, low) if bits else ())]
+        # Half of the divisor is added before the division, which must fit as well.
         if max(map(abs, sums)) + 2 ** max(step.bits_after, 1) < LARGEST:
             return bits
     return None
@@ -87,8 +88,8 @@ class IntegerPasses:
                 y, values = self._rounded(y, step, values, shape), _all_of(self.dtype)
             else:
                 y, values = self._sum(y, step, shape), _sums(step, values)
-            length = None if isinstance(step, RunTimePass) else len(step.indices)
-            shape = (*shape[: step.axis], length, *shape[step.axis + 1 :])
+            size = None if isinstance(step, RunTimePass) else len(step.indices)
+            shape = (*shape[: step.axis], size, *shape[step.axis + 1 :])
         return y.cast(self.dtype).value
 
     def _sum(self, x: Tensor[Ops], step: AnyPass, shape: PartialShape) -> Tensor[Ops]:
@@ -101,7 +102,7 @@ class IntegerPasses:
         return functools.reduce(operator.add, terms)
 
     def _taken(self, x: Tensor[Ops], axis: int, indices: Any, shape: PartialShape) -> Tensor[Ops]:
-        copies = AxisTaps(axis=axis, in_size=None, count=1, indices=indices, weights=None, beyond=None)
+        copies = AxisTaps(axis=axis, count=1, indices=indices)
         return x.like(self.resize(x.value, [copies], shape))
 
     def _rounded(self, x: Tensor[Ops], step: AnyPass, values: Interval, shape: PartialShape) -> Tensor[Ops]:

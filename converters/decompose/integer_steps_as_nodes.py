@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,26 +56,20 @@ class Steps:
         """Return the sum along an axis, its terms added in any order."""
         at_run_time = isinstance(weights, Tensor)
         count = None if at_run_time else weights.shape[1]
-        length = None if at_run_time else shape[step.axis]
-        taps = AxisTaps(
-            axis=step.axis, in_size=length, count=count, indices=_places(step.indices), weights=weights, beyond=None
-        )
+        in_size = None if at_run_time else shape[step.axis]
+        taps = AxisTaps(axis=step.axis, in_size=in_size, count=count, indices=_places(step.indices), weights=weights)
         return self.resize(x, [taps], shape)
 
     def _chained(self, x: Value, step: Along, shape: PartialShape) -> Value:
         """Return products added sequentially, each rounded by itself."""
         used = np.flatnonzero(step.weights.any(axis=0))
-        terms = (
-            self._product(
-                self._taken(x, step.axis, step.indices[:, tap], shape),
-                aligned(self.ops, step.weights[:, tap], range(1, len(shape) - step.axis)),
-            )
-            for tap in used
-        )
-        return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
+        behind = range(1, len(shape) - step.axis)
+        pixels = (self._taken(x, step.axis, step.indices[:, tap], shape) for tap in used)
+        weights = (aligned(self.ops, step.weights[:, tap], behind) for tap in used)
+        return self._total(map(self._product, pixels, weights))
 
     def _taken(self, x: Value, axis: int, indices: Any, shape: PartialShape) -> Value:
-        copied = AxisTaps(axis=axis, in_size=None, count=1, indices=_places(indices), weights=None, beyond=None)
+        copied = AxisTaps(axis=axis, count=1, indices=_places(indices))
         return self.resize(x, [copied], shape)
 
     def _product(self, left: Value, right: Value) -> Value:
@@ -93,13 +87,13 @@ class Steps:
         high, low = (
             Tensor(
                 self.ops,
-                self._total([self._product(each.value, y) for each, (y, _) in zip(those, corners, strict=True)]),
+                self._total([self._product(corner.value, y) for corner, (y, _) in zip(those, corners, strict=True)]),
             )
             for those in (highs, lows)
         )
         return _cut(xp, high, low, unit).value
 
-    def _total(self, terms: Sequence[Value]) -> Value:
+    def _total(self, terms: Iterable[Value]) -> Value:
         return functools.reduce(functools.partial(self.ops.elementwise, "add"), terms)
 
     def _corners(self, x: Value, step: Corners, place: int, shape: PartialShape) -> Iterator[tuple[Value, Value]]:
@@ -136,12 +130,12 @@ def _places(indices: Any) -> Any:
 
 
 def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
-    lengths = list(shape)
+    sizes = list(shape)
     pairs = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
     for axis, indices in pairs:
         column = indices[0] if isinstance(indices, tuple) else indices
-        lengths[axis] = None if isinstance(column, Tensor) else len(column)
-    return tuple(lengths)
+        sizes[axis] = None if isinstance(column, Tensor) else len(column)
+    return tuple(sizes)
 
 
 def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
@@ -165,8 +159,8 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
 def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[Ops]:
     """Return the integer that the sums of parts represent, without its last ``FIXED_BITS``, rounded half up."""
     total = totals[0]
-    for each in totals[1:]:
-        total = xp.floor(total * 2.0**-bits) + each
+    for word in totals[1:]:
+        total = xp.floor(total * 2.0**-bits) + word
     left = FIXED_BITS - bits * (len(totals) - 1)
     return xp.floor((total + 2.0 ** (left - 1)) * 2.0**-left)
 

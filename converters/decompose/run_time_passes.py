@@ -30,7 +30,7 @@ class RunTimePass:
 def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: str) -> list[RunTimePass]:
     """Return the sums along some axes, the last axis first, as LiteRT computes them."""
     *before, last = (_pass(ops, spec, axis, dtype) for axis in sorted(axes, key=lambda axis: -axis.axis))
-    bits = sum(each.bits for each in (*before, last))
+    bits = sum(layer.bits for layer in (*before, last))
     return [*before, replace(last, bits_after=bits, rounding=litert_weights.rounding(spec, dtype))]
 
 
@@ -44,12 +44,12 @@ def _pass(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> RunTimeP
 def _pixels(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> tuple[Tensor[Ops], Tensor[Ops]]:
     """Return the first pixel of each output and the weight of the second."""
     xp = Functions(ops)
-    index, length, outputs = xp.arange(0, axis.out_size), axis.in_size, axis.out_size
+    index, in_size, outputs = xp.arange(0, axis.out_size), axis.in_size, axis.out_size
     if litert_weights.is_of_xnnpack(spec, dtype):
-        low, far = litert_weights.of_float32(spec.coordinates, index, length, outputs, xp)
+        low, far = litert_weights.of_float32(spec.coordinates, index, in_size, outputs, xp)
         return xp.precise(low), xp.precise(far)
-    index, length, outputs = (each.cast("int32") for each in (index, length, outputs))
-    low, far = litert_weights.of_integers(spec.coordinates, index, length, outputs, xp, _divided)
+    index, in_size, outputs = (operand.cast("int32") for operand in (index, in_size, outputs))
+    low, far = litert_weights.of_integers(spec.coordinates, index, in_size, outputs, xp, _divided)
     return low, far
 
 

@@ -59,18 +59,18 @@ def run_time_axes(
         return
     xp = Functions(ops)
     axes = resolve_axes(spec.axes, rank)
-    lengths = ops.convert(ops.lengths(x), "float32")
-    in_sizes = [entry(ops, lengths, axis) for axis in axes]
+    sizes = ops.convert(ops.lengths(x), "float32")
+    in_sizes = [entry(ops, sizes, axis) for axis in axes]
     windows = _windows(ops, spec, len(axes), roi)
     out_sizes, asked = _lengths(xp, spec, in_sizes, windows, _targets(ops, spec, len(axes), target))
-    scales = [_step(xp, spec, *each) for each in zip(in_sizes, out_sizes, asked, strict=True)]
-    for axis, n, m, s, given, window in zip(axes, in_sizes, out_sizes, scales, asked, windows, strict=True):
+    scales = [_step(xp, spec, *axis) for axis in zip(in_sizes, out_sizes, asked, strict=True)]
+    for axis, n, m, s, scale, window in zip(axes, in_sizes, out_sizes, scales, asked, windows, strict=True):
         yield RunTimeAxis(
             axis=axis,
             in_size=n,
             out_size=m,
             scale=s,
-            asked=given,
+            asked=scale,
             scales=tuple(scales),
             coordinates=spec.coordinates,
             window=window,
@@ -81,6 +81,7 @@ def run_time_axes(
 
 def coordinates(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
     """Return the source coordinate of every output index."""
+    # One quotient off by a last place would take another pixel at a tie.
     return xp.precise(xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers())))
 
 
@@ -109,6 +110,7 @@ def _lengths(
     if spec.aspect is Aspect.STRETCH:
         return targets, ratios
     scale = functools.reduce(xp.minimum if spec.aspect is Aspect.NOT_LARGER else xp.maximum, ratios)
+    # Not floor(x + 1/2), which float32 rounds up from just below a half.
     products = [split(scale * n, Arithmetic.EXACT, xp) for n in in_sizes]
     return [product.floor + (product.half >= 0) for product in products], [scale] * len(in_sizes)
 
@@ -139,17 +141,17 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     kernel = spec.kernel
     if isinstance(kernel, Nearest):
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
-        return AxisTaps(axis=axis, in_size=None, count=1, indices=chosen, weights=None, beyond=beyond)
+        return AxisTaps(axis=axis, count=1, indices=chosen, beyond=beyond)
     if isinstance(kernel, Area):
         step = _covered_step(xp, bound)
         indices, weights = covered(at, bound.in_size, step=step, reach=xp.ceil(step), xp=xp)
-        return AxisTaps(axis=axis, in_size=None, count=None, indices=indices, weights=weights, beyond=beyond)
+        return AxisTaps(axis=axis, indices=indices, weights=weights, beyond=beyond)
     assert isinstance(kernel, Linear | Cubic)
     widening = _widening(xp, kernel.antialias, bound)
     reach = xp.ceil(kernels.radius(kernel) / widening) if isinstance(widening, Tensor) else int(kernels.radius(kernel))
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
     count = None if isinstance(reach, Tensor) else 2 * reach
-    return AxisTaps(axis=axis, in_size=None, count=count, indices=indices, weights=weights, beyond=beyond)
+    return AxisTaps(axis=axis, count=count, indices=indices, weights=weights, beyond=beyond)
 
 
 def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:

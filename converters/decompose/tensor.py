@@ -197,7 +197,7 @@ class Tensor(Generic[Builder]):
 
     def where(self, yes: Any, no: Any) -> Tensor[Builder]:
         """Return ``yes`` where this condition holds, else ``no``; float32 if neither is a tensor."""
-        tensors = [each for each in (yes, no) if isinstance(each, Tensor)]
+        tensors = [choice for choice in (yes, no) if isinstance(choice, Tensor)]
         kind = tensors[0] if tensors else self.like(None, "float32")
         return kind.like(self.ops.elementwise("select", self.value, kind.of(yes).value, kind.of(no).value))
 
@@ -225,9 +225,9 @@ class Tensor(Generic[Builder]):
         return self.like(self.ops.elementwise(name, self.value, *others))
 
     def _joined(self, name: str, left: Any, right: Any, dtype: str = "") -> Tensor[Builder]:
-        kinds = [each.dtype for each in (left, right) if isinstance(each, Tensor) and each.dtype != "bool"]
+        kinds = [operand.dtype for operand in (left, right) if isinstance(operand, Tensor) and operand.dtype != "bool"]
         kind = kinds[0] if kinds else "float32"
-        values = [self._number(each, kind) for each in (left, right)]
+        values = [self._number(operand, kind) for operand in (left, right)]
         return self.like(self.ops.elementwise(name, *values), dtype or kind)
 
     def _number(self, operand: Any, dtype: str) -> Value:

@@ -32,6 +32,7 @@ from ir_interp.spec import (
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
 from ..runtimes import onnxruntime
+from ..runtimes.shared_readings import PLAIN_COEFFICIENT
 
 _CROP = "tf_crop_and_resize"
 _FIRST_WITH_FORMULAS = 11  # earlier pages give none, so onnxruntime decides
@@ -64,7 +65,7 @@ def _kernel(attributes: Attributes, context: Context) -> Kernel:
         case "linear":  # without antialias at most one tap lies outside, and dropping or clamping it is the same
             return Linear(antialias=antialias, exclude_outside=antialias is not Antialias.OFF and _excludes(attributes))
         case "cubic":
-            a = attributes.get("cubic_coeff_a", -0.75)
+            a = attributes.get("cubic_coeff_a", PLAIN_COEFFICIENT)
             return Cubic(a=a, antialias=antialias, exclude_outside=_excludes(attributes))
         case mode:
             raise SpecError(f"mode {mode!r} is unknown")
@@ -99,14 +100,14 @@ def _rounds_down(attributes: Attributes) -> bool:
 
 
 def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
-    given = [kind for kind in ("sizes", "scales") if kind in attributes]
-    if len(given) != 1:
-        problem = "both given; they exclude each other" if given else "both missing; one of them is needed"
+    named = [kind for kind in ("sizes", "scales") if kind in attributes]
+    if len(named) != 1:
+        problem = "both given; they exclude each other" if named else "both missing; one of them is needed"
         raise SpecError(f"sizes and scales are {problem}")
-    values = attributes[given[0]]
+    values = attributes[named[0]]
     if values is None:
-        return AtRunTime(given[0])
-    return Sizes(tuple(values)) if given[0] == "sizes" else Scales(tuple(values))
+        return AtRunTime(named[0])
+    return Sizes(tuple(values)) if named[0] == "sizes" else Scales(tuple(values))
 
 
 def observed(spec: ResizeSpec, attributes: Attributes, context: Context) -> ResizeSpec:
@@ -130,7 +131,7 @@ def with_roi(attributes: Attributes, shape: PartialShape | None) -> Attributes:
     if "roi" in attributes or attributes.get("coordinate_transformation_mode") != _CROP:
         return attributes
     listed = (attributes.get(name) for name in ("axes", "sizes", "scales"))
-    count = next((len(each) for each in (*listed, shape) if each is not None), 0)
+    count = next((len(values) for values in (*listed, shape) if values is not None), 0)
     return {**attributes, "roi": [0.0] * count + [1.0] * count}
 
 
@@ -174,6 +175,7 @@ DIALECT = Dialect(
         "exclude_outside": (0, since(11)),
         "keep_aspect_ratio_policy": ("stretch", since(18)),
     },
+    # tf2onnx writes the first into newer opsets; onnxruntime and OpenVINO read both as in the opsets that define them.
     tolerated={
         "coordinate_transformation_mode": {"tf_half_pixel_for_nn": since(13), "half_pixel_symmetric": range(11, 19)}
     },

@@ -78,10 +78,10 @@ def _coordinates(attributes: Attributes) -> Coordinates:
 
 
 def _target(attributes: Attributes) -> Sizes | Scales | AtRunTime:
-    given = [name for name in ("shape", "scales") if name in attributes]
-    if len(given) != 1:
-        raise SpecError(f"shape and scales are both {'given' if given else 'missing'}")
-    (name,) = given
+    named = [name for name in ("shape", "scales") if name in attributes]
+    if len(named) != 1:
+        raise SpecError(f"shape and scales are both {'given' if named else 'missing'}")
+    (name,) = named
     values = attributes[name]
     if values is None and name == "scales":
         raise SpecError("scales must be known when the network is built; only a shape may be an input at run time")
@@ -94,6 +94,7 @@ def _check_input(mode: str, context: Context) -> None:
     if context.dtype is not None and context.dtype not in LAYER_TYPES:
         raise SpecError(f"IResizeLayer takes {', '.join(LAYER_TYPES)}, not {context.dtype}")
     if context.shape is not None:
+        # CUBIC resizes two axes, and an input needs both.
         least = 2 if mode == "CUBIC" else 1
         if not least <= len(context.shape) <= MAX_RANK:
             raise SpecError(f"{mode} takes rank {least} to {MAX_RANK}, not {len(context.shape)}")
@@ -102,9 +103,9 @@ def _check_input(mode: str, context: Context) -> None:
 
 def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> None:
     most = (INNERMOST_BY_PAGE if context.semantics is Semantics.DOCUMENT else INNERMOST)[mode]
-    kept = [1] * len(target) if isinstance(target, Scales) else context.shape or [None] * len(target)
+    unchanged = [1] * len(target) if isinstance(target, Scales) else context.shape or [None] * len(target)
     for axis in range(len(target) - most):
-        if axis < len(kept) and kept[axis] not in (target.values[axis], None):
+        if axis < len(unchanged) and unchanged[axis] not in (target.values[axis], None):
             raise SpecError(f"{mode} resizes the innermost {most} axes only, not axis {axis}")
 
 
@@ -113,11 +114,11 @@ def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape
     if isinstance(target, Sizes):
         return target.values
     known = zip(shape or (), target.values, strict=False)
-    return tuple(None if length is None else math.floor(length * Fraction(scale)) for length, scale in known)
+    return tuple(None if size is None else math.floor(size * Fraction(scale)) for size, scale in known)
 
 
-def _check_volume(lengths: PartialShape, what: str) -> None:
-    reason = volume_refusal(lengths, what)
+def _check_volume(sizes: PartialShape, what: str) -> None:
+    reason = volume_refusal(sizes, what)
     if reason:
         raise SpecError(reason)
 

@@ -10,7 +10,7 @@ from ir_interp.errors import SpecError
 from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Integers, Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
-_AXES = (1, 2)
+_AXES = (1, 2)  # height and width of [batch, height, width, channels]
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:

@@ -58,8 +58,8 @@ class Fixed:
 
     def changed(self, repaired: RepairedResize) -> str:
         """Return the difference of a resize's output from its output before the fix, as text."""
-        found = (self.comparison.resizes if self.comparison else None) or ()
-        compared = next((each.output for each in found if each.name == repaired.op.name), None)
+        resizes = (self.comparison.resizes if self.comparison else None) or ()
+        compared = next((resize.output for resize in resizes if resize.name == repaired.op.name), None)
         return compared.apart if compared else "not shown"
 
     def record(self) -> FixedRecord:
@@ -68,9 +68,9 @@ class Fixed:
             "source": str(self.source),
             "destination": str(self.destination),
             "repaired": [
-                {"resize": each.op.name, "where": each.op.where, "code": remedy.code, "change": remedy.text}
-                for each in self.repaired
-                for remedy in each.remedies
+                {"resize": repair.op.name, "where": repair.op.where, "code": remedy.code, "change": remedy.text}
+                for repair in self.repaired
+                for remedy in repair.remedies
             ],
             "comparison": self.comparison.record() if self.comparison else None,
             "note": self.note,
@@ -96,8 +96,8 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     _check_onnx(source, destination)
     check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
-        wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
-        repaired = write_fixed(source, temporary, wanted, options.layers)
+        is_wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
+        repaired = write_fixed(source, temporary, is_wanted, options.layers)
         fixed_files = Fixed(source=source, destination=destination, repaired=tuple(repaired))
         if repaired and options.verify:
             comparison, note = _compared(source, temporary, options)
@@ -118,7 +118,7 @@ def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelCom
         progress=options.progress,
     )
     try:
-        found = over(source, result)
+        comparison = over(source, result)
     except ReadError:
         raise
     except IrInterpError as problem:
@@ -127,4 +127,4 @@ def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelCom
         except IrInterpError as own:
             raise VerificationError(f"{own}; nothing was written; --no-verify writes it unverified") from None
         return None, f"before: {problem}; after: it runs"
-    return replace(found, first=source, second=result), ""
+    return replace(comparison, first=source, second=result), ""

@@ -20,7 +20,7 @@ from ..onnx.graph import Graph
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import default_opset, read_file
-from ..onnx.resize_nodes import FoundNode, given_names, nodes_in
+from ..onnx.resize_nodes import ResizeNode, given_names, nodes_in
 from ..portable.portable_model import edit, taken_names, with_resizes_in_sight
 from ..portable.portable_resize import Edit
 from .remedies import CODES, Remedy, remedies
@@ -39,7 +39,7 @@ class RepairedResize:
     remedies: tuple[Remedy, ...]
 
 
-def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str] = ()) -> list[RepairedResize]:
+def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[str] = ()) -> list[RepairedResize]:
     """Write a model without the selected mistakes; if it has none, the file is copied.
 
     ``layers`` are the names of the resizes to fix, all if empty. Raises ReadError for a name that no resize has, an
@@ -49,16 +49,16 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
     original = model.SerializeToString(deterministic=True)
     graph = taken_names(model, default_opset(model, source.name))
     edits, repaired, refusals = [], [], []
-    for found in _chosen(nodes_in(model, source), layers, source.name):
-        codes = {code for code, _ in mistakes.of_node(found) if code in CODES and wanted(code)}
+    for resize in _chosen(nodes_in(model, source), layers, source.name):
+        codes = {code for code, _ in mistakes.of_node(resize) if code in CODES and is_wanted(code)}
         try:
-            chosen = remedies(found, codes)
+            chosen = remedies(resize, codes)
         except InexactError as refusal:
             refusals.append(refusal)
             continue
         if chosen:
-            edits.append(_edit(found, chosen, graph))
-            repaired.append(RepairedResize(op=found.op, output=found.node.output[0], remedies=tuple(chosen)))
+            edits.append(_edit(resize, chosen, graph))
+            repaired.append(RepairedResize(op=resize.op, output=resize.node.output[0], remedies=tuple(chosen)))
     if refusals:
         raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
     if not edits:
@@ -71,40 +71,40 @@ def write_fixed(source: Path, output: Path, wanted: Wanted, layers: Sequence[str
     return repaired
 
 
-def _chosen(found: Sequence[FoundNode], layers: Sequence[str], where: str) -> list[FoundNode]:
+def _chosen(resizes: Sequence[ResizeNode], layers: Sequence[str], where: str) -> list[ResizeNode]:
     """Return the resizes of these names, or all."""
-    names = {each.op.name for each in found}
+    names = {resize.op.name for resize in resizes}
     for name in layers:
         if name not in names:
             raise ReadError(f"no resize {name!r}; {closest(name, names)}", where)
-    return [each for each in found if not layers or each.op.name in layers]
+    return [resize for resize in resizes if not layers or resize.op.name in layers]
 
 
-def _edit(found: FoundNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
+def _edit(resize: ResizeNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
     """Return a node with other attributes, and another constant of scales."""
     node = onnx.NodeProto()
-    node.CopyFrom(found.node)
+    node.CopyFrom(resize.node)
     for remedy in chosen:
         for name, value in remedy.attributes.items():
             _set(node, name, value)
-    scales = [each.scales for each in chosen if each.scales is not None][-1:]
+    scales = [remedy.scales for remedy in chosen if remedy.scales is not None][-1:]
     for values in scales:
-        if found.op.version == _ATTRIBUTE:
+        if resize.op.version == _ATTRIBUTE:
             _set(node, "scales", list(values))
         else:
-            place = 1 + given_names(found.op.version).index("scales")
-            node.input[place] = graph.constant(values, np.float32, name=f"{found.op.name}/scales")
-    return Edit(graph=found.values.graph, depth=found.values.depth, output=node.output[0], nodes=[node])
+            place = 1 + given_names(resize.op.version).index("scales")
+            node.input[place] = graph.constant(values, np.float32, name=f"{resize.op.name}/scales")
+    return Edit(graph=resize.values.graph, depth=resize.values.depth, output=node.output[0], nodes=[node])
 
 
 def _set(node: onnx.NodeProto, name: str, value: object) -> None:
     """Set an attribute in its place, or append it."""
-    made = helper.make_attribute(name, value)
+    copy = helper.make_attribute(name, value)
     for attribute in node.attribute:
         if attribute.name == name:
-            attribute.CopyFrom(made)
+            attribute.CopyFrom(copy)
             return
-    node.attribute.append(made)
+    node.attribute.append(copy)
 
 
 _Place = tuple[int, str]
@@ -113,13 +113,13 @@ _Place = tuple[int, str]
 
 def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.NodeProto]:
     """Return copies of the nodes that edits replace."""
-    found = {}
+    nodes = {}
     for number, graph in enumerate(graphs(model.graph)):
-        outputs = {each.output for each in edits if each.graph is graph}
+        outputs = {edit.output for edit in edits if edit.graph is graph}
         for node in graph.node:
             for output in outputs & set(node.output):
-                found[number, output] = onnx.NodeProto.FromString(node.SerializeToString())
-    return found
+                nodes[number, output] = onnx.NodeProto.FromString(node.SerializeToString())
+    return nodes
 
 
 # Checks of the result
@@ -132,8 +132,8 @@ def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onn
     """
     model = read_file(output)
     for number, graph in enumerate(graphs(model.graph)):
-        kept = [node for node in graph.node if not (node.op_type == "Constant" and added.issuperset(node.output))]
-        nodes = [before.get((number, next(iter(node.output), "")), node) for node in kept]
+        others = [node for node in graph.node if not (node.op_type == "Constant" and added.issuperset(node.output))]
+        nodes = [before.get((number, next(iter(node.output), "")), node) for node in others]
         _replace(graph.node, nodes)
         _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name not in added])
     if model.SerializeToString(deterministic=True) != original:
@@ -143,8 +143,8 @@ def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onn
         raise VerificationError(f"{source.name}: the result would not be valid ONNX: {problem}; nothing was written")
 
 
-def _replace(held: Any, messages: Sequence[Any]) -> None:
+def _replace(field: Any, messages: Sequence[Any]) -> None:
     """Replace the messages of a repeated field."""
     copies = [type(message).FromString(message.SerializeToString()) for message in messages]
-    del held[:]
-    held.extend(copies)
+    del field[:]
+    field.extend(copies)

@@ -15,9 +15,10 @@ from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 
 from ..audit.intended_scales import unrounded
-from ..audit.mistakes import PLAIN_COEFFICIENT, missed_lengths, rounded_scales, scaled_lengths
+from ..audit.mistakes import missed_sizes, rounded_scales, scaled_lengths
 from ..dialects.onnx import DIALECT
-from ..onnx.resize_nodes import FoundNode
+from ..onnx.resize_nodes import ResizeNode
+from ..runtimes.shared_readings import PLAIN_COEFFICIENT
 
 _COEFFICIENT = -0.5  # of Pillow and PyTorch, where they antialias
 _BEFORE = 10  # the version of Resize that ONNX's version converter raises
@@ -33,30 +34,30 @@ class Remedy:
     text: str = ""
 
 
-def remedies(node: FoundNode, codes: Collection[str]) -> list[Remedy]:
+def remedies(node: ResizeNode, codes: Collection[str]) -> list[Remedy]:
     """Return the remedies for the mistakes of these codes in a node that has them, each on top of those before.
 
     Raises InexactError for a mistake without a remedy.
     """
-    found: list[Remedy] = []
+    chosen: list[Remedy] = []
     target = node.op.spec.target
     scales = target.values if isinstance(target, Scales) else ()
     for code, remedy in _REMEDIES.items():
         if code in codes:
-            found.append(remedy(node, scales))
-            scales = found[-1].scales or scales
-    return found
+            chosen.append(remedy(node, scales))
+            scales = chosen[-1].scales or scales
+    return chosen
 
 
-def _converted(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+def _converted(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     """Return the coordinates of Resize-10, which were meant."""
     op = node.op
     context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
     meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
-    given: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
+    defaults: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
     tried = [{"nearest_mode": name} for name in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
-    for each in tried:
-        changed = given | each
+    for attributes in tried:
+        changed = defaults | attributes
         now = DIALECT.parse(dict(op.attributes) | changed, Context(version=op.version, shape=op.shape, dtype=op.dtype))
         if compared(meant, now, op.shape):
             return Remedy(code="IRI015", attributes=changed, text=_changes(op, changed))
@@ -64,41 +65,41 @@ def _converted(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
     raise InexactError(op.name, "IRI015", reason=f"{problem}; export it again, in the newer operator set")
 
 
-def _coefficient(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+def _coefficient(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     changed = {"cubic_coeff_a": _COEFFICIENT}
     return Remedy(code="IRI011", attributes=changed, text=_changes(node.op, changed))
 
 
-def _edges(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+def _edges(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     changed = {"exclude_outside": 1}
     return Remedy(code="IRI012", attributes=changed, text=_changes(node.op, changed))
 
 
-def _middle(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+def _middle(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     changed = {"coordinate_transformation_mode": "half_pixel"}
     return Remedy(code="IRI016", attributes=changed, text=_changes(node.op, changed))
 
 
-def _unrounded(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+def _unrounded(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     op, after = node.op, list(scales)
-    lengths = scaled_lengths(op)
+    in_sizes = scaled_lengths(op)
     for place in rounded_scales(node):
-        after[place] = unrounded(scales[place], lengths[place], op.spec.arithmetic)
+        after[place] = unrounded(scales[place], in_sizes[place], op.spec.arithmetic)
     return _rescaled("IRI014", scales, tuple(after))
 
 
-def _long_enough(node: FoundNode, scales: tuple[float, ...]) -> Remedy:
+def _long_enough(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     """Return scales that give the size that they just missed: that size / the input's, in float32."""
     repaired = list(scales)
-    for length in missed_lengths(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
-        repaired[length.place] = _enough(length.length, length.wanted)
+    for axis in missed_sizes(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
+        repaired[axis.place] = _enough(axis.in_size, axis.intended)
     return _rescaled("IRI013", scales, tuple(repaired))
 
 
-def _enough(length: int, wanted: int) -> float:
-    """Return the smallest scale in float32 that is no less than wanted / length."""
-    scale = np.float32(wanted / length)
-    while float(scale) * length < wanted:  # float64 holds the product
+def _enough(in_size: int, out_size: int) -> float:
+    """Return the smallest scale in float32 that is no less than out_size / in_size."""
+    scale = np.float32(out_size / in_size)
+    while float(scale) * in_size < out_size:  # float64 holds the product
         scale = np.nextafter(scale, np.float32(np.inf))
     return float(scale)
 
@@ -116,7 +117,7 @@ def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={before[name]} -> {value}" for name, value in changed.items())
 
 
-_REMEDIES: Mapping[str, Callable[[FoundNode, tuple[float, ...]], Remedy]] = {
+_REMEDIES: Mapping[str, Callable[[ResizeNode, tuple[float, ...]], Remedy]] = {
     "IRI015": _converted,
     "IRI011": _coefficient,
     "IRI012": _edges,

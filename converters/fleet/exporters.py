@@ -34,7 +34,7 @@ def exporter(path: Path) -> str:
 
 def _texts(head: bytes) -> dict[int, str]:
     """Return the strings of a protocol buffers message that stand before its graph, by field."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     at = 0
     while at < len(head):
         tag, at = _number(head, at)
@@ -43,11 +43,11 @@ def _texts(head: bytes) -> dict[int, str]:
             _, at = _number(head, at)
         elif wire == _TEXT and field != _GRAPH:
             length, at = _number(head, at)
-            found[field] = head[at : at + length].decode(errors="replace")
+            texts[field] = head[at : at + length].decode(errors="replace")
             at += length
         else:
             break
-    return found
+    return texts
 
 
 def _number(head: bytes, at: int) -> tuple[int, int]:

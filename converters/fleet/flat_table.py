@@ -59,13 +59,13 @@ _BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a model; one without a resize if there are none."""
     of_file = {name: record[name] for name in _OF_FILE}
-    error = "; ".join(each["message"] for each in record["errors"])
+    error = "; ".join(refusal["message"] for refusal in record["errors"])
     rows = [row for resize in record["resizes"] for row in _of_resize(resize, record)]
     yield from ({**of_file, **row, "error": error} for row in rows or [{}])
 
 
 def _of_resize(resize: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    findings = [each for each in record.get("findings", ()) if each["where"] == resize["where"]]
+    findings = [finding for finding in record.get("findings", ()) if finding["where"] == resize["where"]]
     for runtime, verdict in resize["verdicts"].items():
         codes = sorted({finding["code"] for finding in findings if finding["runtime"] in (runtime, None)})
         yield {

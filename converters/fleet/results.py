@@ -49,6 +49,7 @@ class Results:
             if setting == self._setting:
                 self._done[file_name] = (at, len(line))
             at += len(line)
+        # An interrupted run may have left half a line, to which the next record would be appended.
         self._file.truncate(at)
 
     def __enter__(self) -> Results:
@@ -76,6 +77,6 @@ class Results:
 def stamp(path: Path) -> list[int]:
     """Return the values that change when a file does: its size and its time."""
     with suppress(OSError):
-        found = path.stat()
-        return [found.st_size, found.st_mtime_ns]
+        status = path.stat()
+        return [status.st_size, status.st_mtime_ns]
     return []

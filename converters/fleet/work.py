@@ -80,6 +80,7 @@ class Conversion:
         pairs = [(path, conversion_kinds(path, self.of(path))) for path in paths]
         sources = [(path, kinds) for path, kinds in pairs if kinds is not None]
         problems = list({kinds: self._problem(path, kinds) for path, kinds in sources}.values())
+        # Only if no model is affected is the option a mistake of the whole call.
         if problems and problems[0] is not None and all(problems):
             raise problems[0]
         sources_of: dict[Path, Path] = {}
@@ -157,15 +158,15 @@ def run(
 
 def record_of(path: Path, setting: Work) -> dict[str, Any]:
     """Return the record of one model; errors are part of it."""
-    own = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
+    identity = {"file": str(path), "stamp": stamp(path), "exporter": exporter(path)}
     try:
         with flags_stay():  # a fleet is a command, and this process need not be the one that runs it
-            return own | setting.record(path)
+            return identity | setting.record(path)
     except (IrInterpError, ExceptionGroup) as error:
         errors = [{"where": str(path), "message": str(leaf)} for leaf in leaves(error)]
-        return own | {"resizes": [], "errors": errors}
+        return identity | {"resizes": [], "errors": errors}
     except Exception as error:  # of one model among thousands
-        return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": own["exporter"]}
+        return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": identity["exporter"]}
 
 
 def _unanswered(path: Path, why: object) -> dict[str, Any]:

@@ -37,9 +37,9 @@ class Graph:
     _nodes: dict[str, int] = field(default_factory=dict)
     _shared: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
-    def fresh(self, wanted: str) -> str:
-        """Return an unused tensor name: ``wanted``, or that with a number behind it."""
-        return _unique(wanted, self._tensors)
+    def fresh(self, name: str) -> str:
+        """Return an unused tensor name: ``name``, or that with a number behind it."""
+        return _unique(name, self._tensors)
 
     def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node of one output and return that; see ``outputs``."""
@@ -47,17 +47,18 @@ class Graph:
 
     def outputs(self, count: int, kind: str, *inputs: str, **attributes: Any) -> tuple[str, ...]:
         """Add a node and return its outputs; an attribute of None is left out, as is an empty input at the end."""
-        given = list(inputs)
-        while given and not given[-1]:
-            given.pop()
+        operands = list(inputs)
+        while operands and not operands[-1]:
+            operands.pop()
         names = tuple(self.fresh(f"{self.layer}/{kind}") for _ in range(count))
         stated = {name: value for name, value in attributes.items() if value is not None}
-        self.nodes.append(helper.make_node(kind, given, names, **stated))
+        self.nodes.append(helper.make_node(kind, operands, names, **stated))
         return names
 
     def constant(self, value: ArrayLike, dtype: DTypeLike | None = None, name: str = "") -> str:
         """Return the name of a constant of this value: that of an equal one if the graph has it already."""
         array = np.asarray(value, dtype)
+        # A constant may be as large as a model's weights: its digest is kept, not a second copy of its bytes.
         digest = hashlib.sha256()
         for block in blocks(array):
             digest.update(block)
@@ -97,8 +98,8 @@ class Graph:
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> onnx.GraphProto:
         """Return the content, each thing once, without nodes that no output depends on; constants apart."""
-        kept = [output.name for output in outputs]
-        return helper.make_graph(needed(merged(self.nodes, kept), kept), name, inputs, outputs)
+        result_names = [output.name for output in outputs]
+        return helper.make_graph(needed(merged(self.nodes, result_names), result_names), name, inputs, outputs)
 
     def model(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
@@ -107,18 +108,19 @@ class Graph:
         graph = self.proto(name, inputs, outputs)
         opset = helper.make_opsetid("", self.opset)
         model = helper.make_model(graph, opset_imports=[opset], producer_name="ir_interp")
+        # The oldest version of the format that has the operator set: more runtimes read it.
         model.ir_version = 10 if self.opset > 20 else 9 if self.opset > 18 else 8
         used = {tensor for node in with_inner(graph.node) for tensor in node.input}
         constants = {tensor: value for tensor, value in self.initialisers.items() if tensor in used}
         return Unsaved(model=model, constants=constants)
 
 
-def _unique(wanted: str, taken: dict[str, int]) -> str:
-    """Return ``wanted``, or that with the next number behind it; ``taken`` holds names, and the last number of each."""
-    name, count = wanted, taken.get(wanted, 0)
+def _unique(proposal: str, taken: dict[str, int]) -> str:
+    """Return ``proposal``, or that with the next number behind it; ``taken`` has names and the last number of each."""
+    name, count = proposal, taken.get(proposal, 0)
     while name in taken or not name:
         count += 1
-        name = f"{wanted}_{count}"
-    taken[wanted] = count
+        name = f"{proposal}_{count}"
+    taken[proposal] = count
     taken.setdefault(name, 0)
     return name

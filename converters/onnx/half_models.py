@@ -26,8 +26,8 @@ def is_half(path: Path) -> bool:
     if FileKind.of(path) is not FileKind.ONNX:
         return False
     model = read_model(path)
-    given = (name for graph in graphs(model.graph) for name in graph.input)
-    return any(each.type.tensor_type.elem_type in HALVES for each in given) or any(
+    inputs = (tensor for graph in graphs(model.graph) for tensor in graph.input)
+    return any(tensor.type.tensor_type.elem_type in HALVES for tensor in inputs) or any(
         tensor.data_type in HALVES for tensor, _ in tensors(model.graph)
     )
 
@@ -45,6 +45,7 @@ def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
             except ReadError as error:
                 raise error.under(path.name) from None
     for graph in graphs(model.graph):
+        # They state the half-precision types; inference finds the new ones.
         del graph.value_info[:]
         for value in (*graph.input, *graph.output):
             is_end = keeps_ends and graph is model.graph
@@ -61,19 +62,19 @@ def in_float32(path: Path, folder: Path, *, keeps_ends: bool = False) -> Path:
 
 def _cast_ends(graph: onnx.GraphProto) -> None:
     """Let a graph compute in float32 between inputs and outputs in half precision."""
-    outputs = {each.name: each.type.tensor_type.elem_type for each in graph.output}
-    made = {name: node for node in graph.node for name in node.output}
+    outputs = {tensor.name: tensor.type.tensor_type.elem_type for tensor in graph.output}
+    producers = {name: node for node in graph.node for name in node.output}
     first, last = [], []
-    for each in graph.input:
-        if each.type.tensor_type.elem_type in HALVES:
-            precise = f"{each.name}/float32"
-            rename_read(graph, each.name, precise)
-            first.append(helper.make_node("Cast", [each.name], [precise], name=precise, to=onnx.TensorProto.FLOAT))
+    for tensor in graph.input:
+        if tensor.type.tensor_type.elem_type in HALVES:
+            precise = f"{tensor.name}/float32"
+            rename_read(graph, tensor.name, precise)
+            first.append(helper.make_node("Cast", [tensor.name], [precise], name=precise, to=onnx.TensorProto.FLOAT))
     for name, element in outputs.items():
-        if element in HALVES and name in made:
+        if element in HALVES and name in producers:
             precise = f"{name}/float32"
             rename_read(graph, name, precise)
-            made[name].output[:] = [precise if each == name else each for each in made[name].output]
+            producers[name].output[:] = [precise if result == name else result for result in producers[name].output]
             last.append(helper.make_node("Cast", [precise], [name], name=precise, to=element))
     for value, name in zip(graph.output, outputs, strict=True):
         value.name = name
@@ -84,6 +85,7 @@ def _cast_ends(graph: onnx.GraphProto) -> None:
 
 def saved(model: onnx.ModelProto, path: Path) -> Path:
     """Write a model, beside its weights if it is large; return its path."""
+    # Protobuf holds less than 2 GiB.
     onnx.save(model, str(path), save_as_external_data=model.ByteSize() > 2**30)
     return path
 
@@ -96,9 +98,9 @@ def replace(tensor: onnx.TensorProto, change: Callable[[Any], Any]) -> None:
 
 def tensors(graph: onnx.GraphProto) -> Iterator[tuple[onnx.TensorProto, str]]:
     """Yield every tensor that a graph holds, with the name that nodes refer to."""
-    for each in graphs(graph):
-        yield from ((tensor, tensor.name) for tensor in each.initializer)
-        for node in each.node:
+    for nested in graphs(graph):
+        yield from ((tensor, tensor.name) for tensor in nested.initializer)
+        for node in nested.node:
             for attribute in node.attribute:
                 if attribute.HasField("t"):
                     yield attribute.t, node.output[0] if node.output else ""

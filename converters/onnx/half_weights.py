@@ -21,23 +21,25 @@ MIN_ELEMENTS = 16
 _LARGEST = float(np.finfo(np.float16).max)
 
 
-def halved(made: Unsaved, exact: Collection[str]) -> Unsaved:
+def halved(unsaved: Unsaved, exact: Collection[str]) -> Unsaved:
     """Return a model with its constants in half precision, except those named in ``exact``."""
-    chosen = {name for name, value in made.constants.items() if name not in exact and _is_weight(value)}
+    chosen = {name for name, value in unsaved.constants.items() if name not in exact and _is_weight(value)}
     if not chosen:
-        return made
-    names = _stored_names(made.model, chosen)
-    _cast(made.model, names)
-    values = {names.get(name, name): _half(value) if name in names else value for name, value in made.constants.items()}
-    return replace(made, constants=values)
+        return unsaved
+    names = _stored_names(unsaved.model, chosen)
+    _cast(unsaved.model, names)
+    values = {
+        names.get(name, name): _half(value) if name in names else value for name, value in unsaved.constants.items()
+    }
+    return replace(unsaved, constants=values)
 
 
 def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
     """Store a model's initialisers in half precision, except those named in ``exact`` and those that are inputs."""
-    kept = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
-    chosen = {
-        weight.name: weight for weight in model.graph.initializer if weight.name not in kept and _is_float(weight)
-    }
+    # A caller may pass inputs in float32, and an output keeps its type.
+    not_halved = {*exact, *(value.name for value in model.graph.input), *(value.name for value in model.graph.output)}
+    floats = (weight for weight in model.graph.initializer if weight.data_type == onnx.TensorProto.FLOAT)
+    chosen = {weight.name: weight for weight in floats if weight.name not in not_halved}
     weights = {name for name, tensor in chosen.items() if _is_weight(values_of(tensor))}
     names = _stored_names(model, weights)
     for name in weights:
@@ -48,10 +50,6 @@ def halve(model: onnx.ModelProto, exact: Collection[str]) -> None:
 def read_by(nodes: Iterable[onnx.NodeProto]) -> set[str]:
     """Return the tensors that nodes read, and those inside of them."""
     return {name for node in with_inner(nodes) for name in node.input}
-
-
-def _is_float(tensor: onnx.TensorProto) -> bool:
-    return bool(tensor.data_type == onnx.TensorProto.FLOAT)
 
 
 def _is_weight(value: NDArray[Any]) -> bool:
@@ -67,6 +65,7 @@ def _stored_names(model: onnx.ModelProto, chosen: Iterable[str]) -> dict[str, st
     """Return an unused tensor name for each constant as it is stored."""
     taken = {name for graph in graphs(model.graph) for node in graph.node for name in (*node.input, *node.output)}
     names = {}
+    # Sorted, so that equal models have equal bytes.
     for name in sorted(chosen):
         stored = f"{name}/float16"
         while stored in taken:

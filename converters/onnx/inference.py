@@ -8,7 +8,7 @@ import onnx
 import onnx.inliner
 import onnx.shape_inference
 
-_MOST_ENTRIES = 2**20
+_MOST_ENTRIES = 2**20  # of a vector whose values are propagated: shapes have at most some dozens
 
 
 _LARGE = 1024  # initialisers beyond this many elements hold weights, not sizes
@@ -18,7 +18,8 @@ def infer(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model without its weights, completed by ONNX's shape inference."""
     light = without_weights(model)
     described = (*light.graph.input, *light.graph.output, *light.graph.value_info)
-    carries_data = not any(_is_long_vector(each.type.tensor_type) for each in described)
+    # Data propagation lists the entries of every vector; one of 2**31 entries would exhaust memory.
+    carries_data = not any(_is_long_vector(tensor.type.tensor_type) for tensor in described)
     # A model that inference refuses may still be readable: its own declarations are kept.
     with suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError):
         return onnx.shape_inference.infer_shapes(light, data_prop=carries_data)
@@ -43,13 +44,13 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
             graph.initializer.append(tensor)
         elif tensor.name not in declared:
             is_long = len(tensor.dims) == 1 and tensor.dims[0] > _MOST_ENTRIES
-            lengths = [None] if is_long else tensor.dims
-            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, lengths))
+            shape = [None] if is_long else tensor.dims
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, shape))
     return light
 
 
 def _elements(tensor: onnx.TensorProto) -> int:
     count = 1
-    for length in tensor.dims:
-        count *= length
+    for size in tensor.dims:
+        count *= size
     return count

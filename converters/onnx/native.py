@@ -51,6 +51,7 @@ def native(op: ResizeOp, opset: int | None = None) -> tuple[OneResize | None, st
     problem = invalid(model.model)
     if problem:
         return None, f"a Resize would not be valid: {problem}"
+    # Primitive operations decide ties as the source does, so they are preferred.
     if model.grade is Grade.EXACT_BUT_TIES:
         return None, "Resize may decide float32 ties differently"
     problem = _onnxruntime_problem(op, translation)
@@ -132,8 +133,10 @@ def model_of(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
         [*tensors, *constants],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
+    # onnx 1.14 introduced operator set 19 with version 9 of the format.
     model.ir_version = _IR_VERSION if opset < 19 else 9
     grade = translation.grade
+    # A Pad and a Resize are two operations.
     if op.spec.pads and grade is Grade.EXACT:
         grade = Grade.DECOMPOSED
     return OneResize(
@@ -223,8 +226,8 @@ def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
     if known is not None:
         exact = plan(replace(spec, arithmetic=Arithmetic.EXACT), known).out_shape
         pairs = zip(exact, plan(spec, known).out_shape, strict=True)
-        return tuple(length if length == other else None for length, other in pairs)
-    lengths = list(shape)
+        return tuple(size if size == other else None for size, other in pairs)
+    sizes = list(shape)
     for axis, value in zip(resolve_axes(spec.axes, len(shape)), spec.target.values, strict=True):
-        lengths[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
-    return tuple(lengths)
+        sizes[axis] = int(value) if isinstance(spec.target, Sizes) and spec.aspect is Aspect.STRETCH else None
+    return tuple(sizes)

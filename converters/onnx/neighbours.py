@@ -8,54 +8,54 @@ import onnx
 
 from ir_interp.errors import UnsupportedLayerError
 
-from ..runtimes import onnxruntime
+from ..runtimes.onnxruntime_transposes import TRANSPOSES_PASS, between_transposes
 from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
-from .resize_nodes import FoundNode
+from .resize_nodes import ResizeNode
 
 _MOST = 1000  # nodes in one search
 
 
-def in_onnxruntime(found: FoundNode) -> Outcome | None:
+def in_onnxruntime(resize: ResizeNode) -> Outcome | None:
     """Return how onnxruntime computes a node among others; None if it is the same as for the node alone."""
-    transpose = _transpose_before(found)
-    if transpose is None or not are_transposes_around(found):
+    transpose = _transpose_before(resize)
+    if transpose is None or not are_transposes_around(resize):
         return None
     orders = [tuple(attribute.ints) for attribute in transpose.attribute if attribute.name == "perm"]
-    return onnxruntime.between_transposes(found.op, orders[0] if orders else None, may_change(found))
+    return between_transposes(resize.op, orders[0] if orders else None, may_change(resize))
 
 
-def check_observed(nodes: Iterable[FoundNode]) -> None:
+def check_observed(nodes: Iterable[ResizeNode]) -> None:
     """Raise UnsupportedLayerError for a node that onnxruntime computes otherwise because of its neighbours."""
-    for found in nodes:
-        other = in_onnxruntime(found)
+    for resize in nodes:
+        other = in_onnxruntime(resize)
         if other is not None:
             reason = other.reason or f"onnxruntime computes it only {other.condition}"
-            raise UnsupportedLayerError(f"semantics observed: {reason}", found.op.where)
+            raise UnsupportedLayerError(f"semantics observed: {reason}", resize.op.where)
 
 
-def in_providers(found: FoundNode) -> Outcome | None:
+def in_providers(resize: ResizeNode) -> Outcome | None:
     """Return the outcome of a node among others in onnxruntime's other providers: its optimiser runs first."""
-    producer = found.values.producer(found.node.input[0])
+    producer = resize.values.producer(resize.node.input[0])
     if producer is not None and producer.op_type == "DequantizeLinear":
         return unknown("a Resize between quantisations")
-    return None if in_onnxruntime(found) is None else unknown("a Resize that the optimiser moves a Transpose over")
+    return None if in_onnxruntime(resize) is None else unknown("a Resize that the optimiser moves a Transpose over")
 
 
-def are_transposes_around(found: FoundNode) -> bool:
+def are_transposes_around(resize: ResizeNode) -> bool:
     """Return whether a Transpose in front of a node may meet one behind it."""
 
     def behind(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
-        return (reader for name in node.output for reader in found.values.readers(name))
+        return (reader for name in node.output for reader in resize.values.readers(name))
 
-    return _transpose_before(found) is not None and _met(found.node, behind) is not None
+    return _transpose_before(resize) is not None and _met(resize.node, behind) is not None
 
 
-def _transpose_before(found: FoundNode) -> onnx.NodeProto | None:
+def _transpose_before(resize: ResizeNode) -> onnx.NodeProto | None:
     def before(node: onnx.NodeProto) -> Iterable[onnx.NodeProto | None]:
-        return map(found.values.producer, node.input[:1] if node is found.node else node.input)
+        return map(resize.values.producer, node.input[:1] if node is resize.node else node.input)
 
-    return _met(found.node, before)
+    return _met(resize.node, before)
 
 
 def is_transpose_before(nodes: Sequence[onnx.NodeProto], tensor: str) -> bool:
@@ -80,6 +80,6 @@ def _met(
             if node.op_type == "Transpose":
                 return node
             seen.add(id(node))
-            if node.op_type in onnxruntime.TRANSPOSES_PASS:
+            if node.op_type in TRANSPOSES_PASS:
                 left.append(node)
     return None

@@ -31,12 +31,12 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
     """Return the nodes on which the outputs depend."""
-    wanted, kept = set(outputs), []
+    read, sources = set(outputs), []
     for node in reversed(nodes):
-        if wanted.intersection(node.output):
-            wanted.update(name for each in with_inner([node]) for name in each.input)
-            kept.append(node)
-    return kept[::-1]
+        if read.intersection(node.output):
+            read.update(name for inner in with_inner([node]) for name in inner.input)
+            sources.append(node)
+    return sources[::-1]
 
 
 def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
@@ -44,25 +44,27 @@ def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx
 
     Quantisation stays with each of its readers, since runtimes look for it there.
     """
-    kept, first, instead, named = [], dict[bytes, onnx.NodeProto](), dict[str, str](), set(outputs)
+    distinct, first, instead, named = [], dict[bytes, onnx.NodeProto](), dict[str, str](), set(outputs)
     for node in nodes:
-        for each in with_inner([node]):
-            each.input[:] = [instead.get(name, name) for name in each.input]
+        for inner in with_inner([node]):
+            inner.input[:] = [instead.get(name, name) for name in inner.input]
         alike = onnx.NodeProto(op_type=node.op_type, input=node.input, attribute=node.attribute)
+        # Names differ between equal nodes, so the key has none but those of the inputs.
         key = bytes([len(node.output)]) + alike.SerializeToString(deterministic=True)
         before = first.setdefault(key, node)
-        if before is node or node.op_type in _APART or named.intersection(node.output) or _has_graphs(node):
-            kept.append(node)
+        if (
+            before is node
+            or node.op_type in _APART
+            or named.intersection(node.output)
+            or any(map(subgraphs, node.attribute))
+        ):
+            distinct.append(node)
         else:
             instead.update(zip(node.output, before.output, strict=True))
-    return kept
+    return distinct
 
 
 _APART = ("QuantizeLinear", "DequantizeLinear")
-
-
-def _has_graphs(node: onnx.NodeProto) -> bool:
-    return any(subgraphs(attribute) for attribute in node.attribute)
 
 
 def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -75,13 +77,13 @@ def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 def rename_read(graph: onnx.GraphProto, old: str, new: str) -> None:
     """Let a graph and its subgraphs read another tensor, and return it wherever they returned the old one."""
-    for each in graphs(graph):
-        if each is not graph and old in defined(each):
+    for nested in graphs(graph):
+        if nested is not graph and old in defined(nested):
             continue  # a separate tensor
-        for node in each.node:
+        for node in nested.node:
             if old in node.input:
                 node.input[:] = [new if name == old else name for name in node.input]
-        for value in each.output:
+        for value in nested.output:
             value.name = new if value.name == old else value.name
 
 

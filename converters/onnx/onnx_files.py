@@ -44,6 +44,7 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
         problem = str(error).strip().splitlines()[0]
         raise ReadError(f"its functions cannot be inlined: {_PLACE_IN_SOURCE.sub('', problem)}", where) from None
+    # Attributes of a function that refer to those of its node have values only now.
     _check_nodes(without.graph, f"{where}:")
     return without
 
@@ -67,12 +68,12 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
         raise ReadError("not an ONNX model: it has no graph or specifies no operator set", where)
     _check_texts((opset.domain for opset in model.opset_import), f"{where}:opset_import")
     _check_texts((model.producer_name, model.producer_version, model.domain), f"{where}:producer")
-    _check_texts((text for each in model.metadata_props for text in (each.key, each.value)), f"{where}:metadata")
+    _check_texts((text for entry in model.metadata_props for text in (entry.key, entry.value)), f"{where}:metadata")
     external = (entry for tensor in _tensors(model) for entry in tensor.external_data)
-    for each in external:
-        _check_texts((each.key, each.value), f"{where}:external_data")
-        if each.key not in _EXTERNAL_KEYS and not each.key.startswith(_PREPACKED):
-            raise ReadError(f"unknown key {each.key!r}; {closest(each.key, _EXTERNAL_KEYS)}", f"{where}:external_data")
+    for pair in external:
+        _check_texts((pair.key, pair.value), f"{where}:external_data")
+        if pair.key not in _EXTERNAL_KEYS and not pair.key.startswith(_PREPACKED):
+            raise ReadError(f"unknown key {pair.key!r}; {closest(pair.key, _EXTERNAL_KEYS)}", f"{where}:external_data")
     for function in model.functions:
         _check_texts((function.name, function.domain, *function.input, *function.output), f"{where}:function")
         _check_node_texts(function.node, f"{where}:function/")
@@ -99,8 +100,8 @@ def _check_nodes(graph: onnx.GraphProto, prefix: str) -> None:
     _check_texts((graph.name,), f"{prefix}graph")
     _check_node_texts(graph.node, prefix)
     for value in (*graph.input, *graph.output, *graph.value_info):
-        lengths = (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
-        _check_texts((value.name, *lengths), f"{prefix}value")
+        symbols = (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
+        _check_texts((value.name, *symbols), f"{prefix}value")
     for tensor in graph.initializer:
         _check_texts((tensor.name,), f"{prefix}initializer")
     for index, node in enumerate(graph.node):
@@ -136,11 +137,11 @@ def external_files(path: Path) -> set[Path]:
     model's folder is not checked.
     """
     files = external_files_of(read_file(path), path.parent)
-    for each in files:
-        if not is_possible(each):
-            raise ReadError(f"its external data have an invalid file name: {reprlib.repr(each.name)}", path.name)
-        if exists(each) and not is_file(each):
-            raise ReadError(f"its external data are not a regular file: {each}", path.name)
+    for file in files:
+        if not is_possible(file):
+            raise ReadError(f"its external data have an invalid file name: {reprlib.repr(file.name)}", path.name)
+        if exists(file) and not is_file(file):
+            raise ReadError(f"its external data are not a regular file: {file}", path.name)
     allow_files(path, *files)
     return files
 

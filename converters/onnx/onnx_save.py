@@ -32,26 +32,27 @@ class Unsaved:
             let_go(value)
 
 
-def save(made: Unsaved, output: Path) -> None:
+def save(unsaved: Unsaved, output: Path) -> None:
     """Write a model; one too large for a single file gets a second file for its constants, named ``.data``."""
-    if sum(map(_size, made.constants.values())) > LARGEST:
-        _save_apart(made, output)
+    if sum(map(_size, unsaved.constants.values())) > LARGEST:
+        _save_apart(unsaved, output)
     else:
-        _save_whole(made, output)
+        _save_whole(unsaved, output)
 
 
-def _save_whole(made: Unsaved, output: Path) -> None:
+def _save_whole(unsaved: Unsaved, output: Path) -> None:
     """Write the model's message around those of its constants, byte for byte as protobuf would."""
-    rest, graph = onnx.ModelProto(), made.model.graph.SerializeToString(deterministic=True)
-    rest.CopyFrom(made.model)
+    rest, graph = onnx.ModelProto(), unsaved.model.graph.SerializeToString(deterministic=True)
+    rest.CopyFrom(unsaved.model)
     rest.ClearField("graph")
-    heads = [_head(name, value) for name, value in made.constants.items()]
-    length = len(graph) + sum(map(len, heads)) + sum(map(_size, made.constants.values()))
+    heads = [_head(name, value) for name, value in unsaved.constants.items()]
+    # A message starts with its length, so every constant's head is needed before the first is written.
+    length = len(graph) + sum(map(len, heads)) + sum(map(_size, unsaved.constants.values()))
     with output.open("wb") as file:
         file.write(rest.SerializeToString(deterministic=True))
         file.write(_start(onnx.ModelProto, "graph", length))
         file.write(graph)
-        for head, value in zip(heads, made.constants.values(), strict=True):
+        for head, value in zip(heads, unsaved.constants.values(), strict=True):
             file.write(head)
             file.writelines(_bytes(value))
 
@@ -79,16 +80,16 @@ def _varint(number: int) -> bytes:
     return bytes([low | 128]) + _varint(high) if high else bytes([low])
 
 
-def _save_apart(made: Unsaved, output: Path) -> None:
+def _save_apart(unsaved: Unsaved, output: Path) -> None:
     """Write constants to a separate file, block by block, so that mapped files do not fill memory.
 
     Small ones stay in the model: shapes and axes are read only there.
     """
     location = f"{output.name}.data"
     with output.with_name(location).open("wb") as data:
-        for name, value in made.constants.items():
+        for name, value in unsaved.constants.items():
             if value.nbytes < _SMALL:
-                made.model.graph.initializer.append(numpy_helper.from_array(value, name))
+                unsaved.model.graph.initializer.append(numpy_helper.from_array(value, name))
                 continue
             start = data.tell()
             data.writelines(_bytes(value))
@@ -96,8 +97,8 @@ def _save_apart(made: Unsaved, output: Path) -> None:
             tensor.raw_data = b""
             external_data_helper.set_external_data(tensor, location, start, data.tell() - start)
             tensor.ClearField("raw_data")
-            made.model.graph.initializer.append(tensor)
-    output.write_bytes(made.model.SerializeToString(deterministic=True))
+            unsaved.model.graph.initializer.append(tensor)
+    output.write_bytes(unsaved.model.SerializeToString(deterministic=True))
 
 
 def _bytes(value: NDArray[Any]) -> Iterator[bytes | memoryview]:

@@ -65,14 +65,13 @@ def lacks_type(node: onnx.NodeProto, dtype: str | None, new: int) -> bool:
 def without_defaults(node: onnx.NodeProto, old: int, new: int) -> onnx.NodeProto:
     """Return a node of operator set ``old`` without the attributes that ``new`` lacks and that equal their default."""
     mine, other = (_schema(node.op_type, version) for version in (old, new))
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
+    shortened = onnx.NodeProto()
+    shortened.CopyFrom(node)
     if mine is not None and other is not None:
         lacking = [attribute for attribute in node.attribute if attribute.name not in other.attributes]
-        stated = [each for each in lacking if _is_default(each, mine)]
-        for each in stated:
-            made.attribute.remove(each)
-    return made
+        for default in [attribute for attribute in lacking if _is_default(attribute, mine)]:
+            shortened.attribute.remove(default)
+    return shortened
 
 
 def _schema(op: str, version: int) -> _Schema | None:
@@ -85,8 +84,9 @@ def _schema(op: str, version: int) -> _Schema | None:
 
 def _is_of_last(node: onnx.NodeProto, old: int, new: int) -> bool:
     """Return whether a softmax is taken along the last axis, which "along all axes from it on" equals."""
-    given = [attribute.i for attribute in node.attribute if attribute.name == "axis"]
-    return node.op_type.endswith("max") and given == [-1] and min(old, new) >= 11
+    axes = [attribute.i for attribute in node.attribute if attribute.name == "axis"]
+    # Negative axes are part of the operator since set 11.
+    return node.op_type.endswith("max") and axes == [-1] and min(old, new) >= 11
 
 
 def _is_default(attribute: onnx.AttributeProto, schema: _Schema) -> bool:
@@ -103,27 +103,31 @@ def _later_value(node: onnx.NodeProto, version: int) -> str:
     return ""
 
 
-def _of_inputs(node: onnx.NodeProto, name: str, own: _Schema, schema: _Schema) -> str:
-    pairs = [(mine.name, other.name) for mine, other in zip(own.inputs, schema.inputs, strict=False)]
+def _of_inputs(node: onnx.NodeProto, name: str, current: _Schema, schema: _Schema) -> str:
+    pairs = [(mine.name, other.name) for mine, other in zip(current.inputs, schema.inputs, strict=False)]
     renamed = any(not mine.endswith(other) and not other.endswith(mine) for mine, other in pairs[: len(node.input)])
     if renamed or not schema.min_input <= len(node.input) <= schema.max_input:  # a mean became an input_mean
         return f"{name} takes other inputs"
     if len(node.output) > schema.max_output:
         return f"{name} has fewer outputs"
     named = zip(schema.inputs, node.input, strict=False)
-    missing = [each.name for each, given in named if each.option is _Schema.FormalParameterOption.Single and not given]
+    missing = [
+        parameter.name
+        for parameter, name in named
+        if parameter.option is _Schema.FormalParameterOption.Single and not name
+    ]
     return f"{name} needs the input {missing[0]}" if missing else ""
 
 
 def _of_attributes(node: onnx.NodeProto, name: str, oldest: _Schema, newest: _Schema, schema: _Schema) -> str:
-    given = {each.name for each in node.attribute}
-    for attribute_name in sorted(given - schema.attributes.keys()):
+    stated = {attribute.name for attribute in node.attribute}
+    for attribute_name in sorted(stated - schema.attributes.keys()):
         return f"{name} has no {attribute_name}"
     for attribute_name, attribute in schema.attributes.items():
-        if attribute.required and attribute_name not in given:
+        if attribute.required and attribute_name not in stated:
             return f"{name} needs the attribute {attribute_name}"
-    for attribute_name in oldest.attributes.keys() - given:
-        before, after = (_default(each, attribute_name) for each in (oldest, newest))
+    for attribute_name in oldest.attributes.keys() - stated:
+        before, after = (_default(version, attribute_name) for version in (oldest, newest))
         if before is not None and before != after:
             return f"{name} has another default for {attribute_name}"
     return ""

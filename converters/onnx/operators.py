@@ -61,11 +61,11 @@ def reduction(graph: Graph, kind: str, x: str, axes: Sequence[int], keep: bool =
     return graph.node(kind, x, graph.ints(axes), keepdims=int(keep))
 
 
-def split(graph: Graph, x: str, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
+def split(graph: Graph, x: str, sizes: Sequence[int], axis: int) -> tuple[str, ...]:
     """Split into parts of these sizes."""
     if graph.opset < 13:  # where the sizes became an input
-        return graph.outputs(len(lengths), "Split", x, axis=axis, split=list(lengths))
-    return graph.outputs(len(lengths), "Split", x, graph.ints(lengths), axis=axis)
+        return graph.outputs(len(sizes), "Split", x, axis=axis, split=list(sizes))
+    return graph.outputs(len(sizes), "Split", x, graph.ints(sizes), axis=axis)
 
 
 def clip(graph: Graph, x: str, low: ArrayLike, high: ArrayLike, dtype: str) -> str:
@@ -102,7 +102,8 @@ def permuted(graph: Graph, x: str) -> Sequence[int] | None:
 def unpermuted(graph: Graph, x: str, shape: PartialShape) -> str:
     """Return ``x`` before a Transpose that moves axes of size 1 only, which keeps the order of the elements."""
     order = permuted(graph, x)
-    longer = [source for source, length in zip(order or (), shape, strict=False) if length != 1]
+    # Axes of size 1 may move anywhere: the elements keep their order if the longer axes keep theirs.
+    longer = [source for source, size in zip(order or (), shape, strict=False) if size != 1]
     return _before(graph, x) if order is not None and longer == sorted(longer) else x
 
 

@@ -7,7 +7,7 @@ import onnx
 from ir_interp.spec import AtRunTime
 
 from ..runtimes.node_geometry import resized
-from .resize_nodes import FoundNode
+from .resize_nodes import ResizeNode
 from .values import Values
 
 _SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of tensors with at most one dimension
@@ -15,35 +15,35 @@ _SAME_ENTRIES = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")  # of te
 _MOST_COPIES = 1000  # in sequence; nodes may form a cycle
 
 
-def may_change(found: FoundNode) -> set[int]:
+def may_change(resize: ResizeNode) -> set[int]:
     """Return the axes that a node may change; none if its input's rank is unknown."""
-    waits = isinstance(found.op.spec.target, AtRunTime) and found.op.spec.axes is None
-    return open_axes(found) if waits else set(resized(found.op))
+    waits = isinstance(resize.op.spec.target, AtRunTime) and resize.op.spec.axes is None
+    return open_axes(resize) if waits else set(resized(resize.op))
 
 
-def open_axes(found: FoundNode) -> set[int]:
+def open_axes(resize: ResizeNode) -> set[int]:
     """Return the axes whose size a target of run time, for every axis, may change."""
-    rank = len(found.op.shape or ())
-    return {axis for axis in range(rank) if not _has_one_length(found, axis) and not _is_told_to_stay(found, axis)}
+    rank = len(resize.op.shape or ())
+    return {axis for axis in range(rank) if not _has_one_length(resize, axis) and not _is_told_to_stay(resize, axis)}
 
 
-def _has_one_length(found: FoundNode, axis: int) -> bool:
+def _has_one_length(resize: ResizeNode, axis: int) -> bool:
     """Return whether an axis is known to have the same size behind the node as before it."""
-    shapes = (found.values.shape(name) for name in (found.node.input[0], found.node.output[0]))
+    shapes = (resize.values.shape(name) for name in (resize.node.input[0], resize.node.output[0]))
     before, after = (shape[axis] if shape and axis < len(shape) else None for shape in shapes)  # a file may contradict
     return before is not None and before == after
 
 
-def _is_told_to_stay(found: FoundNode, axis: int) -> bool:
+def _is_told_to_stay(resize: ResizeNode, axis: int) -> bool:
     """Return whether the target's entry for an axis is a scale of 1, or the axis' own size."""
-    target, values = found.op.spec.target, found.values
+    target, values = resize.op.spec.target, resize.values
     if not isinstance(target, AtRunTime):
         return False
-    name, place = _origin(values, found.tensor(target.value), axis)
-    is_measured = place == axis and _measured(values, name) == found.node.input[0]
+    name, place = _origin(values, resize.tensor(target.value), axis)
+    is_measured = place == axis and _measured(values, name) == resize.node.input[0]
     if target is AtRunTime.SIZES and is_measured:
         return True
-    constant, staying = values.value(name), 1 if target is AtRunTime.SCALES else (found.op.shape or ())[axis]
+    constant, staying = values.value(name), 1 if target is AtRunTime.SCALES else (resize.op.shape or ())[axis]
     return constant is not None and place < constant.size and bool(constant.ravel()[place] == staying)
 
 
@@ -57,7 +57,7 @@ def entries(values: Values, name: str) -> list[int | None] | None:
     """Return the entries of a vector of integers, None for those of run time; None if its length is unknown."""
     whole, shape = values.value(name), values.shape(name)
     if whole is not None:
-        return [int(each) for each in whole.ravel()]
+        return [int(number) for number in whole.ravel()]
     if not shape or shape[0] is None:
         return None
     origins = [_origin(values, name, place) for place in range(shape[0])]
@@ -78,19 +78,19 @@ def _origin(values: Values, name: str, place: int) -> tuple[str, int]:
 
 def _copied(values: Values, node: onnx.NodeProto, place: int) -> tuple[str, int] | None:
     """Return the tensor and place from which a node copies an entry of its output; None if it does not copy."""
-    given = list(node.input)
+    inputs = list(node.input)
     if node.op_type in _SAME_ENTRIES:
-        return given[0], place
+        return inputs[0], place
     if node.op_type == "Concat":
-        return _in_piece(values, given, place)
-    first = values.value(given[1]) if node.op_type in ("Gather", "Slice") and len(given) > 1 else None
+        return _in_piece(values, inputs, place)
+    first = values.value(inputs[1]) if node.op_type in ("Gather", "Slice") and len(inputs) > 1 else None
     if first is None or first.size <= (place if node.op_type == "Gather" else 0):
         return None
     if node.op_type == "Gather":
-        return _from_start(values, given[0], int(first.ravel()[place]))
-    steps = values.value(given[4]) if len(given) > 4 else None
-    even = len(given) < 5 or (steps is not None and steps.size and steps.ravel()[0] == 1)
-    return _from_start(values, given[0], int(first.ravel()[0]) + place) if even else None
+        return _from_start(values, inputs[0], int(first.ravel()[place]))
+    steps = values.value(inputs[4]) if len(inputs) > 4 else None
+    even = len(inputs) < 5 or (steps is not None and steps.size and steps.ravel()[0] == 1)
+    return _from_start(values, inputs[0], int(first.ravel()[0]) + place) if even else None
 
 
 def _from_start(values: Values, vector: str, place: int) -> tuple[str, int] | None:

@@ -82,7 +82,7 @@ def in_plain_operators(path: Path, folder: Path) -> Path:
     opset = default_opset(model, path.name)
     for graph in reversed(list(graphs(model.graph))):  # inner ones first: replacing copies a node with its subgraphs
         writer = _Writer(graph, opset, path.name)
-        nodes = [made for node in graph.node for made in writer.written(node)]
+        nodes = [plain for node in graph.node for plain in writer.written(node)]
         del graph.node[:]
         graph.node.extend(nodes)
         graph.initializer.extend(writer.held)
@@ -95,7 +95,7 @@ class _Writer:
     def __init__(self, graph: onnx.GraphProto, opset: int, where: str) -> None:
         self.opset, self.where = opset, where
         self.held: list[onnx.TensorProto] = []
-        self._taken = {name for each in graphs(graph) for name in defined(each)}
+        self._taken = {name for nested in graphs(graph) for name in defined(nested)}
         self._known = {weight.name: weight for weight in graph.initializer}
         for node in graph.node:
             if node.op_type == "Constant" and node.attribute[0].name == "value":
@@ -128,11 +128,11 @@ class _Writer:
             inputs.append(self._bias(node, bias))
         ends = [*node.input[plain.result : plain.result + 2], "", ""]
         (output,) = node.output
-        made = self._fresh(f"{output}/float") if ends[0] else output  # QGemm may leave its result as it is
-        yield helper.make_node(plain.op, inputs, [made], name=node.name, **attributes)
+        result = self._fresh(f"{output}/float") if ends[0] else output  # QGemm may leave its result as it is
+        yield helper.make_node(plain.op, inputs, [result], name=node.name, **attributes)
         if ends[0]:
             scale, zero = self._of_one(node, ends[0]), self._of_one(node, ends[1]) if ends[1] else ""
-            quantised = [made, scale, *filter(None, [zero])]
+            quantised = [result, scale, *filter(None, [zero])]
             yield helper.make_node("QuantizeLinear", quantised, [output], name=self._fresh(f"{node.name}/quantized"))
 
     def _float(self, node: onnx.NodeProto, tensor: tuple[str, ...], axis: int) -> tuple[str, list[onnx.NodeProto]]:
@@ -142,11 +142,11 @@ class _Writer:
         scale = self._value(node, tensor[1])
         name = self._floats[tensor] = self._fresh(f"{tensor[0]}/float")
         if scale.size == 1:
-            ends = [tensor[0], *(self._of_one(node, each) for each in tensor[1:] if each)]
+            ends = [tensor[0], *(self._of_one(node, parameter) for parameter in tensor[1:] if parameter)]
             return name, [helper.make_node("DequantizeLinear", ends, [name], name=name)]
         if self.opset < _ALONG_AXES:
             raise self._refusal(node, f"operator set {self.opset} has no scales along an axis")
-        ends = [each for each in tensor if each]
+        ends = [name for name in tensor if name]
         return name, [helper.make_node("DequantizeLinear", ends, [name], name=name, axis=axis)]
 
     def _bias(self, node: onnx.NodeProto, place: int) -> str:
@@ -171,10 +171,10 @@ class _Writer:
         self.held.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), self._fresh(name)))
         return self.held[-1].name
 
-    def _fresh(self, wanted: str) -> str:
-        name, number = wanted, 1
+    def _fresh(self, proposal: str) -> str:
+        name, number = proposal, 1
         while name in self._taken:
-            name, number = f"{wanted}_{number}", number + 1
+            name, number = f"{proposal}_{number}", number + 1
         self._taken.add(name)
         return name
 

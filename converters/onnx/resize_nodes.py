@@ -36,25 +36,22 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     Raises ReadError for a file that is not an ONNX model or a node that contradicts itself, UnsupportedLayerError for
     unsupported operator versions (Upsample-1).
     """
-    return [op for op, _ in placed(path, semantics)]
+    return [node.op for node in nodes(path, semantics)]
 
 
 def load_model(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return the result of ``load`` for a model in memory; ``path`` stands for it in places."""
     check_model(model, path.name)
-    return [
-        _read_node(node, place, scope, semantics) for place, node, scope in _resizes(inlined(model, path.name), path)
-    ]
+    return [node.op for node in nodes_in(inlined(model, path.name), path, semantics)]
 
 
 def placed(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[ResizeOp, str]]:
     """Return the result of ``load``, each resize with the name of its output."""
-    resizes = _resizes(read_model(path), path)
-    return [(_read_node(node, place, scope, semantics), node.output[0]) for place, node, scope in resizes]
+    return [(node.op, node.node.output[0]) for node in nodes(path, semantics)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundNode:
+class ResizeNode:
     """A node of a model, the resize that it is read as, and the values visible to it.
 
     ``dynamic`` is the resize with the shapes of the file, if ``op`` has shapes that were chosen for its inputs.
@@ -76,21 +73,20 @@ class FoundNode:
         return str(self.node.input[place]) if place < len(self.node.input) else ""
 
 
-def nodes(path: Path) -> list[FoundNode]:
+def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes; see ``load``."""
-    return nodes_in(read_model(path), path)
+    return nodes_in(read_model(path), path, semantics)
 
 
-def nodes_in(model: onnx.ModelProto, path: Path) -> list[FoundNode]:
+def nodes_in(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes, its local functions separately.
 
     ``path`` is where it was read: its name stands in places, its folder holds external data.
     """
-    found = []
-    for place, node, scope in _resizes(model, path):
-        op = _read_node(node, place, scope, Semantics.RUNTIME)
-        found.append(FoundNode(op=op, node=node, values=scope))
-    return found
+    return [
+        ResizeNode(op=_read_node(node, place, scope, semantics), node=node, values=scope)
+        for place, node, scope in _resizes(model, path)
+    ]
 
 
 def known_values(path: Path) -> Values:
@@ -105,15 +101,15 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
 
     Inputs are the data, and sizes, scales or roi if they are known only at run time.
     """
-    found = []
+    resizes = []
     for node in nodes(path):
         if node.values.outer is None:
             spec = node.op.spec
             kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
             if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
                 kinds.append("roi")
-            found.append((node.op, {kind: node.tensor(kind) for kind in kinds}, node.node.output[0]))
-    return found
+            resizes.append((node.op, {kind: node.tensor(kind) for kind in kinds}, node.node.output[0]))
+    return resizes
 
 
 def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
@@ -134,6 +130,7 @@ def every_node(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.N
 
 def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, Values]]:
     """Yield every node with its place and the values visible to it, including subgraphs."""
+    # Inference returns a copy whose nodes are in the same order, with the inferred values of subgraphs.
     for index, (node, inferred) in enumerate(zip(values.graph.node, values.inferred.node, strict=True)):
         place = place_of(prefix, index, node)
         yield place, node, values
@@ -153,6 +150,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
     except ReadError as error:
         raise error.under(where) from None
     _check_targets(attributes, node, version, values, where)
+    # Under a policy, sizes are bounds: the output shape does not tell them.
     if attributes.get("sizes", ()) is None and "keep_aspect_ratio_policy" not in attributes:
         attributes["sizes"] = _inferred_sizes(_axes(attributes), values.shape(node.output[0]))
     shape = values.shape(node.input[0])
@@ -165,6 +163,7 @@ def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Sema
 def dialect_version(op: str, opset: int, where: str) -> int:
     """Return the operator version in force at ``opset``: 7 or 9 for Upsample, 10 and up for Resize."""
     known = [version for version in DIALECT.versions if (version < 10) == (op == "Upsample") and version <= opset]
+    # Operator set 10 deprecated Upsample.
     if not known or (op == "Upsample" and opset > 9):
         raise UnsupportedLayerError(f"{op} of operator set {opset} is not interpreted", where)
     return max(known)
@@ -196,15 +195,15 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
 
     An empty name and an empty constant both mean an omitted input (Resize-11 has no other form for it).
     """
-    given: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
         if tensor:
             value = values.value(tensor)
             if value is not None and value.dtype.kind not in _KINDS[name]:
                 raise ReadError(f"{name} are {value.dtype}; expected {'integers' if name == 'sizes' else 'floats'}")
             if value is None or value.size or (name == "roi" and _crops(node)):
-                given[name] = None if value is None else value.ravel().tolist()
-    return given
+                values_by_name[name] = None if value is None else value.ravel().tolist()
+    return values_by_name
 
 
 def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:

@@ -14,7 +14,7 @@ from ir_interp.shapes import PartialShape, resolve_axes
 
 from ..decompose.decomposed_resize import decompose
 from ..reports.conversion_report import Row
-from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
+from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
 from .graph import Graph
 from .half_weights import read_by
 from .native import OneResize, is_long_as_inferred, native
@@ -30,35 +30,36 @@ def resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, R
     """
     since = len(graph.nodes)
     output, row = _resized(graph, resize, x, target)
+    # In half precision, constants of a resize would select other pixels.
     graph.exact |= read_by(graph.nodes[since:])
     return output, row
 
 
 def _resized(graph: Graph, resize: ResizeOp, x: str, target: str) -> tuple[str, Row]:
     name = resize.name or resize.where
-    made, why = native(resize, graph.opset)
-    if made is not None and not is_long_as_inferred(resize):
-        made, why = None, "ONNX's shape inference computes another size from the scales than float32"
-    if made is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
-        made, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
-    if made is not None:
-        row = Row(name=name, source=resize, form=made.form, grade=made.grade, within=made.within)
+    single, why = native(resize, graph.opset)
+    if single is not None and not is_long_as_inferred(resize):
+        single, why = None, "ONNX's shape inference computes another size from the scales than float32"
+    if single is not None and not survives_transposes(resize) and is_transpose_before(graph.nodes, x):
+        single, why = None, f"onnxruntime: {NO_CUBIC_SHRINKS}"
+    if single is not None:
+        row = Row(name=name, source=resize, form=single.form, grade=single.grade, within=single.within)
         shape = resize.spec.padded(resize.shape or ())
-        return inlined(graph, made, {"x": x, "sizes": target, "scales": target}, shape), row
+        return inlined(graph, single, {"x": x, "sizes": target, "scales": target}, shape), row
     parts = decompose(Primitives(graph), x, resize, target=target or None)
     row = Row(name=name, source=resize, form=parts.form, grade=parts.grade, note=why, within=parts.within)
     return (str(parts.output) if parts.output != x else graph.node("Identity", x)), row
 
 
-def inlined(graph: Graph, made: OneResize, tensors: dict[str, str], shape: PartialShape | None = None) -> str:
+def inlined(graph: Graph, single: OneResize, tensors: dict[str, str], shape: PartialShape | None = None) -> str:
     """Add the nodes and constants of a model, its inputs replaced by ``tensors``; return its output.
 
     With ``shape``, that of its resize's input, a Resize with ``axes`` gets an entry for every axis: onnxruntime's
     optimiser reads the entries as those of every axis when it moves a Transpose over it.
     """
-    for tensor in made.model.graph.initializer:
+    for tensor in single.model.graph.initializer:
         tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))
-    for node in made.model.graph.node:
+    for node in single.model.graph.node:
         attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
         names = [tensors[name] if name else "" for name in node.input]
         if shape is not None and "axes" in attributes and "keep_aspect_ratio_policy" not in attributes:
@@ -77,8 +78,8 @@ def _of_known_count(graph: Graph, names: Sequence[str], count: int) -> list[str]
     sizes = names[3] if len(names) > 3 else ""
     if not sizes or sizes in graph.initialisers:
         return list(names)
-    held = graph.node("Constant", value=numpy_helper.from_array(np.array([count])))
-    return [*names[:3], graph.node("Reshape", sizes, held)]
+    shape_constant = graph.node("Constant", value=numpy_helper.from_array(np.array([count])))
+    return [*names[:3], graph.node("Reshape", sizes, shape_constant)]
 
 
 def _of_every_axis(graph: Graph, names: Sequence[str], axes: tuple[int, ...], shape: PartialShape) -> list[str]:
@@ -86,27 +87,25 @@ def _of_every_axis(graph: Graph, names: Sequence[str], axes: tuple[int, ...], sh
     data, roi, scales, sizes = (*names, "", "", "")[:4]
     rank = len(shape)
     ends = [*axes, *(axis + rank for axis in axes)]  # a roi holds all starts, then all ends
-    lengths = [_length(graph, data, axis) if length is None else length for axis, length in enumerate(shape)]
+    all_sizes = [
+        graph.node("Shape", data, start=axis, end=axis + 1) if size is None else size for axis, size in enumerate(shape)
+    ]
     return [
         data,
         roi and _spread(graph, roi, ends, [0.0] * rank + [1.0] * rank, np.float32),
         scales and _spread(graph, scales, axes, [1.0] * rank, np.float32),
-        sizes and _spread(graph, sizes, axes, lengths, np.int64),
+        sizes and _spread(graph, sizes, axes, all_sizes, np.int64),
     ]
 
 
-def _spread(graph: Graph, given: str, places: Sequence[int], others: Sequence[Any], dtype: type) -> str:
-    """Return a vector with the entries of ``given`` at ``places``, and of ``others``, numbers or tensors, elsewhere."""
-    known = graph.initialisers.get(given)
+def _spread(graph: Graph, vector: str, places: Sequence[int], others: Sequence[Any], dtype: type) -> str:
+    """Return a vector of the entries of ``vector`` at ``places``, and of ``others``, numbers or tensors, elsewhere."""
+    known = graph.initialisers.get(vector)
     entries = list(others)
     for number, place in enumerate(places):
-        entries[place] = graph.node("Gather", given, graph.ints([number])) if known is None else known[number]
+        entries[place] = graph.node("Gather", vector, graph.ints([number])) if known is None else known[number]
     pieces: list[str] = []
     for is_tensor, those in groupby(entries, lambda entry: isinstance(entry, str)):
         run = list(those)
         pieces += run if is_tensor else [graph.constant(run, dtype)]
     return pieces[0] if len(pieces) == 1 else graph.node("Concat", *pieces, axis=0)
-
-
-def _length(graph: Graph, data: str, axis: int) -> str:
-    return graph.node("Shape", data, start=axis, end=axis + 1)

@@ -32,10 +32,10 @@ def resize_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
     if neither is exact.
     """
     name = op.name or op.where
-    made, why = native(op, opset)
-    if made is not None:
-        row = Row(name=name, source=op, form=made.form, grade=made.grade, within=made.within)
-        return Unsaved(model=made.model, constants={}), row
+    single, why = native(op, opset)
+    if single is not None:
+        row = Row(name=name, source=op, form=single.form, grade=single.grade, within=single.within)
+        return Unsaved(model=single.model, constants={}), row
     if opset is not None and opset < _OLDEST_PRIMITIVES:
         raise InexactError(name, f"onnx {opset}", reason=why)
     return _primitives(op, opset or _PRIMITIVES)
@@ -44,7 +44,7 @@ def resize_model(op: ResizeOp, opset: int | None = None) -> tuple[Unsaved, Row]:
 def _primitives(op: ResizeOp, opset: int) -> tuple[Unsaved, Row]:
     graph = Graph(opset=opset, layer=op.name or "resize")
     *inputs, output = ends(op)
-    names = [graph.fresh(each.name) for each in (*inputs, output)]
+    names = [graph.fresh(tensor.name) for tensor in (*inputs, output)]
     result, row = resized(graph, op, names[0], names[1] if len(inputs) > 1 else "")
     graph.rename(result, output.name)
     graph.name_nodes(0)

@@ -18,7 +18,7 @@ from ir_interp.errors import ReadError
 from ir_interp.shapes import PartialShape, static_shape
 
 _MAX_ELEMENTS = 4096  # sizes, scales and axes are shorter; larger constants are weights
-_MAX_DEPTH = 64
+_MAX_DEPTH = 64  # of folded nodes behind each other; a cycle in a malformed graph has no end
 _FOLDED = {
     "Add",
     "Cast",
@@ -68,7 +68,7 @@ class Values:
         self._tensors = {tensor.name: tensor for tensor in self.graph.initializer}
         described = (*self.inferred.input, *self.inferred.value_info, *self.inferred.output)
         self._types = {name: _type_of(tensor) for name, tensor in self._tensors.items()}
-        self._types |= {each.name: each.type.tensor_type for each in described}
+        self._types |= {tensor.name: tensor.type.tensor_type for tensor in described}
 
     @property
     def depth(self) -> int:
@@ -81,23 +81,23 @@ class Values:
 
     def shape(self, name: str) -> PartialShape | None:
         """Return the shape of a tensor, None where dynamic; None for a dynamic rank."""
-        held = self._type(name)
-        if held is None or not held.HasField("shape"):
+        tensor_type = self._type(name)
+        if tensor_type is None or not tensor_type.HasField("shape"):
             return None
-        lengths = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in held.shape.dim)
-        return tuple(length if length >= 0 else None for length in lengths)
+        sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor_type.shape.dim)
+        return tuple(size if size >= 0 else None for size in sizes)
 
     def dtype(self, name: str) -> str | None:
         """Return the element type of a tensor as a NumPy name; None if unknown."""
-        held = self._type(name)
-        if held is None or not held.elem_type:
+        tensor_type = self._type(name)
+        if tensor_type is None or not tensor_type.elem_type:
             return None
-        if held.elem_type == onnx.TensorProto.STRING:
+        if tensor_type.elem_type == onnx.TensorProto.STRING:
             return "str"
         try:
-            return str(onnx.helper.tensor_dtype_to_np_dtype(held.elem_type).name)
+            return str(onnx.helper.tensor_dtype_to_np_dtype(tensor_type.elem_type).name)
         except KeyError:
-            raise ReadError(f"tensor {name!r} has an unknown element type, {held.elem_type}") from None
+            raise ReadError(f"tensor {name!r} has an unknown element type, {tensor_type.elem_type}") from None
 
     def _type(self, name: str) -> onnx.TypeProto.Tensor | None:
         if name in self._types or self.outer is None:
@@ -114,8 +114,8 @@ class Values:
         """Return the nodes of this graph that read a tensor."""
         if not self._readers:
             for node in self.graph.node:
-                for each in node.input:
-                    self._readers.setdefault(each, []).append(node)
+                for tensor in node.input:
+                    self._readers.setdefault(tensor, []).append(node)
         return self._readers.get(name, [])
 
     def value(self, name: str, depth: int = 0) -> Array | None:
@@ -138,12 +138,12 @@ class Values:
         if node.op_type not in _FOLDED or node.domain not in ("", "ai.onnx") or depth > _MAX_DEPTH:
             return None
         if node.op_type in ("Shape", "Size") and node.input:
-            lengths = static_shape(self.shape(node.input[0]))
-            if lengths is not None:
-                return _measured(node, lengths)
-        found = {each: self.value(each, depth + 1) for each in node.input if each}
-        inputs = {each: value for each, value in found.items() if value is not None}
-        if len(inputs) < len(found) or (node.op_type == "Range" and not _is_short(list(inputs.values()))):
+            shape = static_shape(self.shape(node.input[0]))
+            if shape is not None:
+                return _measured(node, shape)
+        known = {name: self.value(name, depth + 1) for name in node.input if name}
+        inputs = {name: value for name, value in known.items() if value is not None}
+        if len(inputs) < len(known) or (node.op_type == "Range" and not _is_short(list(inputs.values()))):
             return None
         value = self._evaluate(node, inputs).get(name)
         return None if value is None or value.size > _MAX_ELEMENTS else value
@@ -184,16 +184,17 @@ class Values:
 
 
 def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto.Tensor:
-    shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(dim_value=length) for length in tensor.dims])
+    shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(dim_value=size) for size in tensor.dims])
     return onnx.TypeProto.Tensor(elem_type=tensor.data_type, shape=shape)
 
 
-def _measured(node: onnx.NodeProto, lengths: tuple[int, ...]) -> Array:
+def _measured(node: onnx.NodeProto, shape: tuple[int, ...]) -> Array:
     """Return the output of Shape or Size for a tensor of this shape."""
     if node.op_type == "Size":
-        return np.asarray(min(math.prod(lengths), 2**63 - 1), np.int64)
+        # A malformed file may declare more elements than int64 counts.
+        return np.asarray(min(math.prod(shape), 2**63 - 1), np.int64)
     ends = {attribute.name: attribute.i for attribute in node.attribute}
-    return np.array(lengths[ends.get("start") : ends.get("end")], np.int64)
+    return np.array(shape[ends.get("start") : ends.get("end")], np.int64)
 
 
 def _is_short(ends: list[Array]) -> bool:

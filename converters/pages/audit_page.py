@@ -21,7 +21,7 @@ from ..predictions.runtimes_asked import runtimes_of
 from ..runtimes.outcome import Kind
 from .frame import Content, E, Element, details, folded, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, configuration, pictures_of
-from .provenance import Made, making
+from .provenance import Provenance, making
 
 _MEASURE = (
     "same: as in the model's own runtime. A difference is the largest one on random values from 0 to 1. Cells marked "
@@ -29,7 +29,7 @@ _MEASURE = (
 )
 
 
-def audit_page(audit: Audit, made: Made) -> Element:
+def audit_page(audit: Audit, provenance: Provenance) -> Element:
     """Return a page of what to do, every resize with its verdicts, where these differ, and what was not read."""
     rows, findings = audit.rows, audit.findings
     return page(
@@ -40,11 +40,11 @@ def audit_page(audit: Audit, made: Made) -> Element:
         *_unread(audit.errors),
         *_before(audit),
         *(_resizes(those) for those in by_runtimes(rows)),
-        *_differences(rows, made),
+        *_differences(rows, provenance),
         *(_runtimes(those) for those in by_runtimes(rows)),
         *_disagreements(rows),
         *_rules(findings),
-        making(made),
+        making(provenance),
     )
 
 
@@ -69,7 +69,9 @@ def _sentence(audit: Audit) -> list[Content]:
 
 def _where(rows: Sequence[Audited]) -> Iterator[str]:
     """Yield how many resizes come to what in which runtime, but for those that stay the same."""
-    counts = Counter((row.titles.get(name, name), each.kind) for row in rows for name, each in row.verdicts.items())
+    counts = Counter(
+        (row.titles.get(name, name), verdict.kind) for row in rows for name, verdict in row.verdicts.items()
+    )
     for (title, kind), times in counts.items():
         if kind is not Kind.SAME:
             yield f"{title}: {times} {kind.value}"
@@ -179,11 +181,11 @@ def _verdict(verdict: Verdict, was_run: bool) -> Element:
     return E.div(mark(verdict.short, TONES[verdict.kind]), *details)
 
 
-def _differences(rows: Sequence[Audited], made: Made) -> Iterator[Element]:
+def _differences(rows: Sequence[Audited], provenance: Provenance) -> Iterator[Element]:
     """Yield pictures of the resizes that differ or fail somewhere: each configuration once, and of many only some."""
     changed = [row for row in rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
     groups = grouped(changed, lambda row: (configuration(row.op), _verdicts(row)))
-    parts = [_difference(group, made.image) for group in groups[:MOST]]
+    parts = [_difference(group, provenance.image) for group in groups[:MOST]]
     left = len(groups) - len(parts)
     more = f"{left} more configurations are not drawn here; `ir-interp plot` draws one"
     if parts:
@@ -209,7 +211,7 @@ def _deviating(row: Audited) -> set[str]:
 def _remedies(findings: Sequence[Finding]) -> Iterator[Element]:
     """Yield the findings, identical ones in a row, with what to do about each."""
     if findings:
-        groups = grouped(findings, lambda each: (each.code, each.severity, each.message))
+        groups = grouped(findings, lambda finding: (finding.code, finding.severity, finding.message))
         columns = ("code", "severity", "what to do", "where")
         yield section("What to do", table(columns, map(_finding, groups), sorts=True))
 
@@ -218,7 +220,7 @@ def _finding(group: Sequence[Finding]) -> tuple[Content, ...]:
     finding, severity = group[0], group[0].severity
     link = E.a(finding.code, href=f"#{finding.code}")
     what = E.div(E.b(finding.message), E.div(*prose(finding.rule.remedy)))
-    places = E.div(*folded([each.where for each in group]))
+    places = E.div(*folded([finding.where for finding in group]))
     return link, mark(severity.value, OF_SEVERITY[severity]), what, places
 
 

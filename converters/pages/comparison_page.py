@@ -19,10 +19,10 @@ from ..sources.readers import load
 from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
 from .frame import E, Element, details, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, Other, configuration, pictures_of
-from .provenance import Made, examples, making
+from .provenance import Provenance, examples, making
 
 
-def comparison_page(comparison: ModelComparison, made: Made) -> Element:
+def comparison_page(comparison: ModelComparison, provenance: Provenance) -> Element:
     """Return a page of every output of both models, with a histogram of the differences, and of the resizes."""
     called = labels((comparison.first, comparison.second))
     first, second = called[str(comparison.first)], called[str(comparison.second)]
@@ -35,12 +35,12 @@ def comparison_page(comparison: ModelComparison, made: Made) -> Element:
             f": {comparison.summary} ({first}, {second})",
         ],
         *_remedies(comparison),
-        *examples(made),
+        *examples(provenance),
         *map(note, fed_lines(comparison.images)),
         *(_output(comparison, output) for output in comparison.outputs),
         *_resizes(comparison),
-        *_differences(comparison, second, made.image),
-        making(made),
+        *_differences(comparison, second, provenance.image),
+        making(provenance),
     )
 
 
@@ -99,18 +99,23 @@ def _output(comparison: ModelComparison, output: OutputComparison) -> Element:
     return section(
         f"Output {output.name}",
         E.p(mark(output.verdict, OF_VERDICT[output.compared.verdict])),
-        table(columns, ((name, *each.text) for name, each in models), numbers=columns[2:], caption="Its values"),
+        table(
+            columns,
+            ((name, *statistics.text) for name, statistics in models),
+            numbers=columns[2:],
+            caption="Its values",
+        ),
         *_histogram(output.histogram),
     )
 
 
 def _histogram(bins: tuple[HistogramBin, ...]) -> Iterator[Element]:
     """Yield how many elements differ by how much, if any does."""
-    most = max((each.count for each in bins), default=0)
-    if any(each.count for each in bins if each.upper):
+    most = max((bucket.count for bucket in bins), default=0)
+    if any(bucket.count for bucket in bins if bucket.upper):
         yield table(
             ("difference", "elements", "share"),
-            ((each.label, str(each.count), _bar(each.count / most)) for each in bins),
+            ((bucket.label, str(bucket.count), _bar(bucket.count / most)) for bucket in bins),
             numbers=("difference", "elements"),
             stacks=False,
             caption="How many elements differ by how much",

@@ -21,12 +21,12 @@ from ..reports.verification import Compared, Verification, fed_lines
 from ..sources.readers import load
 from .frame import E, Element, code, folded, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, configuration, damage
-from .provenance import Made, examples, making
+from .provenance import Provenance, examples, making
 
 _FEW = 8  # resizes that need no summary
 
 
-def conversion_page(report: ConversionReport, made: Made) -> Element:
+def conversion_page(report: ConversionReport, provenance: Provenance) -> Element:
     """Return a page of a conversion that was done."""
     return page(
         f"{report.source.name} to {report.destination.name}",
@@ -34,11 +34,11 @@ def conversion_page(report: ConversionReport, made: Made) -> Element:
         *_mistakes(report),
         *_summary(report),
         *_rows(report),
-        *(note(each) for each in report.notes),
-        _verification(report.verification, made),
+        *(note(text) for text in report.notes),
+        _verification(report.verification, provenance),
         *_operations(report),
-        *_elsewhere(_resizes_of(report.source), report.destination, made.image),
-        making(made),
+        *_elsewhere(_resizes_of(report.source), report.destination, provenance.image),
+        making(provenance),
     )
 
 
@@ -98,7 +98,7 @@ def _grade(row: Row) -> Element:
     return E.div(mark(row.exactness, OF_GRADE[row.grade]), *([E.small(row.note)] if row.note else []))
 
 
-def _verification(verification: Verification | None, made: Made) -> Element:
+def _verification(verification: Verification | None, provenance: Provenance) -> Element:
     if verification is None:
         return section("Verification", E.p(mark("not verified", "doubt")))
     every = (*verification.outputs, *verification.alone)
@@ -108,17 +108,17 @@ def _verification(verification: Verification | None, made: Made) -> Element:
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     levels = f"levels: {verification.levels.verdict}" if verification.levels else ""
     notes = map(note, filter(None, (*fed_lines(verification.images), verification.note, levels)))
-    return section("Verification", *examples(made), *notes, compared)
+    return section("Verification", *examples(provenance), *notes, compared)
 
 
-def _compared(each: Compared) -> tuple[str | Element, ...]:
-    numbers = (f"{number:.3g}" for number in (each.absolute, each.relative, each.limit))
-    return f"{each.kind} {each.name}", mark(each.verdict, OF_VERDICT[each.verdict]), *numbers, each.doubt
+def _compared(result: Compared) -> tuple[str | Element, ...]:
+    numbers = (f"{number:.3g}" for number in (result.absolute, result.relative, result.limit))
+    return f"{result.kind} {result.name}", mark(result.verdict, OF_VERDICT[result.verdict]), *numbers, result.doubt
 
 
 def _operations(report: ConversionReport) -> Iterator[Element]:
     if report.before and report.after:
-        counts = [{"all": sum(each.values()), **each}.items() for each in (report.before, report.after)]
+        counts = [{"all": sum(counter.values()), **counter}.items() for counter in (report.before, report.after)]
         pairs = zip_longest(*counts, fillvalue=("", ""))
         rows = ((mine, str(many), theirs, str(more)) for (mine, many), (theirs, more) in pairs)
         columns = ("before", "times", "after", "times")
@@ -138,7 +138,9 @@ def _remedies(problems: Sequence[BaseException]) -> Iterator[Element]:
         )
 
 
-def refusal_page(source: Path, destination: Path, semantics: Semantics, error: BaseException, made: Made) -> Element:
+def refusal_page(
+    source: Path, destination: Path, semantics: Semantics, error: BaseException, provenance: Provenance
+) -> Element:
     """Return a page of a conversion that was refused: why, and which resizes the source holds."""
     problems = list(leaves(error))
     resizes = _resizes_of(source, semantics)
@@ -150,6 +152,6 @@ def refusal_page(source: Path, destination: Path, semantics: Semantics, error: B
         [mark("refused", "bad"), f": nothing was written ({source.name} to {destination.name}): {problems[0]}"],
         section("What stands in the way", E.ul(*(E.li(str(problem)) for problem in problems)), *_remedies(problems)),
         *([section("Resizes of the source", table(("resize", "where", "what"), rows, sorts=True))] if rows else []),
-        *_elsewhere(resizes, destination, made.image),
-        making(made),
+        *_elsewhere(resizes, destination, provenance.image),
+        making(provenance),
     )

@@ -115,7 +115,7 @@ def _lengths(op: ResizeOp) -> tuple[PartialShape, dict[str, Any]]:
     if op.shape is None:
         raise ReadError("the rank of its input is unknown")
     axes = resolve_axes(listed(op.spec, op.shape).axes, len(op.shape))
-    shape = tuple(_OPEN if length is None and axis in axes else length for axis, length in enumerate(op.shape))
+    shape = tuple(_OPEN if size is None and axis in axes else size for axis, size in enumerate(op.shape))
     target = _target(op.spec, axes, shape)
     _check_lengths(bind(op.spec, shape, **target), shape)
     return shape, target

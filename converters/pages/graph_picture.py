@@ -24,9 +24,9 @@ def picture(around: Surroundings, name: str) -> Element:
     places = [_places(len(row), width) for row in rows]
     tops = [_EDGE + place * (_HEIGHT + _DOWN) for place in range(len(rows))]
     boxes = [
-        _box(each, left, top, is_resize=each is around.resize)
+        _box(neighbour, left, top, is_resize=neighbour is around.resize)
         for row, lefts, top in zip(rows, places, tops, strict=True)
-        for each, left in zip(row, lefts, strict=True)
+        for neighbour, left in zip(row, lefts, strict=True)
     ]
     lines = [
         _line(start + _WIDTH / 2, top + _HEIGHT, end + _WIDTH / 2, below)
@@ -47,7 +47,7 @@ def _few(row: Sequence[Neighbour]) -> Sequence[Neighbour]:
 
 
 def _listed(row: Sequence[Neighbour]) -> str:
-    return ", ".join(" ".join(filter(None, (each.title, each.name))) for each in _few(row)) or "nothing"
+    return ", ".join(" ".join(filter(None, (neighbour.title, neighbour.name))) for neighbour in _few(row)) or "nothing"
 
 
 def _places(count: int, width: int) -> list[float]:
@@ -56,15 +56,15 @@ def _places(count: int, width: int) -> list[float]:
     return [left + place * (_WIDTH + _ACROSS) for place in range(count)]
 
 
-def _box(each: Neighbour, left: float, top: float, *, is_resize: bool) -> Element:
+def _box(neighbour: Neighbour, left: float, top: float, *, is_resize: bool) -> Element:
     middle = f"{left + _WIDTH / 2:g}"
     frame = E.rect(x=f"{left:g}", y=f"{top:g}", width=f"{_WIDTH}", height=f"{_HEIGHT}", rx="6")
-    texts = [E.text(_short(each.title), x=middle, y=f"{top + 19:g}")]
-    if each.name:
-        texts.append(E.text({"class": "about"}, _short(each.name), x=middle, y=f"{top + 36:g}"))
+    texts = [E.text(_short(neighbour.title), x=middle, y=f"{top + 19:g}")]
+    if neighbour.name:
+        texts.append(E.text({"class": "about"}, _short(neighbour.name), x=middle, y=f"{top + 36:g}"))
     if is_resize:
         frame.set("class", "resize")
-    return E.g(E.title(f"{each.title} {each.name}".strip()), frame, *texts)
+    return E.g(E.title(f"{neighbour.title} {neighbour.name}".strip()), frame, *texts)
 
 
 def _line(x: float, y: float, end: float, below: float) -> Element:

@@ -19,7 +19,7 @@ from .frame import Element, note, section, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Provenance:
     """The making of a page.
 
     ``models`` are what was read; of the first, ``shapes`` are the lengths on which it ran, by name, ``inputs`` the
@@ -34,13 +34,20 @@ class Made:
     image: Path | None = None
 
 
-def making(made: Made) -> Element:
+def making(provenance: Provenance) -> Element:
     """Return the part of a page that tells how it was made."""
-    files = [path for model in made.models for path in _parts(model)]
-    files += [*(path for paths in made.inputs.values() for path in paths), *([made.image] if made.image else [])]
+    files = [path for model in provenance.models for path in _parts(model)]
+    files += [
+        *(path for paths in provenance.inputs.values() for path in paths),
+        *([provenance.image] if provenance.image else []),
+    ]
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    facts = [("date", when), *([("command", made.command)] if made.command else []), ("versions", versions())]
-    facts += [(f"input {name}", text) for name, text in _inputs(made)]
+    facts = [
+        ("date", when),
+        *([("command", provenance.command)] if provenance.command else []),
+        ("versions", versions()),
+    ]
+    facts += [(f"input {name}", text) for name, text in _inputs(provenance)]
     hashes = [row for path in dict.fromkeys(files) for row in _file(path)]
     return section(
         "How this page was made",
@@ -49,43 +56,49 @@ def making(made: Made) -> Element:
     )
 
 
-def examples(made: Made) -> Iterator[Element]:
+def examples(provenance: Provenance) -> Iterator[Element]:
     """Yield a remark on the sizes that dynamic dimensions of inputs had, if there are any."""
-    sizes = (f"{tensor.name} {_example(tensor, made)}" for tensor in _tensors(made) if _example(tensor, made))
+    sizes = (
+        f"{tensor.name} {_example(tensor, provenance)}"
+        for tensor in _tensors(provenance)
+        if _example(tensor, provenance)
+    )
     text = ", ".join(sizes)
     if text:
         yield note(f"Dynamic dimensions have example sizes here: {text}")
 
 
-def _inputs(made: Made) -> Iterator[tuple[str, str]]:
+def _inputs(provenance: Provenance) -> Iterator[tuple[str, str]]:
     """Yield what each input of the first model was, where that was run."""
-    for tensor in _tensors(made):
-        yield tensor.name, f"{_shape(tensor, made)}, {_values(tensor, made)}"
+    for tensor in _tensors(provenance):
+        yield tensor.name, f"{_shape(tensor, provenance)}, {_values(tensor, provenance)}"
 
 
-def _tensors(made: Made) -> tuple[Tensor, ...]:
+def _tensors(provenance: Provenance) -> tuple[Tensor, ...]:
     """Return the inputs of the first model, where that was run and can be read again."""
     with suppress(IrInterpError):
-        model = brief(made.models[0]) if made.seed is not None and made.models else None
+        model = brief(provenance.models[0]) if provenance.seed is not None and provenance.models else None
         return model.inputs if model else ()
     return ()
 
 
-def _shape(tensor: Tensor, made: Made) -> str:
+def _shape(tensor: Tensor, provenance: Provenance) -> str:
     """Return the element type and shape of an input, and where dimensions are dynamic, the sizes that they had."""
-    declared, example = str(tensor).removeprefix(f"{tensor.name}: "), _example(tensor, made)
+    declared, example = str(tensor).removeprefix(f"{tensor.name}: "), _example(tensor, provenance)
     return f"{declared}, for example {example}" if example else declared
 
 
-def _example(tensor: Tensor, made: Made) -> str:
+def _example(tensor: Tensor, provenance: Provenance) -> str:
     """Return the shape that an input had, if the model leaves it open; nothing otherwise."""
-    ran = made.shapes.get(tensor.name, made.shapes.get(""))  # of an only input, options need not say the name
+    ran = provenance.shapes.get(
+        tensor.name, provenance.shapes.get("")
+    )  # of an only input, options need not say the name
     return shape_text(tuple(ran)) if ran is not None and tuple(ran) != tensor.shape else ""
 
 
-def _values(tensor: Tensor, made: Made) -> str:
-    paths = made.inputs.get(tensor.name)
-    return f"of {', '.join(path.name for path in paths)}" if paths else f"random, seed {made.seed}"
+def _values(tensor: Tensor, provenance: Provenance) -> str:
+    paths = provenance.inputs.get(tensor.name)
+    return f"of {', '.join(path.name for path in paths)}" if paths else f"random, seed {provenance.seed}"
 
 
 def _parts(model: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from ir_interp.ir.net import Layer, Net, tensor_name
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views.describe import shape_text
 
-from ..onnx.resize_nodes import FoundNode, given_names, nodes
+from ..onnx.resize_nodes import ResizeNode, given_names, nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,9 @@ def surroundings(path: Path, op: ResizeOp) -> Surroundings | None:
         if FileKind.of(path) is FileKind.ONNX:
             return next((_of_node(node) for node in nodes(path) if _is_at(path, node.op, op)), None)
         if FileKind.of(path) is FileKind.IR:
-            return next((_of_layer(net, layer) for net, layer, each in layers(path) if _is_at(path, each, op)), None)
+            return next(
+                (_of_layer(net, layer) for net, layer, candidate in layers(path) if _is_at(path, candidate, op)), None
+            )
     return None
 
 
@@ -48,26 +50,28 @@ def _is_at(path: Path, mine: ResizeOp, theirs: ResizeOp) -> bool:
     return mine.name == theirs.name and theirs.where.endswith(mine.where.removeprefix(path.name))
 
 
-def _of_node(each: FoundNode) -> Surroundings:
-    node, output, values = each.node, each.node.output[0], each.values
-    roles = zip(("data", *given_names(each.op.version)), node.input, strict=False)
-    inputs = (_maker(each, role, name) for role, name in roles if role == "data" or role in each.op.attributes)
+def _of_node(resize_node: ResizeNode) -> Surroundings:
+    node, output, values = resize_node.node, resize_node.node.output[0], resize_node.values
+    roles = zip(("data", *given_names(resize_node.op.version)), node.input, strict=False)
+    inputs = (
+        _maker(resize_node, role, name) for role, name in roles if role == "data" or role in resize_node.op.attributes
+    )
     readers = [Neighbour(title=reader.op_type, name=reader.name) for reader in values.readers(output)]
     if output in {tensor.name for tensor in values.graph.output}:
         readers.append(Neighbour(title="output", name=output))
-    resize = Neighbour(title=node.op_type, name=each.op.name)
+    resize = Neighbour(title=node.op_type, name=resize_node.op.name)
     return Surroundings(inputs=tuple(inputs), resize=resize, readers=tuple(readers))
 
 
-def _maker(each: FoundNode, role: str, name: str) -> Neighbour:
+def _maker(resize_node: ResizeNode, role: str, name: str) -> Neighbour:
     """Return what makes an input: a node, a constant, or an input of the model."""
-    value, producer = each.op.attributes.get(role), each.values.producer(name)
+    value, producer = resize_node.op.attributes.get(role), resize_node.values.producer(name)
     about = ", ".join(f"{number:g}" for number in value) if isinstance(value, list | tuple) else ""
     if producer is not None:
         return Neighbour(title=f"{role}: {producer.op_type}", name=about or producer.name or name)
-    if about or name in {tensor.name for tensor in each.values.graph.initializer}:
+    if about or name in {tensor.name for tensor in resize_node.values.graph.initializer}:
         return Neighbour(title=f"{role}: constant", name=about or name)
-    return Neighbour(title=f"{role}: input", name=f"{name} {shape_text(each.values.shape(name))}")
+    return Neighbour(title=f"{role}: input", name=f"{name} {shape_text(resize_node.values.shape(name))}")
 
 
 def _of_layer(net: Net, layer: Layer) -> Surroundings:

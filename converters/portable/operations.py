@@ -17,11 +17,12 @@ _HALF_TYPES = ("float16", "bfloat16")
 def pieces(old: Old, x: str, axis: int, count: int) -> Sequence[str]:
     """Split an axis of unknown size into parts of one size, the last of which may be smaller."""
     graph = old.graph
+    # Slice-1 takes its bounds as attributes, so none of run time.
     if graph.opset < 10:
         raise UnsaidError("the size of the axis that it splits is known only at run time")
     at = graph.ints([axis % old.rank()])
-    length = graph.node("Gather", graph.node("Shape", x), at)
-    piece = graph.node("Div", graph.node("Add", length, graph.ints([count - 1])), graph.ints([count]))
+    size = graph.node("Gather", graph.node("Shape", x), at)
+    piece = graph.node("Div", graph.node("Add", size, graph.ints([count - 1])), graph.ints([count]))
     ends = [graph.node("Mul", piece, graph.ints([number])) for number in range(count + 1)]
     return [graph.node("Slice", x, ends[n], ends[n + 1], at) for n in range(count)]
 
@@ -35,6 +36,7 @@ def soft(old: Old) -> Sequence[str]:
     if axis == -1:
         return [graph.node(kind, x, axis=axis)]
     axis = axis if axis >= 0 else axis % old.rank()
+    # Flattened, the axes from this one on are one axis, over which the newer operator sums as the older does.
     flat = graph.node(kind, graph.node("Flatten", x, axis=axis), axis=-1)
     return [graph.node("Reshape", flat, graph.node("Shape", x))]
 
@@ -56,7 +58,7 @@ def _dequantise(old: Old) -> Sequence[str]:
     if old.values.dtype(old.input(1)) != "float32":
         raise UnsaidError("its scales are not float32")
     axis = old.attribute("axis", 1) % rank
-    beside = list(range(1, rank - axis))
+    beside = list(range(1, rank - axis))  # axes of size 1 behind that of the scales, so that they broadcast along it
     x = operators.cast(graph, old.input(0), "float32")
     if old.input(2):
         zero = operators.unsqueeze(graph, operators.cast(graph, old.input(2), "float32"), beside)

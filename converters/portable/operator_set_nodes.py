@@ -32,17 +32,17 @@ class Old:
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute's value, text as such."""
-        found = next(
+        value = next(
             (helper.get_attribute_value(attribute) for attribute in self.node.attribute if attribute.name == name),
             default,
         )
-        return found.decode() if isinstance(found, bytes) else found
+        return value.decode() if isinstance(value, bytes) else value
 
     def array(self, name: str, place: int) -> np.ndarray[Any, Any] | None:
         """Return the value of an attribute, or of an input; None if neither is present."""
-        given = self.attribute(name, None)
-        if given is not None:
-            return np.asarray(given)
+        stated = self.attribute(name, None)
+        if stated is not None:
+            return np.asarray(stated)
         tensor = self.input(place)
         value = self.values.value(tensor) if tensor else None
         if tensor and value is None:
@@ -51,8 +51,8 @@ class Old:
 
     def ints(self, name: str, place: int) -> list[int] | None:
         """Return the integers of an attribute, or of an input; None if neither is present."""
-        found = self.array(name, place)
-        return None if found is None else [int(each) for each in found.ravel()]
+        values = self.array(name, place)
+        return None if values is None else [int(number) for number in values.ravel()]
 
     def rank(self, place: int = 0) -> int:
         """Return the rank of an input."""
@@ -70,7 +70,7 @@ class Old:
 
     def axes(self, name: str, place: int, more: int = 0) -> list[int] | None:
         """Return axes, counted from the first if the set requires it; ``more`` axes are added to the input's."""
-        given = self.ints(name, place)
-        if self.graph.opset >= 11 or given is None or min(given, default=0) >= 0:  # negative ones came with set 11
-            return given
-        return [axis % (self.rank() + more) for axis in given]
+        axes = self.ints(name, place)
+        if self.graph.opset >= 11 or axes is None or min(axes, default=0) >= 0:  # negative ones came with set 11
+            return axes
+        return [axis % (self.rank() + more) for axis in axes]

@@ -30,8 +30,8 @@ _ONNX = ("", "ai.onnx")
 
 def changes(node: onnx.NodeProto, function: onnx.FunctionProto, opset: int) -> bool:
     """Return whether a node of a local function needs another form in an operator set."""
-    own = [each.version for each in function.opset_import if each.domain in _ONNX]
-    return node.domain in _ONNX and bool(own) and bool(operator_sets.problem(node, own[0], opset))
+    opsets = [imported.version for imported in function.opset_import if imported.domain in _ONNX]
+    return node.domain in _ONNX and bool(opsets) and bool(operator_sets.problem(node, opsets[0], opset))
 
 
 def restate(model: onnx.ModelProto, source: Path, graph: Graph, target: str) -> tuple[list[Edit], list[InexactError]]:
@@ -39,29 +39,29 @@ def restate(model: onnx.ModelProto, source: Path, graph: Graph, target: str) -> 
 
     ``graph`` takes the constants of new nodes.
     """
-    own = default_opset(model, source.name)
-    if own == graph.opset:
+    opset = default_opset(model, source.name)
+    if opset == graph.opset:
         return [], []
-    edits, unsaid = _edits(model, source, graph, own)
+    edits, unsaid = _edits(model, source, graph, opset)
     if not unsaid:
         return edits, []
-    toward = range(graph.opset, own, 1 if own > graph.opset else -1)
-    nearest = next((each for each in toward if not _edits(model, source, Graph(opset=each), own)[1]), own)
+    toward = range(graph.opset, opset, 1 if opset > graph.opset else -1)
+    nearest = next((tried for tried in toward if not _edits(model, source, Graph(opset=tried), opset)[1]), opset)
     listing = ", ".join(f"{problem} ({count})" for problem, count in unsaid.items())
     reason = f"other nodes have no form there: {listing}; onnx:{nearest} is the nearest target where they do"
     return [], [InexactError(source.name, target, reason=reason)]
 
 
-def _edits(model: onnx.ModelProto, source: Path, graph: Graph, own: int) -> tuple[list[Edit], Counter[str]]:
+def _edits(model: onnx.ModelProto, source: Path, graph: Graph, opset: int) -> tuple[list[Edit], Counter[str]]:
     """Return the edits, and the number of occurrences of each remaining problem."""
     edits: list[Edit] = []
     unsaid: Counter[str] = Counter()
     for _, node, values in every_node(model, source):
         if node.domain not in _ONNX or node.op_type in OPS:
             continue
-        if operator_sets.problem(node, own, graph.opset) or _takes_rule_for_type(node, values, graph.opset):
+        if operator_sets.problem(node, opset, graph.opset) or _takes_rule_for_type(node, values, graph.opset):
             try:
-                nodes = _restated(node, values, graph, own)
+                nodes = _restated(node, values, graph, opset)
             except UnsaidError as error:
                 unsaid[str(error)] += 1
                 continue
@@ -77,67 +77,69 @@ def _takes_rule_for_type(node: onnx.NodeProto, values: Values, opset: int) -> bo
     return node.op_type in BY_TYPE and operator_sets.lacks_type(node, values.dtype(node.input[0]), opset)
 
 
-def _restated(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
-    """Return the nodes of ``graph``'s operator set that mean the same as a node in ``own``. Raises UnsaidError."""
-    problem = operator_sets.problem(node, own, graph.opset)
-    plain = operator_sets.without_defaults(node, own, graph.opset)
-    if not operator_sets.problem(plain, own, graph.opset) and not _takes_rule_for_type(node, values, graph.opset):
+def _restated(node: onnx.NodeProto, values: Values, graph: Graph, opset: int) -> list[onnx.NodeProto]:
+    """Return the nodes of ``graph``'s operator set that mean the same as a node in ``opset``. Raises UnsaidError."""
+    problem = operator_sets.problem(node, opset, graph.opset)
+    plain = operator_sets.without_defaults(node, opset, graph.opset)
+    if not operator_sets.problem(plain, opset, graph.opset) and not _takes_rule_for_type(node, values, graph.opset):
         return [plain]
     try:
         if node.op_type in RULES:
-            return _by_rule(node, values, graph, own)
-        if graph.opset > own:
-            return _by_converter(node, values, graph, own)
-        return _by_body(node, values, graph, own)
+            return _by_rule(node, values, graph, opset)
+        if graph.opset > opset:
+            return _by_converter(node, values, graph, opset)
+        return _by_body(node, values, graph, opset)
     except UnsaidError as error:
         raise UnsaidError(f"{problem}; {error}" if str(error) not in ("", problem) else problem) from None
 
 
-def _by_rule(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
+def _by_rule(node: onnx.NodeProto, values: Values, graph: Graph, opset: int) -> list[onnx.NodeProto]:
     inner = graph.inner()
     inner.layer = node.name or next(name for name in node.output if name)
-    outputs = RULES[node.op_type](Old(node=node, values=values, opset=own, graph=inner))
-    made = {name for each in inner.nodes for name in each.output}
-    for result, wanted in zip(outputs, node.output, strict=True):
-        inner.rename(result if result in made else inner.node("Identity", result), wanted or result)
+    outputs = RULES[node.op_type](Old(node=node, values=values, opset=opset, graph=inner))
+    # A result that is an input of the node (Dropout) needs a node of its own to get the output's name.
+    produced = {name for written in inner.nodes for name in written.output}
+    for result, output in zip(outputs, node.output, strict=True):
+        inner.rename(result if result in produced else inner.node("Identity", result), output or result)
     inner.nodes[:] = needed(inner.nodes, filter(None, node.output))
-    for each in inner.nodes:
-        if problem := operator_sets.problem(each, inner.opset, inner.opset):
+    for written in inner.nodes:
+        if problem := operator_sets.problem(written, inner.opset, inner.opset):
             raise UnsaidError(problem)
     inner.nodes[-1].name = node.name
     return inner.nodes
 
 
-def _by_body(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
+def _by_body(node: onnx.NodeProto, values: Values, graph: Graph, opset: int) -> list[onnx.NodeProto]:
     """Return the nodes of the function by which ONNX defines an operator, each of them restated."""
     model = onnx.inliner.inline_selected_functions(
-        _alone(node, values, own), [("", node.op_type)], inline_schema_functions=True
+        _alone(node, values, opset), [("", node.op_type)], inline_schema_functions=True
     )
-    if any(each.op_type == node.op_type for each in model.graph.node):
+    # The inliner left it as it was: this operator is defined by no function.
+    if any(inner.op_type == node.op_type for inner in model.graph.node):
         raise UnsaidError("")
     _rename(model.graph, node, graph)
     inferred = onnx.shape_inference.infer_shapes(model)
-    inside = Values(graph=model.graph, inferred=inferred.graph, opset=own, folder=values.folder, outer=values)
+    inside = Values(graph=model.graph, inferred=inferred.graph, opset=opset, folder=values.folder, outer=values)
     nodes: list[onnx.NodeProto] = []
-    for each in model.graph.node:
-        stands = not operator_sets.problem(each, own, graph.opset)
-        nodes += [each] if stands else _restated(each, inside, graph, own)
+    for inner in model.graph.node:
+        stands = not operator_sets.problem(inner, opset, graph.opset)
+        nodes += [inner] if stands else _restated(inner, inside, graph, opset)
     return nodes
 
 
-def _by_converter(node: onnx.NodeProto, values: Values, graph: Graph, own: int) -> list[onnx.NodeProto]:
+def _by_converter(node: onnx.NodeProto, values: Values, graph: Graph, opset: int) -> list[onnx.NodeProto]:
     """Return the result of ONNX's version converter for a node: it supports newer sets well, and few older ones."""
     try:
-        model = onnx.version_converter.convert_version(_alone(node, values, own), graph.opset)
+        model = onnx.version_converter.convert_version(_alone(node, values, opset), graph.opset)
     except RuntimeError:
         raise UnsaidError("") from None
-    for each in model.graph.node:
-        if operator_sets.problem(each, graph.opset, graph.opset):
+    for converted in model.graph.node:
+        if operator_sets.problem(converted, graph.opset, graph.opset):
             raise UnsaidError("")
     _rename(model.graph, node, graph)
     constants = {weight.name: weight for weight in model.graph.initializer if weight.name not in node.input}
-    held = [helper.make_node("Constant", [], [name], value=each) for name, each in constants.items()]
-    return [*held, *model.graph.node]
+    constant_nodes = [helper.make_node("Constant", [], [name], value=tensor) for name, tensor in constants.items()]
+    return [*constant_nodes, *model.graph.node]
 
 
 def _alone(node: onnx.NodeProto, values: Values, opset: int) -> onnx.ModelProto:
@@ -158,16 +160,17 @@ def _alone(node: onnx.NodeProto, values: Values, opset: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
-def _rename(made: onnx.GraphProto, node: onnx.NodeProto, graph: Graph) -> None:
+def _rename(body: onnx.GraphProto, node: onnx.NodeProto, graph: Graph) -> None:
     """Rename the tensors between a node's inputs and outputs to unused names."""
     outer = {*node.input, *node.output}
-    held: Iterable[str] = (weight.name for weight in made.initializer)
-    inner = {name for each in made.node for name in each.output}.union(held) - outer
+    weights: Iterable[str] = (weight.name for weight in body.initializer)
+    inner = {name for inner_node in body.node for name in inner_node.output}.union(weights) - outer
     names = {name: graph.fresh(f"{node.name or node.output[0]}/{name}") for name in sorted(inner)}
-    for each in made.node:
-        if any(attribute.HasField("g") or attribute.graphs for attribute in each.attribute):
+    for inner_node in body.node:
+        # Names inside subgraphs would have to be renamed too.
+        if any(attribute.HasField("g") or attribute.graphs for attribute in inner_node.attribute):
             raise UnsaidError("")
-        each.input[:] = [names.get(name, name) for name in each.input]
-        each.output[:] = [names.get(name, name) for name in each.output]
-    for weight in made.initializer:
+        inner_node.input[:] = [names.get(name, name) for name in inner_node.input]
+        inner_node.output[:] = [names.get(name, name) for name in inner_node.output]
+    for weight in body.initializer:
         weight.name = names.get(weight.name, weight.name)

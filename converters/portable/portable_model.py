@@ -21,7 +21,7 @@ from ..onnx.half_weights import halve, read_by
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs, with_inner
 from ..onnx.onnx_files import default_opset, external_files, read_file
-from ..onnx.resize_nodes import OPS, FoundNode, nodes_in
+from ..onnx.resize_nodes import OPS, ResizeNode, nodes_in
 from ..predictions.ranks import completed
 from ..reports.conversion_report import FormPolicy, Row
 from .other_nodes import changes, restate
@@ -53,20 +53,20 @@ def write_model(
     """
     chosen = target(name)
     model = read_file(source)
-    own = default_opset(model, source.name)
-    opset = chosen.opset or _opset(model, source, own, chosen.least_opset)
+    source_opset = default_opset(model, source.name)
+    opset = chosen.opset or _opset(model, source, source_opset, chosen.least_opset)
     model = with_resizes_in_sight(model, source.name, opset)
     writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset), semantics=semantics)
     others, refusals = restate(model, source, writer.graph, name)
     rows = []
-    for found in completed(source, nodes_in(model, source)):
+    for resize in completed(source, nodes_in(model, source)):
         try:
-            rows.append(writer.row(found))
+            rows.append(writer.row(resize))
         except InexactError as refusal:
             refusals.append(refusal)
     if refusals:
         raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
-    if writer.edits or writer.graph.opset != own or half:
+    if writer.edits or writer.graph.opset != source_opset or half:
         edit(model, writer.graph, [*writer.edits, *others])
         if half:
             _halve(model, source, writer.edits)
@@ -83,37 +83,37 @@ def restore(path: Path, meanings: Mapping[str, ResizeSpec]) -> dict[str, Row]:
     opset = default_opset(model, path.name)
     writer = Writer(target=target(f"onnx:{opset}"), policy=FormPolicy(), graph=taken_names(model, opset))
     rows: dict[str, Row] = {}
-    for found in completed(path, nodes_in(model, path)):
-        if found.op.name in meanings:
-            row = _restored(writer, found, meanings[found.op.name])
-            rows |= {found.op.name: row} if row else {}
+    for resize in completed(path, nodes_in(model, path)):
+        if resize.op.name in meanings:
+            row = _restored(writer, resize, meanings[resize.op.name])
+            rows |= {resize.op.name: row} if row else {}
     edit(model, writer.graph, writer.edits)
     path.write_bytes(model.SerializeToString(deterministic=True))
     return rows
 
 
-def _restored(writer: Writer, found: FoundNode, meaning: ResizeSpec) -> Row | None:
+def _restored(writer: Writer, resize: ResizeNode, meaning: ResizeSpec) -> Row | None:
     """Return the row of a resize in a form that computes its meaning; None if there is none.
 
     Sums change by the last bits only if positions are those of the node's runtime; copies could be of other pixels.
     """
     specs = [meaning]
     if not isinstance(meaning.kernel, Nearest):
-        specs.append(replace(meaning, arithmetic=found.op.spec.arithmetic))
+        specs.append(replace(meaning, arithmetic=resize.op.spec.arithmetic))
     for spec in specs:
         count = len(writer.edits)
         with suppress(InexactError):
-            return writer.rewritten(replace(found, op=replace(found.op, spec=spec)), "")
+            return writer.rewritten(replace(resize, op=replace(resize.op, spec=spec)), "")
         del writer.edits[count:]
     return None
 
 
-def _opset(model: onnx.ModelProto, source: Path, own: int, least: int) -> int:
+def _opset(model: onnx.ModelProto, source: Path, source_opset: int, least: int) -> int:
     """Return the operator set for a runtime: the model's, or the least that it takes if all other nodes have a form."""
-    if own >= least:
-        return own
+    if source_opset >= least:
+        return source_opset
     whole = with_resizes_in_sight(model, source.name, least)
-    return own if restate(whole, source, Graph(opset=least), source.name)[1] else least
+    return source_opset if restate(whole, source, Graph(opset=least), source.name)[1] else least
 
 
 def _halve(model: onnx.ModelProto, source: Path, edits: list[Edit]) -> None:
@@ -157,9 +157,9 @@ def with_resizes_in_sight(model: onnx.ModelProto, where: str, opset: int | None 
 def taken_names(model: onnx.ModelProto, opset: int) -> Graph:
     """Return a graph for new nodes, in which the names of all tensors of a model are taken."""
     graph = Graph(opset=opset)
-    for each in graphs(model.graph):
-        held = {value.name for value in (*each.input, *each.initializer)}
-        for name in held.union(*(node.output for node in each.node)):
+    for nested in graphs(model.graph):
+        values = {value.name for value in (*nested.input, *nested.initializer)}
+        for name in values.union(*(node.output for node in nested.node)):
             graph.fresh(name)
     return graph
 
@@ -171,7 +171,7 @@ def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
         place = those[0].graph
         nodes: list[onnx.NodeProto] = []
         for node in place.node:
-            nodes += next((changed[each] for each in node.output if each in changed), [node])
+            nodes += next((changed[name] for name in node.output if name in changed), [node])
         _replace_nodes(place, nodes)
     read = {name for edit in edits for node in with_inner(edit.nodes) for name in node.input}
     tensors = [numpy_helper.from_array(value, name) for name, value in graph.initialisers.items() if name in read]
@@ -190,10 +190,10 @@ def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
 
 def _by_graph(edits: list[Edit]) -> Iterator[list[Edit]]:
     """Yield the edits of each graph, inner graphs first: replacing copies a node with its subgraphs."""
-    found: dict[int, list[Edit]] = {}
-    for edit in sorted(edits, key=lambda each: -each.depth):
-        found.setdefault(id(edit.graph), []).append(edit)
-    yield from found.values()
+    by_graph: dict[int, list[Edit]] = {}
+    for edit in sorted(edits, key=lambda edit: -edit.depth):
+        by_graph.setdefault(id(edit.graph), []).append(edit)
+    yield from by_graph.values()
 
 
 def _replace_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:

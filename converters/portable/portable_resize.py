@@ -11,8 +11,9 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
+from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest, Scales
+from ir_interp.spec import Aspect, AtRunTime, Crop, Scales
 from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.meaning import differences
@@ -26,10 +27,11 @@ from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_o
 from ..onnx.neighbours import are_transposes_around, check_observed
 from ..onnx.node_walk import needed
 from ..onnx.origins import may_change
-from ..onnx.resize_nodes import FoundNode, nodes_in
+from ..onnx.resize_nodes import ResizeNode, nodes_in
 from ..onnx.resize_subgraph import inlined
 from ..reports.conversion_report import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
+from ..runtimes.onnxruntime_transposes import survives_transposes
 from ..runtimes.outcome import Kind, Outcome, refused
 from . import single_rows
 from .targets import FREEZE, Target
@@ -59,63 +61,63 @@ class Writer:
     semantics: Semantics = Semantics.RUNTIME
     edits: list[Edit] = field(default_factory=list)
 
-    def row(self, found: FoundNode) -> Row:
+    def row(self, resize: ResizeNode) -> Row:
         """Return the row of a node. Raises InexactError if it has no form."""
-        meant, prediction = self._meant(found), self._prediction(found)
-        deviates = deviation(found) if self.semantics is Semantics.RUNTIME else ""
+        meant, prediction = self._meant(resize), self._prediction(resize)
+        deviates = deviation(resize) if self.semantics is Semantics.RUNTIME else ""
         grade = self._grade(meant, prediction)
         within_onnx = self.target.opset is not None  # then a node keeps its behaviour, whatever that is
-        kept = within_onnx or not (deviates or _sums_integers(found))
-        if grade and kept and self.policy.form is not Form.DECOMPOSED:
-            return self._row(meant, f"{_label(found)}, kept", grade, prediction.condition)
+        stays = within_onnx or not (deviates or sums_integers(resize.op.spec, resize.op.dtype))
+        if grade and stays and self.policy.form is not Form.DECOMPOSED:
+            return self._row(meant, f"{_label(resize)}, kept", grade, prediction.condition)
         if deviates:
-            raise self._refusal(found, deviates)
-        why = f"onnxruntime computes {found.op.dtype} in its own steps"
-        return self.rewritten(meant, _shortfall(meant, prediction) if not grade else "as asked" if kept else why)
+            raise self._refusal(resize, deviates)
+        why = f"onnxruntime computes {resize.op.dtype} in its own steps"
+        return self.rewritten(meant, _shortfall(meant, prediction) if not grade else "as asked" if stays else why)
 
-    def _prediction(self, found: FoundNode) -> Outcome:
+    def _prediction(self, resize: ResizeNode) -> Outcome:
         """Return the target's outcome for a node as it stands, in the operator set that is written."""
-        problem = operator_sets.problem(found.node, found.values.opset, self.graph.opset)
-        return refused(problem) if problem else self.target.predict(found)
+        problem = operator_sets.problem(resize.node, resize.values.opset, self.graph.opset)
+        return refused(problem) if problem else self.target.predict(resize)
 
-    def _meant(self, found: FoundNode) -> FoundNode:
+    def _meant(self, resize: ResizeNode) -> ResizeNode:
         """Return a node with its meaning in the chosen reading. Raises InexactError if that has no form."""
         if self.semantics is Semantics.RUNTIME:
-            return found
-        op = found.op
+            return resize
+        op = resize.op
         context = Context(version=op.version, shape=op.shape, dtype=op.dtype, semantics=self.semantics)
         try:
             if self.semantics is Semantics.OBSERVED:
-                check_observed([found])
-            return replace(found, op=replace(op, spec=DIALECT.parse(op.attributes, context)))
+                check_observed([resize])
+            return replace(resize, op=replace(op, spec=DIALECT.parse(op.attributes, context)))
         except (ReadError, SpecError) as error:
-            raise self._refusal(found, str(error)) from None
+            raise self._refusal(resize, str(error)) from None
 
-    def rewritten(self, found: FoundNode, why: str) -> Row:
+    def rewritten(self, resize: ResizeNode, why: str) -> Row:
         """Put another node, or a subgraph, in a node's place. Raises InexactError if it has no form."""
-        if found.op.shape is None:
-            raise self._refusal(found, f"{why}; and the rank of its input is unknown")
-        if self.policy.form is not Form.DECOMPOSED and not _sums_integers(found):
+        if resize.op.shape is None:
+            raise self._refusal(resize, f"{why}; and the rank of its input is unknown")
+        if self.policy.form is not Form.DECOMPOSED and not sums_integers(resize.op.spec, resize.op.dtype):
             for is_taller in (False, True):
-                native = next(self._natives(found, is_taller=is_taller), None)
+                native = next(self._natives(resize, is_taller=is_taller), None)
                 if native is not None:
-                    return self._native(found, *native, why, is_taller=is_taller)
+                    return self._native(resize, *native, why, is_taller=is_taller)
         if self.policy.form is Form.NATIVE:
-            raise self._refusal(found, f"{why}; and no Resize with other attributes computes the same")
-        return self._decomposed(found, why)
+            raise self._refusal(resize, f"{why}; and no Resize with other attributes computes the same")
+        return self._decomposed(resize, why)
 
-    def _refusal(self, found: FoundNode, reason: str) -> InexactError:
-        return InexactError(found.op.name, self.target.name, reason=reason)
+    def _refusal(self, resize: ResizeNode, reason: str) -> InexactError:
+        return InexactError(resize.op.name, self.target.name, reason=reason)
 
-    def _row(self, found: FoundNode, form: str, grade: Grade, why: str = "") -> Row:
-        note = "; ".join(filter(None, (why, self.target.note(found.op))))
-        return Row(name=found.op.name, source=found.op, form=form, grade=grade, note=note)
+    def _row(self, resize: ResizeNode, form: str, grade: Grade, why: str = "") -> Row:
+        note = "; ".join(filter(None, (why, self.target.note(resize.op))))
+        return Row(name=resize.op.name, source=resize.op, form=form, grade=grade, note=note)
 
-    def _grade(self, found: FoundNode, prediction: Outcome) -> Grade | None:
+    def _grade(self, resize: ResizeNode, prediction: Outcome) -> Grade | None:
         """Return the grade of a prediction against the node's meaning; None if it is not exact enough, or uncertain."""
         if prediction.spec is None or prediction.condition:
             return None
-        grade = compared(found.op.spec, prediction.spec, found.op.shape)
+        grade = compared(resize.op.spec, prediction.spec, resize.op.shape)
         return grade if self._is_enough(grade) else None
 
     def _is_enough(self, grade: Grade | None) -> bool:
@@ -127,23 +129,24 @@ class Writer:
         )
         return grade not in too_little
 
-    def _natives(self, found: FoundNode, *, is_taller: bool) -> Iterator[tuple[Translation, OneResize, Grade]]:
+    def _natives(self, resize: ResizeNode, *, is_taller: bool) -> Iterator[tuple[Translation, OneResize, Grade]]:
         """Yield the Resizes with other attributes that onnxruntime and the target compute exactly, the best first.
 
         With ``is_taller`` they are those that the target computes of images that are never of height 1.
         """
-        op, opset = found.op, self.graph.opset
+        op, opset = resize.op, self.graph.opset
         version = max(version for version in DIALECT.versions if version <= opset)
         if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
             return  # an Upsample shrinks nothing, but this may
         for translation in translations(op.spec, DIALECT, shape=op.shape, version=version):
-            made, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
+            single, rewritten = model_of(op, translation, opset), replace(op, spec=translation.spec)
+            # Shape inference would declare another size than the node returns, and other nodes may rely on it.
             guessed = isinstance(translation.spec.target, Scales) and not is_long_as_inferred(rewritten)
-            if guessed or (is_taller and self._taller(op, translation) is None) or invalid(made.model):
+            if guessed or (is_taller and self._taller(op, translation) is None) or invalid(single.model):
                 continue
-            grade = self._lowest_grade(found, translation, made, is_taller=is_taller)
+            grade = self._lowest_grade(resize, translation, single, is_taller=is_taller)
             if grade is not None:
-                yield translation, made, grade
+                yield translation, single, grade
 
     def _taller(self, op: ResizeOp, translation: Translation) -> single_rows.Form | None:
         opset, rank = self.graph.opset, len(op.shape or ())
@@ -152,103 +155,105 @@ class Writer:
         return single_rows.form(translation.spec, rank, opset, measures=not self.target.measures_nothing)
 
     def _lowest_grade(
-        self, found: FoundNode, translation: Translation, made: OneResize, *, is_taller: bool
+        self, resize: ResizeNode, translation: Translation, single: OneResize, *, is_taller: bool
     ) -> Grade | None:
         """Return the target's grade for a new node; None if it, or onnxruntime, does not compute it."""
         grades = [translation.grade if self._is_enough(translation.grade) else None]
-        for candidate in nodes_in(made.model, Path(found.op.where)):  # none if nothing is left to resize
-            runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(found, candidate.op)
+        for candidate in nodes_in(single.model, Path(resize.op.where)):  # none if nothing is left to resize
+            runs = onnxruntime.outcome(candidate.op).spec == candidate.op.spec and self._stands(resize, candidate.op)
             if is_taller:  # its sizes of run time are those of the node: only around that it is seen what they leave
-                prediction = replace(self.target.predict(replace(found, op=candidate.op)), but_for="")
+                prediction = replace(self.target.predict(replace(resize, op=candidate.op)), but_for="")
             else:
                 prediction = self.target.predict(candidate)
-            grades.append(self._grade(found, prediction) if runs else None)
+            grades.append(self._grade(resize, prediction) if runs else None)
         sure = [grade for grade in grades if grade is not None]
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
-    def _stands(self, found: FoundNode, new: ResizeOp) -> bool:
+    def _stands(self, resize: ResizeNode, new: ResizeOp) -> bool:
         """Return whether onnxruntime computes a new node in place of the old one, possibly among Transposes."""
         has_all_entries = not {"axes", "keep_aspect_ratio_policy"} <= set(new.attributes)  # as ``inlined`` writes it
-        return (has_all_entries and onnxruntime.survives_transposes(new)) or not are_transposes_around(found)
+        return (has_all_entries and survives_transposes(new)) or not are_transposes_around(resize)
 
     def _native(
-        self, found: FoundNode, translation: Translation, made: OneResize, grade: Grade, why: str, *, is_taller: bool
+        self,
+        resize: ResizeNode,
+        translation: Translation,
+        single: OneResize,
+        grade: Grade,
+        why: str,
+        *,
+        is_taller: bool,
     ) -> Row:
         """Put another Resize in a node's place."""
-        inner = self._inner(found)
-        target = _target(found)
-        every = "axes" in translation.attributes and are_transposes_around(found)
+        inner = self._inner(resize)
+        target = _target(resize)
+        every = "axes" in translation.attributes and are_transposes_around(resize)
 
         def resized(x: str) -> str:
             tensors = {"x": x, "sizes": target, "scales": target}
-            return inlined(inner, made, tensors, found.op.shape if every else None)
+            return inlined(inner, single, tensors, resize.op.shape if every else None)
 
-        taller, x = self._taller(found.op, translation) if is_taller else None, found.node.input[0]
-        self._replace(found, inner, taller(inner, x, resized) if taller else resized(x))
-        label = f"{made.model.graph.node[-1].op_type}-{translation.version}"
-        changes = _changes(found.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"
+        taller, x = self._taller(resize.op, translation) if is_taller else None, resize.node.input[0]
+        self._replace(resize, inner, taller(inner, x, resized) if taller else resized(x))
+        label = f"{single.model.graph.node[-1].op_type}-{translation.version}"
+        changes = _changes(resize.op.attributes, translation.attributes) if translation.spec.axes != () else "a copy"
         changes += ", entries for every axis" if every else ""
         changes += ", a second row for images of height 1" if is_taller else ""
-        return self._row(found, f"{_label(found)} -> {label}: {changes}", grade, why)
+        return self._row(resize, f"{_label(resize)} -> {label}: {changes}", grade, why)
 
-    def _decomposed(self, found: FoundNode, why: str) -> Row:
+    def _decomposed(self, resize: ResizeNode, why: str) -> Row:
         """Put primitive operations in a node's place."""
-        inner, x = self._inner(found), found.node.input[0]
-        op, target = _of_what_changes(found, inner)
+        inner, x = self._inner(resize), resize.node.input[0]
+        op, target = _of_what_changes(resize, inner)
         try:
             decomposed = decompose(
-                self.target.primitives(inner, op, self.policy), x, op, target=target, roi=_roi(found)
+                self.target.primitives(inner, op, self.policy), x, op, target=target, roi=_roi(resize)
             )
         except SpecError as error:
-            raise self._refusal(found, f"{why}; and {error}") from None
+            raise self._refusal(resize, f"{why}; and {error}") from None
         problem = self.target.problem(op, decomposed)
         if not problem and not self._is_enough(decomposed.grade):
             integers = decomposed.grade is Grade.INTEGERS_WITHIN_1
             problem = "integers would be off by 1" if integers else "it is exact for the static shape only"
         if problem:
-            raise self._refusal(found, why if problem == why else f"{why}; and in primitive operations, {problem}")
+            raise self._refusal(resize, why if problem == why else f"{why}; and in primitive operations, {problem}")
         result = str(decomposed.output)
-        self._replace(found, inner, inner.node("Identity", x) if result == x else result)
-        problem = _invalid(found, inner)
+        self._replace(resize, inner, inner.node("Identity", x) if result == x else result)
+        problem = _invalid(resize, inner)
         if problem:
-            raise self._refusal(found, f"{why}; and primitive operations would not be valid: {problem}")
+            raise self._refusal(resize, f"{why}; and primitive operations would not be valid: {problem}")
         if self.target.measures_nothing and any(node.op_type == "Shape" for node in inner.nodes):
             reason = f"{self.target.measures_nothing} would have to slice at sizes of run time"
-            raise self._refusal(found, f"{why}; and in primitive operations, {reason}; {FREEZE}")
-        return self._row(found, f"{_label(found)} -> {decomposed.form}", decomposed.grade, why)
+            raise self._refusal(resize, f"{why}; and in primitive operations, {reason}; {FREEZE}")
+        return self._row(resize, f"{_label(resize)} -> {decomposed.form}", decomposed.grade, why)
 
-    def _inner(self, found: FoundNode) -> Graph:
+    def _inner(self, resize: ResizeNode) -> Graph:
         inner = self.graph.inner()
-        inner.layer = found.op.name
+        inner.layer = resize.op.name
         return inner
 
-    def _replace(self, found: FoundNode, inner: Graph, result: str) -> None:
-        (output,) = found.node.output
+    def _replace(self, resize: ResizeNode, inner: Graph, result: str) -> None:
+        (output,) = resize.node.output
         inner.rename(result, output)
         inner.nodes[:] = needed(inner.nodes, [output])
         inner.name_nodes(0)
-        values = found.values
+        values = resize.values
         self.edits.append(Edit(graph=values.graph, depth=values.depth, output=output, nodes=inner.nodes))
 
 
-def deviation(found: FoundNode) -> str:
+def deviation(resize: ResizeNode) -> str:
     """Return how onnxruntime's result deviates from the node's meaning; empty if it does not."""
-    made, op = onnxruntime.outcome(found.op), found.op
-    if made.kind is Kind.DIFFERS or made.spec not in (None, op.spec):
-        return f"onnxruntime does not compute what it means: {made.reason}"
+    outcome, op = onnxruntime.outcome(resize.op), resize.op
+    if outcome.kind is Kind.DIFFERS or outcome.spec not in (None, op.spec):
+        return f"onnxruntime does not compute what it means: {outcome.reason}"
     return ""
 
 
-def _sums_integers(found: FoundNode) -> bool:
-    """Return whether integers are weighted sums, in which no two runtimes agree."""
-    return "int" in (found.op.dtype or "") and not isinstance(found.op.spec.kernel, Nearest)
-
-
-def _shortfall(found: FoundNode, prediction: Outcome) -> str:
+def _shortfall(resize: ResizeNode, prediction: Outcome) -> str:
     """Return why a node cannot stay."""
     if prediction.spec is None:
         return prediction.reason
-    apart = differences(found.op.spec, prediction.spec, found.op.shape)
+    apart = differences(resize.op.spec, prediction.spec, resize.op.shape)
     if prediction.condition:
         return f"it is computed {'only' if prediction.provided else 'as meant'} {prediction.condition}"
     if prediction.reason or apart:
@@ -256,30 +261,30 @@ def _shortfall(found: FoundNode, prediction: Outcome) -> str:
     return "float32 may decide ties differently"
 
 
-def _target(found: FoundNode) -> str:
+def _target(resize: ResizeNode) -> str:
     """Return the tensor of sizes or scales if they are known only at run time."""
-    target = found.op.spec.target
-    return found.tensor(target.value) if isinstance(target, AtRunTime) else ""
+    target = resize.op.spec.target
+    return resize.tensor(target.value) if isinstance(target, AtRunTime) else ""
 
 
-def _of_what_changes(found: FoundNode, graph: Graph) -> tuple[ResizeOp, str]:
+def _of_what_changes(resize: ResizeNode, graph: Graph) -> tuple[ResizeOp, str]:
     """Return a resize without axes that keep their size at run time, and its target."""
-    op, target, spec = found.op, _target(found), found.op.spec
+    op, target, spec = resize.op, _target(resize), resize.op.spec
     plain = spec.axes is None and spec.aspect is Aspect.STRETCH and not isinstance(spec.coordinates, Crop)
-    changing = sorted(may_change(found)) if target and plain else []
+    changing = sorted(may_change(resize)) if target and plain else []
     if not changing or len(changing) == len(op.shape or ()):
         return op, target
     return replace(op, spec=replace(spec, axes=tuple(changing))), graph.node("Gather", target, graph.ints(changing))
 
 
-def _roi(found: FoundNode) -> str:
+def _roi(resize: ResizeNode) -> str:
     """Return the tensor of a crop's windows if they are known only at run time."""
-    coordinates = found.op.spec.coordinates
-    return found.tensor("roi") if isinstance(coordinates, Crop) and coordinates.roi is None else ""
+    coordinates = resize.op.spec.coordinates
+    return resize.tensor("roi") if isinstance(coordinates, Crop) and coordinates.roi is None else ""
 
 
-def _label(found: FoundNode) -> str:
-    return f"{found.node.op_type}-{found.op.version}"
+def _label(resize: ResizeNode) -> str:
+    return f"{resize.node.op_type}-{resize.op.version}"
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -291,15 +296,15 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return ", ".join([*gone, *other, *come]) or "the same attributes"
 
 
-def _invalid(found: FoundNode, inner: Graph) -> str:
+def _invalid(resize: ResizeNode, inner: Graph) -> str:
     """Return the problem of new nodes: what ONNX's checker finds, which does not check broadcasting."""
     if inner.opset < _BROADCAST and any(node.op_type in ("Max", "Min") for node in inner.nodes):
         return f"Max and Min do not broadcast before operator set {_BROADCAST}"
-    names = [found.node.input[0], _target(found), found.node.output[0]]
-    *inputs, output = ends(found.op)
+    names = [resize.node.input[0], _target(resize), resize.node.output[0]]
+    *inputs, output = ends(resize.op)
     for value, name in zip((*inputs, output), filter(None, names), strict=True):
         value.name = name
-    if roi := _roi(found):
+    if roi := _roi(resize):
         inputs.append(helper.make_tensor_value_info(roi, onnx.TensorProto.FLOAT, [None]))
     model = inner.model("resize", inputs, [output])
     model.model.graph.initializer.extend(model.tensors())

@@ -20,12 +20,13 @@ from ..onnx import neighbours, operator_sets
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
 from ..onnx.origins import may_change, open_axes
-from ..onnx.resize_nodes import FoundNode, dialect_version
+from ..onnx.resize_nodes import ResizeNode, dialect_version
 from ..predictions.runtimes_asked import of_other
 from ..predictions.tensorrt_importer import importer
 from ..reports.conversion_report import FormPolicy
-from ..runtimes import onnxruntime, openvino, tensorrt
+from ..runtimes import openvino, tensorrt
 from ..runtimes.node_geometry import changing_axes
+from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
 from ..runtimes.others import OtherRuntime, others
 from ..runtimes.outcome import Outcome, computes, refused
 from .portable_primitives import for_openvino
@@ -47,7 +48,7 @@ class Target:
 
     name: str
     opset: int | None = None
-    predict: Callable[[FoundNode], Outcome]
+    predict: Callable[[ResizeNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
     primitives: Callable[[Graph, ResizeOp, FormPolicy], Primitives] = lambda graph, op, policy: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
@@ -67,10 +68,12 @@ def target(name: str) -> Target:
     if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
         raise ReadError(f"unknown target {name!r}; expected {expected}{hint(_SHORT.get(name, name), _NAMED)}")
-    return Target(name=name, opset=opset, predict=lambda node: _as_it_stands(node, opset), problem=lambda op, made: "")
+    return Target(
+        name=name, opset=opset, predict=lambda node: _as_it_stands(node, opset), problem=lambda op, decomposed: ""
+    )
 
 
-def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
+def _as_it_stands(node: ResizeNode, opset: int) -> Outcome:
     """Return the meaning of a node in an operator set, if that has its attributes and onnxruntime keeps it."""
     problem = operator_sets.problem(node.node, node.values.opset, opset)
     if problem:
@@ -83,16 +86,16 @@ def _as_it_stands(node: FoundNode, opset: int) -> Outcome:
     return _among_transposes(node) or meant
 
 
-def _among_transposes(node: FoundNode) -> Outcome | None:
+def _among_transposes(node: ResizeNode) -> Outcome | None:
     """Return onnxruntime's outcome of a node that its optimiser moves a Transpose over; None if it is as alone."""
-    if not onnxruntime.survives_transposes(node.op) and neighbours.are_transposes_around(node):
-        return refused(onnxruntime.NO_CUBIC_SHRINKS)
+    if not survives_transposes(node.op) and neighbours.are_transposes_around(node):
+        return refused(NO_CUBIC_SHRINKS)
     return neighbours.in_onnxruntime(node)
 
 
-def _tensorrt(edition: tensorrt.Edition, node: FoundNode) -> Outcome:
-    found = "" if node.op.dtype in tensorrt.LAYER_TYPES else tensorrt.network_refusal(node.op)
-    return refused(found) if found else importer(node.op, edition)
+def _tensorrt(edition: tensorrt.Edition, node: ResizeNode) -> Outcome:
+    refusal = "" if node.op.dtype in tensorrt.LAYER_TYPES else tensorrt.network_refusal(node.op)
+    return refused(refusal) if refusal else importer(node.op, edition)
 
 
 def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
@@ -104,13 +107,13 @@ def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
     )
 
 
-def _tensorrt_problem(op: ResizeOp, made: Decomposed) -> str:
-    if made.at_run_time:
+def _tensorrt_problem(op: ResizeOp, decomposed: Decomposed) -> str:
+    if decomposed.at_run_time:
         return f"the rounding of indices that TensorRT computes at run time is unknown; {FREEZE}"
     return tensorrt.unknown_sums(op.spec, op.dtype) or tensorrt.network_refusal(op)
 
 
-def _openvino(node: FoundNode) -> Outcome:
+def _openvino(node: ResizeNode) -> Outcome:
     op = node.op
     lost = openvino.lost_digits(op)
     if lost:
@@ -126,7 +129,7 @@ def _openvino(node: FoundNode) -> Outcome:
     return openvino.frontend(op)
 
 
-def _openvino_problem(op: ResizeOp, made: Decomposed) -> str:
+def _openvino_problem(op: ResizeOp, decomposed: Decomposed) -> str:
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 
@@ -141,24 +144,28 @@ def _of_other(other: OtherRuntime) -> Target:
     )
 
 
-def _other_problem(other: OtherRuntime, op: ResizeOp, made: Decomposed) -> str:
+def _other_problem(other: OtherRuntime, op: ResizeOp, decomposed: Decomposed) -> str:
     title = other.title
     if not other.takes_primitives:
         return f"{title} computes no resize"
     if op.dtype != "float32":
         return f"the rules for {title} do not cover {op.dtype}"
-    return f"the rules for {title} do not cover indices computed at run time; {FREEZE}" if made.at_run_time else ""
+    return (
+        f"the rules for {title} do not cover indices computed at run time; {FREEZE}" if decomposed.at_run_time else ""
+    )
 
 
-def _in_all(node: FoundNode) -> Outcome:
+def _in_all(node: ResizeNode) -> Outcome:
     """Return the runtime's outcome that is least exact, on the conditions of all."""
-    found = [(each.name, each.predict(node)) for each in _IN_ANY]
+    outcomes = [(runtime.name, runtime.predict(node)) for runtime in _IN_ANY]
     moved = _among_transposes(node)
-    found += [("onnxruntime", moved)] if moved else []
-    name, worst = max(found, key=lambda each: _inexactness(node.op, each[1]))
+    outcomes += [("onnxruntime", moved)] if moved else []
+    name, worst = max(outcomes, key=lambda outcome: _inexactness(node.op, outcome[1]))
     reason = f"{name}: {worst.reason}" if worst.reason else ""
-    provided = " and ".join(dict.fromkeys(each.provided for _, each in found if each.spec and each.provided))
-    but_for = " and ".join(dict.fromkeys(each.but_for for _, each in found if each.but_for))
+    provided = " and ".join(
+        dict.fromkeys(outcome.provided for _, outcome in outcomes if outcome.spec and outcome.provided)
+    )
+    but_for = " and ".join(dict.fromkeys(outcome.but_for for _, outcome in outcomes if outcome.but_for))
     return replace(worst, reason=reason, provided=provided if worst.spec else worst.provided, but_for=but_for)
 
 
@@ -167,8 +174,8 @@ def _inexactness(op: ResizeOp, outcome: Outcome) -> int:
     return list(Grade).index(grade) if grade else len(Grade)
 
 
-def _any_problem(op: ResizeOp, made: Decomposed) -> str:
-    return next(filter(None, (each.problem(op, made) for each in _IN_ANY)), "")
+def _any_problem(op: ResizeOp, decomposed: Decomposed) -> str:
+    return next(filter(None, (runtime.problem(op, decomposed) for runtime in _IN_ANY)), "")
 
 
 _RUNTIMES = {
@@ -180,19 +187,21 @@ _RUNTIMES = {
         primitives=for_openvino,
         note=openvino.precision_note,
     ),
-    **{name: _of_other(each) for name, each in others().items()},
+    **{name: _of_other(runtime) for name, runtime in others().items()},
 }
-_IN_ANY = [each for name, each in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
+_IN_ANY = [runtime for name, runtime in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
 """Runtimes that compute resizes that no Resize expresses; the others would have no fallback."""
 _ANY = Target(
     name="any",
     predict=_in_all,
     problem=_any_problem,
     primitives=for_openvino,
-    measures_nothing=next((each.measures_nothing for each in _IN_ANY if each.measures_nothing), ""),
-    least_opset=max(each.least_opset for each in _IN_ANY),
+    measures_nothing=next((runtime.measures_nothing for runtime in _IN_ANY if runtime.measures_nothing), ""),
+    least_opset=max(runtime.least_opset for runtime in _IN_ANY),
 )
-_EDITIONS = {f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", each) for name, each in tensorrt.EDITIONS.items()}
+_EDITIONS = {
+    f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", edition) for name, edition in tensorrt.EDITIONS.items()
+}
 _NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}
 
 

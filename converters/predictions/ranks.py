@@ -10,19 +10,19 @@ from pathlib import Path
 from ir_interp.errors import IrInterpError
 from ir_interp.resize_op import ResizeOp
 
-from ..onnx.resize_nodes import FoundNode
+from ..onnx.resize_nodes import ResizeNode
 
 
-def completed(path: Path, found: Sequence[FoundNode]) -> list[FoundNode]:
+def completed(path: Path, resizes: Sequence[ResizeNode]) -> list[ResizeNode]:
     """Return the resizes of a model; if a rank is unknown, inputs are as the conversion to IR knows them."""
-    if all(node.op.shape is not None for node in found):
-        return list(found)
+    if all(node.op.shape is not None for node in resizes):
+        return list(resizes)
     seen = _seen_by_openvino(path)
     return [
         replace(node, op=replace(node.op, shape=seen[node.op.name].shape))
         if node.op.shape is None and node.op.name in seen
         else node
-        for node in found
+        for node in resizes
     ]
 
 

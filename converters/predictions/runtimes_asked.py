@@ -9,7 +9,7 @@ from ir_interp.resize_op import ResizeOp
 
 from ..onnx import neighbours
 from ..onnx.origins import may_change
-from ..onnx.resize_nodes import FoundNode
+from ..onnx.resize_nodes import ResizeNode
 from ..runtimes import (
     litert,
     onnxruntime,
@@ -39,8 +39,8 @@ class Runtime:
     title: str
     version: str
     predict: Callable[[ResizeOp], Outcome]
-    among_others: Callable[[FoundNode], Outcome | None] = lambda node: None
-    of_node: Callable[[FoundNode], Outcome] | None = None
+    among_others: Callable[[ResizeNode], Outcome | None] = lambda node: None
+    of_node: Callable[[ResizeNode], Outcome] | None = None
     is_asked: bool = True
 
 
@@ -54,7 +54,7 @@ def _other(other: OtherRuntime) -> Runtime:
     )
 
 
-def of_other(other: OtherRuntime, node: FoundNode) -> Outcome:
+def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node of a model in one of the other runtimes."""
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
         return other.outcome(node.op, may_change(node), node.stated)
@@ -136,12 +136,15 @@ RUNTIMES: Mapping[str, Runtime] = {
         title="TensorRT's importer", version=tensorrt_facts.VERSION, predict=tensorrt_importer.importer
     ),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, predict=reference.outcome),
-    **{f"onnxruntime:{name}": _of_onnxruntime(each) for name, each in onnxruntime_editions.EDITIONS.items()},
-    **{name: _of_provider(each) for name, each in PROVIDERS.items()},
-    **{f"openvino:{name}": _of_layers_alone(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
-    **{f"openvino:{name}": _of_openvino(each) for name, each in openvino_editions.EDITIONS.items()},
+    **{f"onnxruntime:{name}": _of_onnxruntime(edition) for name, edition in onnxruntime_editions.EDITIONS.items()},
+    **{name: _of_provider(provider) for name, provider in PROVIDERS.items()},
+    **{
+        f"openvino:{name}": _of_layers_alone(edition)
+        for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()
+    },
+    **{f"openvino:{name}": _of_openvino(edition) for name, edition in openvino_editions.EDITIONS.items()},
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
-    **{name: _other(each) for name, each in others().items()},
+    **{name: _other(runtime) for name, runtime in others().items()},
 }
 """For nodes of ONNX models. The last ones must be named: installed packages must not change a report."""
 
@@ -151,7 +154,7 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
         title="onnxruntime, converted here", version=onnxruntime.VERSION, predict=after_conversion.onnxruntime
     ),
     "tensorrt": Runtime(title="TensorRT, converted here", version="10", predict=after_conversion.tensorrt),
-    **{f"openvino:{name}": _of_layers(each) for name, each in openvino_layer_editions.LAYER_EDITIONS.items()},
+    **{f"openvino:{name}": _of_layers(edition) for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()},
 }
 """For layers of IRs."""
 
@@ -178,8 +181,8 @@ NAMES = (*dict.fromkeys(name for those in _OF_DIALECT.values() for name in those
 
 def named(words: Sequence[str]) -> frozenset[str]:
     """Return runtimes by name; ``installed`` stands for those of every audit and others that are installed."""
-    found = {name for name in words if name != INSTALLED}
+    names = {name for name in words if name != INSTALLED}
     if INSTALLED in words:
-        found |= {name for those in _OF_DIALECT.values() for name, each in those.items() if each.is_asked}
-        found |= {name for name, each in others().items() if each.is_installed}
-    return frozenset(found)
+        names |= {name for those in _OF_DIALECT.values() for name, runtime in those.items() if runtime.is_asked}
+        names |= {name for name, runtime in others().items() if runtime.is_installed}
+    return frozenset(names)

@@ -34,8 +34,8 @@ def importer(op: ResizeOp, edition: Edition = NEWEST) -> Outcome:
     unknown = unknown_sums(spec, op.dtype)
     if unknown:
         return refused(unknown)
-    made = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
-    return computes(made, left_out(op, edition))
+    layer = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
+    return computes(layer, left_out(op, edition))
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
@@ -50,8 +50,8 @@ def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
 def layer_remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
     """Return codes and messages about the layer that this program writes for a resize; none if it writes none."""
     with suppress(InexactError, SpecError):
-        made = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype)
-        return tensorrt_dla.remarks(DIALECT.complete(made.attributes, made.version), _context(op))
+        translation = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype)
+        return tensorrt_dla.remarks(DIALECT.complete(translation.attributes, translation.version), _context(op))
     return ()
 
 
@@ -65,8 +65,8 @@ def _target(op: ResizeOp) -> dict[str, Any]:
     target, shape = op.spec.target, op.shape
     if shape is None or not isinstance(target, Sizes | Scales):
         return {}
-    given = dict(zip(resolve_axes(op.spec.axes, len(shape)), target.values, strict=True))
+    by_axis = dict(zip(resolve_axes(op.spec.axes, len(shape)), target.values, strict=True))
     if isinstance(target, Scales):
-        return {"scales": tuple(float(given.get(axis, 1.0)) for axis in range(len(shape)))}
-    whole = [given.get(axis, length) for axis, length in enumerate(shape)]
+        return {"scales": tuple(float(by_axis.get(axis, 1.0)) for axis in range(len(shape)))}
+    whole = [by_axis.get(axis, size) for axis, size in enumerate(shape)]
     return {} if None in whole else {"shape": tuple(whole)}

@@ -90,13 +90,13 @@ class State:
     @property
     def text(self) -> str:
         """The state after the conversion, in one line."""
-        shape = ", ".join("?" if length is None else str(length) for length in self.initial_shape)
-        kept = f"output {self.output!r}" if self.output else "nothing changes it"
+        shape = ", ".join("?" if size is None else str(size) for size in self.initial_shape)
+        end = f"output {self.output!r}" if self.output else "nothing changes it"
         if self.initial is None:
             at_first = f"at first computed, where {self.first!r} is true"
-            return f"state {self.variable!r}: input {self.input!r}, {kept}; {at_first}"
+            return f"state {self.variable!r}: input {self.input!r}, {end}; {at_first}"
         values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
-        return f"state {self.variable!r}: input {self.input!r}, {kept}; at first [{shape}] of {values}"
+        return f"state {self.variable!r}: input {self.input!r}, {end}; at first [{shape}] of {values}"
 
 
 class RowRecord(TypedDict):

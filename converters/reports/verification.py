@@ -78,8 +78,12 @@ class FedImage:
     @property
     def text(self) -> str:
         """The sizes as text: those that differ mean that Pillow resized the image."""
-        own, fed = (f"{height}x{width}" for height, width in (self.file_size, self.size))
-        return f"at its own size, {own}" if own == fed else f"resized by Pillow (bilinear) from {own} to {fed}"
+        file_size, fed = (f"{height}x{width}" for height, width in (self.file_size, self.size))
+        return (
+            f"at its own size, {file_size}"
+            if file_size == fed
+            else f"resized by Pillow (bilinear) from {file_size} to {fed}"
+        )
 
 
 def fed_lines(images: Sequence[FedImage]) -> list[str]:
@@ -125,8 +129,8 @@ class Levels:
     @property
     def text(self) -> str:
         """The counts as text, as in ``61 of 180,000 values one level apart, OpenVINO itself 74``."""
-        own = "" if self.flipped_by_source is None else f", {self.runtime} itself {self.flipped_by_source:,}"
-        return f"{self.flipped:,} of {self.count:,} values one level apart{own}"
+        by_source = "" if self.flipped_by_source is None else f", {self.runtime} itself {self.flipped_by_source:,}"
+        return f"{self.flipped:,} of {self.count:,} values one level apart{by_source}"
 
     @property
     def verdict(self) -> str:

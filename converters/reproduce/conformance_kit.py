@@ -124,38 +124,38 @@ def cases() -> Iterator[tuple[str, str, Node]]:
     yield from _shapes_and_types()
 
 
-def _node(attributes: Mapping[str, Any], given: Mapping[str, tuple[float, ...]], **others: Any) -> Node:
-    return Node(**{"shape": _IMAGE, "attributes": attributes, "given": given, **others})
+def _node(attributes: Mapping[str, Any], target: Mapping[str, tuple[float, ...]], **others: Any) -> Node:
+    return Node(**{"shape": _IMAGE, "attributes": attributes, "given": target, **others})
 
 
 def _nearest() -> Iterator[tuple[str, str, Node]]:
-    for coordinates, rounding, (name, given) in product(_COORDINATES, _ROUNDINGS, _TARGETS.items()):
+    for coordinates, rounding, (name, target) in product(_COORDINATES, _ROUNDINGS, _TARGETS.items()):
         attributes = {"mode": "nearest", "nearest_mode": rounding, "coordinate_transformation_mode": coordinates}
-        yield f"nearest-{coordinates}-{rounding}-{name}", "nearest", _node(attributes, given)
-    for rounding, (name, given) in product(_ROUNDINGS, _TARGETS.items()):
+        yield f"nearest-{coordinates}-{rounding}-{name}", "nearest", _node(attributes, target)
+    for rounding, (name, target) in product(_ROUNDINGS, _TARGETS.items()):
         attributes = {
             "mode": "nearest",
             "nearest_mode": rounding,
             "coordinate_transformation_mode": "tf_half_pixel_for_nn",
         }
-        yield f"nearest-tf-{rounding}-{name}", "nearest", _node(attributes, given, version=11)
+        yield f"nearest-tf-{rounding}-{name}", "nearest", _node(attributes, target, version=11)
 
 
 def _weighted() -> Iterator[tuple[str, str, Node]]:
-    for coordinates, (name, given) in product(_COORDINATES, _TARGETS.items()):
+    for coordinates, (name, target) in product(_COORDINATES, _TARGETS.items()):
         attributes = {"mode": "linear", "coordinate_transformation_mode": coordinates}
-        yield f"linear-{coordinates}-{name}", "linear", _node(attributes, given)
+        yield f"linear-{coordinates}-{name}", "linear", _node(attributes, target)
         for coefficient, excludes in product((-0.75, -0.5), (0, 1)):
             cubic = {**attributes, "mode": "cubic", "cubic_coeff_a": coefficient, "exclude_outside": excludes}
-            yield f"cubic{coefficient}-exclude{excludes}-{coordinates}-{name}", "cubic", _node(cubic, given)
+            yield f"cubic{coefficient}-exclude{excludes}-{coordinates}-{name}", "cubic", _node(cubic, target)
 
 
 def _antialias() -> Iterator[tuple[str, str, Node]]:
-    for mode, excludes, (name, given) in product(("linear", "cubic"), (0, 1), _SHRINKING.items()):
+    for mode, excludes, (name, target) in product(("linear", "cubic"), (0, 1), _SHRINKING.items()):
         for coordinates in _COORDINATES[:4]:
             attributes = {"mode": mode, "antialias": 1, "exclude_outside": excludes}
             attributes |= {"coordinate_transformation_mode": coordinates}
-            yield f"antialias-{mode}-exclude{excludes}-{coordinates}-{name}", "antialias", _node(attributes, given)
+            yield f"antialias-{mode}-exclude{excludes}-{coordinates}-{name}", "antialias", _node(attributes, target)
 
 
 def _regions() -> Iterator[tuple[str, str, Node]]:
@@ -183,7 +183,7 @@ def _old() -> Iterator[tuple[str, str, Node]]:
 
 def _shapes_and_types() -> Iterator[tuple[str, str, Node]]:
     for mode, shape in product(("nearest", "linear"), ((5,), (5, 6), (2, 5, 6), (1, 2, 3, 5, 6))):
-        sizes = (*shape[:-2], *(length + 3 for length in shape[-2:]))
+        sizes = (*shape[:-2], *(size + 3 for size in shape[-2:]))
         yield f"rank-{len(shape)}-{mode}", "ranks", _node({"mode": mode}, {"sizes": sizes}, shape=shape)
     for mode, axis in product(("nearest", "linear"), (0, 1)):
         scales = tuple(2.0 if place == axis else 1.0 for place in range(4))

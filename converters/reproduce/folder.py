@@ -165,6 +165,7 @@ def _versions(runner: Runner) -> dict[str, str]:
 def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDArray[Any], ran: probe.Ran) -> str:
     """Return the README of a folder, in Markdown."""
     op = reproduced.op
+    source = _OF_DIALECT[op.dialect].format(name=operator(op.version), version=op.version)
     lines = [
         f"# {markdown(headline)}",
         "",
@@ -172,7 +173,7 @@ def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDAr
         "",
         f"The model is one {markdown(f'{_kind(op)}: {op.spec}')}.",
         "",
-        f"ir_interp computed the expected output by this formula. Its source: {_source(op)}",
+        f"ir_interp computed the expected output by this formula. Its source: {source}",
         "",
         f"Input {list(x.shape)} {x.dtype}, expected {list(expected.shape)}; {_seen(ran)}",
         "",
@@ -188,10 +189,6 @@ def _kind(op: ResizeOp) -> str:
     kind = "Interpolate" if op.dialect == "openvino" else operator(op.version)
     stated = ", ".join(f"{name}={value}" for name, value in op.attributes.items())
     return f"{kind}-{op.version} ({stated})"
-
-
-def _source(op: ResizeOp) -> str:
-    return _OF_DIALECT[op.dialect].format(name=operator(op.version), version=op.version)
 
 
 def _seen(ran: probe.Ran) -> str:

@@ -50,7 +50,6 @@ _CUBIC = {"mode": "cubic"}
 _SINGLE = {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}
 _IMAGE = (1, 1, 8, 9)
 _IR_LINEAR = {"mode": "linear_onnx"}
-_PADDED = {"mode": "linear_onnx", "pads_begin": "0,1,0,0", "pads_end": "0,0,0,0"}
 
 PLACES: Mapping[str, Node | Layer] = {
     "fractional-scale": Node(attributes={"mode": "linear"}, given=_scales(1, 1, 1.3, 1)),

@@ -29,7 +29,7 @@ from .smallest import smallest
 
 def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Reproduced:
     """Write a folder that reproduces a runtime's error; see ``ir_interp.reproduce``."""
-    with _model(source, options) as (path, runtime), making(folder) as made, probe.one_worker():
+    with _model(source, options) as (path, runtime), making(folder) as unfinished, probe.one_worker():
         _check(runtime)
         chosen, verdict = _chosen(path, runtime, options)
         options.progress("looking for the smallest shape", 0, 0)
@@ -38,7 +38,7 @@ def reproduce(source: str | Path, folder: Path, options: ReproduceOptions) -> Re
             if shown is None:
                 problem = f"{RUNTIMES[runtime].title}: {verdict}; but a model of this node alone is computed as meant"
                 raise IrInterpError(f"{chosen.op.where}: {problem}")
-            return replace(write(shown, runtime, made), folder=folder)
+            return replace(write(shown, runtime, unfinished), folder=folder)
 
 
 @contextmanager
@@ -72,17 +72,17 @@ def _chosen(path: Path, runtime: str, options: ReproduceOptions) -> tuple[Found,
     kind = expect(path, *MODELS)
     if kind is FileKind.IR and runtime != "openvino":
         raise IrInterpError(f"{path.name} is an IR, which only openvino runs; convert it to .onnx for {runtime}")
-    lengths = shapes.chosen(path, options.shapes)
-    inside = list(found(path, lengths))
-    rows, errors = audit([path], run=True, runtimes=[runtime], lengths=lengths, progress=options.progress)
+    chosen_shapes = shapes.chosen(path, options.shapes)
+    inside = list(found(path, chosen_shapes))
+    rows, errors = audit([path], run=True, runtimes=[runtime], shapes=chosen_shapes, progress=options.progress)
     for error in errors:
         raise error
-    names = [each.op.name for each in inside]
+    names = [resize.op.name for resize in inside]
     if options.layer is not None and options.layer not in names:
         raise ReadError(f"no resize {options.layer!r}; {closest(options.layer, names)}", path.name)
-    for each, row in zip(inside, rows, strict=True):
-        if options.layer in (None, each.op.name) and _is_seen(row, runtime):
-            return each, row.verdicts[runtime]
+    for resize, row in zip(inside, rows, strict=True):
+        if options.layer in (None, resize.op.name) and _is_seen(row, runtime):
+            return resize, row.verdicts[runtime]
     raise IrInterpError(f"{path.name}: {_nothing(rows, runtime, options.layer)}")
 
 

@@ -22,22 +22,22 @@ class _Plain(ast.NodeTransformer):
         """Return a function without annotations."""
         self.generic_visit(node)
         node.returns = None
-        for each in node.args.args:
-            each.annotation = None
+        for argument in node.args.args:
+            argument.annotation = None
         return node
 
 
 def function(run: Run, name: str) -> str:
     """Return the source of a function that runs models, under another name."""
-    (found,) = ast.parse(inspect.getsource(run)).body
-    assert isinstance(found, ast.FunctionDef)
-    found.name = name
-    return ast.unparse(ast.fix_missing_locations(_Plain().visit(found)))
+    (definition,) = ast.parse(inspect.getsource(run)).body
+    assert isinstance(definition, ast.FunctionDef)
+    definition.name = name
+    return ast.unparse(ast.fix_missing_locations(_Plain().visit(definition)))
 
 
-def script(told: str, run: Run, model: str) -> str:
+def script(text: str, run: Run, model: str) -> str:
     """Return a script that runs a model as ``run`` does, and prints how far the result is from the expected one."""
-    return f"""{docstring(told)}
+    return f"""{docstring(text)}
 
 import numpy as np
 

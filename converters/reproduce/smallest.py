@@ -67,9 +67,11 @@ def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown 
         while best is not last:
             last = best
             smaller = _shown(source, list(_smaller(source, best.row)), runtime, folder, run=run)
-            alike = [each for each in smaller if each.cost < best.cost and _is_like(each.verdict, seen)]
-            alike = [each for each in alike if run or _is_visible(each.verdict, seen)]
-            best = min(alike, key=lambda each: each.cost, default=best)
+            alike = [
+                candidate for candidate in smaller if candidate.cost < best.cost and _is_like(candidate.verdict, seen)
+            ]
+            alike = [candidate for candidate in alike if run or _is_visible(candidate.verdict, seen)]
+            best = min(alike, key=lambda candidate: candidate.cost, default=best)
         proven = _shown(source, [_case(best.row.op)], runtime, folder, run=True)
         if proven and _is_like(proven[0].verdict, seen):
             return proven[0]
@@ -95,22 +97,22 @@ def _case(op: ResizeOp) -> Case:
     """Return a resize as it stands, its dynamic dimensions 1."""
     target = op.spec.target
     sizes = tuple(map(int, target.values)) if isinstance(target, Sizes) else ()
-    return Case(shape=tuple(length or 1 for length in op.shape or ()), sizes=sizes)
+    return Case(shape=tuple(size or 1 for size in op.shape or ()), sizes=sizes)
 
 
 def _smaller(source: Found, row: Audited) -> Iterator[Case]:
     """Yield cases with one axis smaller, before or behind the resize."""
     case = _case(row.op)
     axes = resolve_axes(source.op.spec.axes, len(case.shape))
-    for axis, length in enumerate(case.shape):
+    for axis, in_size in enumerate(case.shape):
         place = axes.index(axis) if axis in axes and case.sizes else -1
-        for shorter in _shorter(length):
+        for shorter in _shorter(in_size):
             shape = (*case.shape[:axis], shorter, *case.shape[axis + 1 :])
             if place < 0:
                 yield Case(shape=shape, sizes=case.sizes)
                 continue
             size = case.sizes[place]
-            for other in {size, shorter, max(1, round(size * shorter / length))}:
+            for other in {size, shorter, max(1, round(size * shorter / in_size))}:
                 yield Case(shape=shape, sizes=_with(case.sizes, place, other))
         if place >= 0:
             for shorter in _shorter(case.sizes[place]):
@@ -121,22 +123,22 @@ def _with(sizes: tuple[int, ...], place: int, size: int) -> tuple[int, ...]:
     return (*sizes[:place], size, *sizes[place + 1 :])
 
 
-def _shorter(length: int) -> list[int]:
-    return sorted({each for each in (1, 2, 3, 4, length // 2, length - 1) if 0 < each < length})
+def _shorter(size: int) -> list[int]:
+    return sorted({candidate for candidate in (1, 2, 3, 4, size // 2, size - 1) if 0 < candidate < size})
 
 
 def _shown(source: Found, cases: Sequence[Case], runtime: str, folder: Path, *, run: bool) -> list[Shown]:
     """Return the verdicts on cases, predicted or observed; without cases that cannot be written as a model."""
     folder.mkdir(exist_ok=True)
-    for each in folder.iterdir():
-        each.unlink()
+    for file in folder.iterdir():
+        file.unlink()
     paths = [path for number, case in enumerate(cases) if (path := _written(source, case, folder / str(number)))]
     rows, _ = audit(paths, run=run, runtimes=[runtime])
     by_file = {row.file: row for row in rows}
     shown = (
         Shown(path=path, row=row, verdict=row.verdicts[runtime]) for path in paths if (row := by_file.get(str(path)))
     )
-    return [each for each in shown if not run or runtime in each.row.seen]
+    return [candidate for candidate in shown if not run or runtime in candidate.row.seen]
 
 
 def _written(source: Found, case: Case, path: Path) -> Path | None:

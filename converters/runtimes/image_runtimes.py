@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,11 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import (
-    Antialias,
     Arithmetic,
     Aspect,
     Coordinates,
     Crop,
-    Cubic,
-    Linear,
+    Kernel,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -32,32 +30,24 @@ from ir_interp.spec import (
 
 from .node_geometry import changing_axes, geometry, settled
 from .outcome import Outcome, computes, differs, unknown
+from .shared_readings import Reading
 
 Floats = NDArray[np.float32]
 Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]
 """Returns the source coordinates of outputs of an axis, with an offset before and after scaling."""
 Rounded = Callable[[Floats, Rounding], NDArray[Any]]
 
-FLOATS_ONLY = "a Resize of {}"
 _RANK = 4  # [batch, channels, height, width]
-_RESIZED = frozenset({2, 3})
+HEIGHT_AND_WIDTH = frozenset({2, 3})
 _HALF = 0.5
 _TIES = "float32 decides ties differently"
-_MOVED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
+SHIFTS_UNRESIZED = "its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel"
 NO_TIE = "float32 decides no tie differently"
 _LONG = 1024  # larger than images that are resized by integral scales
 _FLOAT32 = frozenset({"float32"})
 FLOATS = frozenset({"float32", "float16"})
 ALL_TYPES = FLOATS | {"uint8", "int8"}
 _FROM_THE_MIDDLE = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.HALF_PIXEL_SYMMETRIC)
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The resize as which a runtime reads a node, and the reason."""
-
-    told: str
-    of: Callable[[ResizeSpec], ResizeSpec]
 
 
 def image_outcome(
@@ -67,7 +57,7 @@ def image_outcome(
     place: Place | None = None,
     rounded: Rounded | None = None,
     dtypes: Set[str] = _FLOAT32,
-    axes: Set[int] = _RESIZED,
+    axes: Set[int] = HEIGHT_AND_WIDTH,
 ) -> Outcome:
     """Return the outcome of a node in a runtime with this reading; unknown if no rule covers it.
 
@@ -77,27 +67,29 @@ def image_outcome(
     uncovered = _no_image(op, dtypes)
     if uncovered:
         return unknown(uncovered)
+    # Dimensions that keep their size cannot matter; with a number in place of each, more rules can decide.
     op, stated = settled(op), op
-    spec, told, provided = op.spec, [], []
+    spec, reasons, provided = op.spec, [], []
     if changing_axes(op, may_change) - axes:
-        spec, told = of_last_two(spec), ["it resizes the last two axes only"]
+        spec, reasons = of_last_two(spec), ["it resizes the last two axes only"]
     elif not may_change <= axes:
         provided.append(f"axes {sorted(may_change - axes)} keep their sizes")
-    spec, readings_told = _read(spec, readings)
+    spec, reading_reasons = _read(spec, readings)
+    # Before ties: an axis that keeps its size is moved by half a pixel whatever float32 does.
     if _places_matter(spec):
-        kept = _keeping(op, spec)
-        if kept and _takes_what_is_meant(op, spec, kept, place or _shifted_twice, rounded or to_pixels):
+        unresized = _keeping(op, spec)
+        if unresized and _takes_what_is_meant(op, spec, unresized, place or _shifted_twice, rounded or to_pixels):
             return computes(op.spec)
-        if kept:
-            is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in kept)
-            return differs(_MOVED, f"axes {sorted(kept)} are longer than 1" if is_open else "")
+        if unresized:
+            is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in unresized)
+            return differs(SHIFTS_UNRESIZED, f"axes {sorted(unresized)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
     known = _of_whole_scales(op)
     moved = _of_ties(known, spec, place or _shifted_twice, rounded or to_pixels)
     if moved is not None:
         return moved
     provided += [NO_TIE] if may_change and ties_are_open(op) else []
-    return computes(spec, "; ".join(told + readings_told), " and ".join(provided))
+    return computes(spec, "; ".join(reasons + reading_reasons), " and ".join(provided))
 
 
 def read_outcome(
@@ -108,36 +100,45 @@ def read_outcome(
     ``place`` is the float32 source coordinate, by default (i + before) * step - after, and ``rounded``
     finds a pixel there.
     """
-    spec, told = _read(op.spec, readings)
+    spec, reasons = _read(op.spec, readings)
     moved = _of_ties(op, spec, place or _shifted_twice, rounded or to_pixels)
-    return computes(spec, "; ".join(told)) if moved is None else moved
+    return computes(spec, "; ".join(reasons)) if moved is None else moved
 
 
 def _read(spec: ResizeSpec, readings: Sequence[Reading]) -> tuple[ResizeSpec, list[str]]:
     """Return the resize as which a node is read, and the readings that change it."""
-    told = []
+    reasons = []
     for reading in readings:
         taken = reading.of(spec)
-        told += [reading.told] if taken != spec else []
+        reasons += [reading.reason] if taken != spec else []
         spec = taken
-    return spec, told
+    return spec, reasons
 
 
 def of_last_two(spec: ResizeSpec) -> ResizeSpec:
     """Return a resize of every axis without the first two."""
-    return replace(spec, axes=tuple(range(_RANK))).only(sorted(_RESIZED))
+    return replace(spec, axes=tuple(range(_RANK))).only(sorted(HEIGHT_AND_WIDTH))
 
 
 def _no_image(op: ResizeOp, dtypes: Set[str]) -> str:
     if op.dtype not in dtypes:
-        return FLOATS_ONLY.format(op.dtype or "an unknown element type")
+        return of_type(op)
     if op.shape is None or len(op.shape) != _RANK:
         return f"a Resize of other ranks than {_RANK}"
     if op.attributes.get("axes") is not None:
         return "a Resize with axes"
-    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
-        return "a crop, or a keep_aspect_ratio_policy"
-    return ""
+    return crop_or_policy(op)
+
+
+def of_type(op: ResizeOp) -> str:
+    """Return the words for a resize of an element type that no rule covers."""
+    return f"a Resize of {op.dtype or 'an unknown element type'}"
+
+
+def crop_or_policy(op: ResizeOp) -> str:
+    """Return the words for a resize that crops or has an aspect policy; empty for others."""
+    stretches = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
+    return "" if stretches else "a crop, or a keep_aspect_ratio_policy"
 
 
 def ties_are_open(op: ResizeOp) -> bool:
@@ -159,9 +160,12 @@ def _of_whole_scales(op: ResizeOp) -> ResizeOp:
 
 def _places_matter(spec: ResizeSpec) -> bool:
     """Return whether coordinates (i + 1/2) affect an axis that keeps its size: it is a copy in ONNX."""
-    kernel = spec.kernel
-    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
-    return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down
+    return spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and not rounds_down(spec.kernel)
+
+
+def rounds_down(kernel: Kernel) -> bool:
+    """Return whether half a pixel more makes no difference to a pixel at an integral coordinate."""
+    return isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
 
 
 def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
@@ -169,11 +173,11 @@ def _keeping(op: ResizeOp, spec: ResizeSpec) -> Set[int]:
     at, target, shape = geometry(op), op.spec.target, op.shape or ()
     if at is not None:
         resized = at.changing if spec.step is Step.RATIO else at.scaled
-        return {axis for axis in _RESIZED - resized if at.lengths[axis] > 1}
+        return {axis for axis in HEIGHT_AND_WIDTH - resized if at.in_sizes[axis] > 1}
     values = target.values if isinstance(target, Sizes | Scales) else ()
     same = (1.0,) * len(values) if isinstance(target, Scales) else shape
-    kept = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
-    return {axis for axis in kept if shape[axis] != 1} & _RESIZED
+    unresized = (axis for axis, (value, stays) in enumerate(zip(values, same, strict=False)) if value == stays)
+    return {axis for axis in unresized if shape[axis] != 1} & HEIGHT_AND_WIDTH
 
 
 def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> Outcome | None:
@@ -187,6 +191,7 @@ def _of_ties(op: ResizeOp, spec: ResizeSpec, place: Place, rounded: Rounded) -> 
     pixels = _taken(spec, spec.kernel, shape, place, rounded)
     if pixels == _pixels_of(spec, shape):
         return None
+    # Two deviations may cancel: another rounding, and float32 on the other side of the tie.
     is_meant = isinstance(op.spec.kernel, Nearest) and pixels == _pixels_of(op.spec, shape)
     return computes(op.spec) if is_meant else differs(_TIES)
 
@@ -205,16 +210,16 @@ def _taken(
     return pixels
 
 
-def _takes_what_is_meant(op: ResizeOp, spec: ResizeSpec, kept: Set[int], place: Place, rounded: Rounded) -> bool:
+def _takes_what_is_meant(op: ResizeOp, spec: ResizeSpec, unresized: Set[int], place: Place, rounded: Rounded) -> bool:
     """Say whether a nearest resize that moves axes of kept length takes the pixels that a scale near 1 means there."""
     shape, kernel = static_shape(op.shape), spec.kernel
     if shape is None or spec.waits or not isinstance(kernel, Nearest):
         return False
     taken, meant = _taken(spec, kernel, shape, place, rounded), _pixels_of(op.spec, shape)
-    for axis in kept:
+    for axis in unresized:
         moved = rounded(np.arange(shape[axis], dtype=np.float32) + np.float32(_HALF), kernel.rounding)
         taken[axis] = np.clip(moved, 0, shape[axis] - 1).astype(int).tolist()
-    unmoved = {axis: list(range(length)) for axis, length in enumerate(shape)}
+    unmoved = {axis: list(range(size)) for axis, size in enumerate(shape)}
     return unmoved | taken == unmoved | meant
 
 
@@ -281,61 +286,3 @@ def is_longer_in_singles(op: ResizeOp) -> bool:
     shape, exact = tuple(n or _LONG for n in op.shape), replace(op.spec, arithmetic=Arithmetic.EXACT)
     ends = zip(op.shape, plan(exact, shape).out_shape, plan(op.spec, shape).out_shape, strict=True)
     return any(known and one != other for known, one, other in ends)
-
-
-# Misreadings that several of them share
-
-
-def _ratio(spec: ResizeSpec) -> ResizeSpec:
-    return replace(spec, step=Step.RATIO) if spec.gives_scales else spec
-
-
-def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
-    match spec.kernel:
-        case Linear():
-            return replace(spec, kernel=Linear())
-        case Cubic() as cubic:
-            return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
-        case _:
-            return spec
-
-
-def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
-    symmetric = spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
-    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
-
-
-def own_cubic(a: float) -> Reading:
-    """Return the reading of a runtime whose cubic has one coefficient, and keeps out-of-bounds samples."""
-
-    def taken(spec: ResizeSpec) -> ResizeSpec:
-        kernel = spec.kernel
-        return replace(spec, kernel=replace(kernel, a=a, exclude_outside=False)) if isinstance(kernel, Cubic) else spec
-
-    return Reading(f"its cubic has the coefficient {a}, and no exclude_outside", taken)
-
-
-BY_RATIO = Reading("it uses the ratio of sizes instead of the scale", _ratio)
-NO_ANTIALIAS = Reading("it ignores antialias", _without_antialias)
-NO_SYMMETRIC = Reading("it computes half_pixel_symmetric as asymmetric", _asymmetric)
-
-
-def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
-    kernel = Nearest(rounding=Rounding.ROUND_PREFER_FLOOR) if isinstance(spec.kernel, Nearest) else spec.kernel
-    return replace(spec, coordinates=Coordinates.HALF_PIXEL, kernel=kernel)
-
-
-def _linear_half_pixel(spec: ResizeSpec) -> ResizeSpec:
-    return spec if isinstance(spec.kernel, Nearest) else replace(spec, coordinates=Coordinates.HALF_PIXEL)
-
-
-def _floor(spec: ResizeSpec) -> ResizeSpec:
-    is_simple = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
-    return replace(spec, kernel=Nearest(rounding=Rounding.FLOOR)) if is_simple else spec
-
-
-RESIZE_10, UPSAMPLE = 10, range(7, 10)
-"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks."""
-HALF_PIXEL_OF_10 = Reading("it computes Resize-10 with half_pixel, the default since opset 11", _half_pixel)
-HALF_PIXEL_LINEAR = Reading("it computes a linear Upsample with half_pixel", _linear_half_pixel)
-FLOOR = Reading("its Upsample rounds down", _floor)  # as others do: an Upsample never shrinks

@@ -15,7 +15,7 @@ from ir_interp.spec import Aspect, AtRunTime, Coordinates, ResizeSpec, Scales, S
 class Geometry:
     """Input sizes, output sizes and scales, one of each for every axis."""
 
-    lengths: tuple[int, ...]
+    in_sizes: tuple[int, ...]
     outputs: tuple[int, ...]
     scales: tuple[float, ...]
 
@@ -27,7 +27,7 @@ class Geometry:
     @property
     def changing(self) -> frozenset[int]:
         """The axes whose size changes."""
-        return frozenset(axis for axis, n in enumerate(self.lengths) if n != self.outputs[axis])
+        return frozenset(axis for axis, n in enumerate(self.in_sizes) if n != self.outputs[axis])
 
     @property
     def keeping(self) -> frozenset[int]:
@@ -50,7 +50,7 @@ def geometry(op: ResizeOp) -> Geometry | None:
     if isinstance(spec.target, Scales):
         scales |= dict(zip(resolve_axes(spec.axes, len(known)), spec.target.values, strict=True))
     every = tuple(scales.get(axis, 1.0) for axis in range(len(known)))
-    return Geometry(lengths=known, outputs=bound.out_shape, scales=every)
+    return Geometry(in_sizes=known, outputs=bound.out_shape, scales=every)
 
 
 def resized(op: ResizeOp) -> frozenset[int]:

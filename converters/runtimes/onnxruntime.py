@@ -6,13 +6,13 @@ before they emit a node, predictions call ``outcome`` for an existing node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 
 from ir_interp.plan.runtimes import integer_steps
 from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
     Antialias,
     Aspect,
@@ -58,6 +58,7 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     other, condition = deviation(taken, sure), _condition(taken, sure, may_change)
     if other is not None:
         return other if other.spec is None else replace(other, provided=condition)
+    # A spec read from ONNX has this runtime's arithmetic, so no pixels need to be compared, as for others.
     return computes(taken.spec, "" if listed is op else _KEPT, condition)
 
 
@@ -71,14 +72,14 @@ def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
     assumed = sorted(sure - sure_axes(op))
     if assumed and not refusal(op, sure_axes(op)):
         return f"axes {assumed} change"
-    is_cubic_of_integers = _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
-    may_grow = is_cubic_of_integers and _are_channels_last(op, sure) and _shrinks(op) is None
+    is_cubic_of_integers = is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
+    may_grow = is_cubic_of_integers and are_channels_last(op.shape, sure) and shrinks(op) is None
     return "a size shrinks" if may_grow else ""
 
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is computed as meant."""
-    if not sure and may_change and _is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
+    if not sure and may_change and is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS:
         return "no size changes"
     has_a_kernel = _has_a_kernel(op, sure | may_change)
     if not has_a_kernel:
@@ -124,7 +125,7 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         yield "exclude_outside needs cubic, or antialias"
     grows_last = scaled is not None and _grows_channels_last(op, scaled)
     if (
-        _is_plain_cubic(op)
+        is_plain_cubic(op)
         and dtype in ONNXRUNTIME_INTEGERS
         and not grows_last
         and (at.changing if at else scaled != set())
@@ -135,27 +136,29 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
     if isinstance(target, Sizes) and 0 in target.values:
         yield "sizes of 0"
     if scaled is not None and op.shape is not None and _has_a_kernel(op, scaled) is False:
-        yield f"no {_mode(kernel)} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
+        yield f"no {kernel.word} Resize of axes {sorted(scaled)} at rank {len(op.shape)}"
 
 
-def _is_plain_cubic(op: ResizeOp) -> bool:
+def is_plain_cubic(op: ResizeOp) -> bool:
+    """Return whether a node is cubic without antialias, the mode with the fewest kernels."""
     return isinstance(op.spec.kernel, Cubic) and not op.spec.kernel.is_antialiased
 
 
 def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
     """Return whether there is a kernel for these axes; None if that depends on sizes of run time."""
-    rank, shrinks = len(op.shape or ()), _shrinks(op)
+    rank, is_smaller = len(op.shape or ()), shrinks(op)
     grown, shrunk = (_has_kernel(op.spec.kernel, rank, scaled, grows=grows) for grows in (True, False))
-    return grown if grown == shrunk or shrinks is False else shrunk if shrinks else None
+    return grown if grown == shrunk or is_smaller is False else shrunk if is_smaller else None
 
 
 def _grows_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
     """Return whether a cubic node takes the kernel of antialias, which grows images whose channels come last."""
-    return _are_channels_last(op, scaled) and _shrinks(op) is False
+    return are_channels_last(op.shape, scaled) and shrinks(op) is False
 
 
-def _are_channels_last(op: ResizeOp, scaled: Set[int]) -> bool:
-    return len(op.shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES
+def are_channels_last(shape: PartialShape | None, scaled: Set[int]) -> bool:
+    """Return whether a node resizes images whose channels come last, their height among the axes."""
+    return len(shape or ()) == _IMAGE and 1 in scaled and scaled <= CHANNELS_LAST_AXES
 
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
@@ -167,10 +170,6 @@ def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> 
         images = rank in (2, _IMAGE) and scaled <= SPATIAL_AXES[rank]
         return images or (channels_last and (kernel.is_antialiased or grows))
     return (rank in SPATIAL_AXES and scaled <= SPATIAL_AXES[rank]) or channels_last
-
-
-def _mode(kernel: Kernel) -> str:
-    return "cubic" if isinstance(kernel, Cubic) else "linear"
 
 
 # Deviations
@@ -187,8 +186,8 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
         return computes(settled(listed).spec, _KEPT)
     at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
     by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
-    found = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
-    return next((each for each in found if each is not None), None)
+    deviations = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
+    return next((deviation for deviation in deviations if deviation is not None), None)
 
 
 def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
@@ -203,7 +202,7 @@ def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
 def _rounds_twice(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
     """Return the cubic of integers whose channels come last, which is that of antialias without shrinking."""
     kernel = op.spec.kernel
-    if op.dtype not in ONNXRUNTIME_INTEGERS or not isinstance(kernel, Cubic) or kernel.is_antialiased:
+    if not isinstance(kernel, Cubic) or not is_plain_cubic(op) or op.dtype not in ONNXRUNTIME_INTEGERS:
         return None
     if not _grows_channels_last(op, scaled):
         return None
@@ -219,25 +218,20 @@ def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
-    cubic, keeps = isinstance(kernel, Cubic), any(at.lengths[axis] > 1 for axis in at.keeping)
+    cubic, keeps = isinstance(kernel, Cubic), any(at.in_sizes[axis] > 1 for axis in at.keeping)
     moves = cubic and keeps and op.spec.coordinates is not Coordinates.ALIGN_CORNERS  # under which such axes are copies
-    if scales_channels_last(at) and ((crops and (cubic or kernel.is_antialiased)) or moves):
+    if are_channels_last(at.in_sizes, at.scaled) and ((crops and (cubic or kernel.is_antialiased)) or moves):
         return differs("it mixes up the axes of channels-last crops and cubics")
     return None
-
-
-def scales_channels_last(at: Geometry) -> bool:
-    """Return whether a node resizes images whose channels come last, their height among the axes."""
-    return len(at.lengths) == _IMAGE and 1 in at.scaled and at.scaled <= CHANNELS_LAST_AXES
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     if not op.spec.kernel.is_antialiased or not at.keeping:
         return None
     if isinstance(op.spec.coordinates, Crop):
-        is_cropped = any(at.lengths[axis] > 1 for axis in at.keeping)
+        is_cropped = any(at.in_sizes[axis] > 1 for axis in at.keeping)
         return differs("it does not crop an axis that keeps its size under antialias") if is_cropped else None
-    return computes(_without(op.spec, at.keeping, len(at.lengths)), "it copies an axis that keeps its size")
+    return computes(_without(op.spec, at.keeping, len(at.in_sizes)), "it copies an axis that keeps its size")
 
 
 def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
@@ -249,8 +243,8 @@ def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
 def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     crop = op.spec.coordinates
     windows = (crop.roi or ()) if isinstance(crop, Crop) else ()
-    pairs = zip(resolve_axes(op.spec.axes, len(at.lengths)), windows, strict=False)
-    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.lengths[axis] > 1 else window for axis, window in pairs)
+    pairs = zip(resolve_axes(op.spec.axes, len(at.in_sizes)), windows, strict=False)
+    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.in_sizes[axis] > 1 else window for axis, window in pairs)
     if not isinstance(crop, Crop) or taken == windows:
         return None
     return computes(
@@ -258,6 +252,7 @@ def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     )
 
 
+# The first that applies decides: a node that changes no size is copied before any kernel is chosen.
 _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
     _copies_all,
     _mixes_up_axes,
@@ -266,70 +261,7 @@ _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
 )
 
 
-# Optimisations
-
-TRANSPOSES_PASS = frozenset(
-    (
-        *("Abs", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish"),
-        *("Identity", "LeakyRelu", "Log", "Neg", "Not", "Reciprocal", "Relu", "Resize", "Round", "Selu", "Sigmoid"),
-        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "DequantizeLinear", "QuantizeLinear"),
-        *("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow"),
-        *("Sub", "Sum", "Where", "Xor", "Concat", "Pad", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Unsqueeze"),
-        *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
-    )
-)
-"""Operators over which it moves a Transpose, so that it meets another and both vanish."""
-_MOVED = "its optimiser moves a Transpose over it, and"
-NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks channels-last images"
-
-
-_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images that it moves
-
-
-def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
-    """Return the outcome of a node between two Transposes after optimisation; None if they make no difference.
-
-    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of the tensor before it.
-    """
-    rank = len(op.shape or ())
-    if op.dtype == "float16":
-        return None  # it stands between Casts, over which no Transpose is moved
-    axes = op.attributes.get("axes")
-    if axes is not None and tuple(axes) != tuple(range(rank)):
-        wrong = differs if len(axes) == rank else refused
-        return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
-    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
-        return None
-    found = outcome(_in_front(op, order), {order[axis] for axis in may_change})
-    alone = outcome(op, may_change)
-    spec = None if found.spec is None else _with_axes(found.spec, [order.index(axis) for axis in range(rank)])
-    same = None if alone.spec is None else _with_axes(alone.spec, range(rank))
-    if (found.kind, spec, found.condition) == (alone.kind, same, alone.condition):
-        return None
-    return replace(found, spec=spec, reason=f"{_MOVED} {found.reason}" if found.reason else "")
-
-
-def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
-    """Return a node with the axes of the tensor before the Transpose in front."""
-    shape = op.shape or ()
-    moved = tuple(shape[order.index(axis)] for axis in range(len(shape)))
-    return replace(op, spec=_with_axes(op.spec, order), shape=moved)
-
-
-def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
-    """Return a resize whose axes have other numbers, ``names`` of each."""
-    listed = resolve_axes(spec.axes, len(names))
-    return replace(spec, axes=tuple(names[axis] for axis in listed))
-
-
-def survives_transposes(op: ResizeOp) -> bool:
-    """Return whether a node with entries for every axis is computed between two Transposes, whatever its sizes."""
-    kernel = op.spec.kernel
-    is_plain = isinstance(kernel, Cubic) and not kernel.is_antialiased
-    return not is_plain or len(op.shape or ()) != _IMAGE or _shrinks(op) is False
-
-
-def _shrinks(op: ResizeOp) -> bool | None:
+def shrinks(op: ResizeOp) -> bool | None:
     """Return whether any scale is below 1; None if known only at run time."""
     target, at = op.spec.target, geometry(op)
     if isinstance(target, Scales):
@@ -338,8 +270,8 @@ def _shrinks(op: ResizeOp) -> bool | None:
         return at.shrinks
     if op.shape is None or not isinstance(target, Sizes):
         return None
-    lengths = (op.shape[axis] or 0 for axis in resolve_axes(op.spec.axes, len(op.shape)))
-    return True if any(n > size for n, size in zip(lengths, target.values, strict=True)) else None
+    in_sizes = (op.shape[axis] or 0 for axis in resolve_axes(op.spec.axes, len(op.shape)))
+    return True if any(n > size for n, size in zip(in_sizes, target.values, strict=True)) else None
 
 
 # Rounding of integers

@@ -44,8 +44,8 @@ def _knows_no_ties(op: ResizeOp) -> Outcome | None:
         return None
     bound = plan(op.spec, shape)
     for axis, taps in zip(bound.axes, axis_taps(bound), strict=True):
-        found = positions(axis)
-        pixels = to_pixels(np.asarray(found.floor + found.fraction, np.float32), kernel.rounding)
+        sources = positions(axis)
+        pixels = to_pixels(np.asarray(sources.floor + sources.fraction, np.float32), kernel.rounding)
         if (np.clip(pixels, 0, axis.in_size - 1) != taps.indices[:, 0]).any():
             return differs("it rounds down a half that float32 just misses")
     return None
@@ -55,7 +55,7 @@ def _no_cubic_of_channels_last(op: ResizeOp) -> Outcome | None:
     at, kernel = geometry(op), op.spec.kernel
     if at is None or not isinstance(kernel, Cubic) or kernel.is_antialiased:
         return None
-    if onnxruntime.scales_channels_last(at):
+    if onnxruntime.are_channels_last(at.in_sizes, at.scaled):
         return refused(f"no cubic Resize of axes {sorted(at.scaled)} at rank {_IMAGE}")
     return None
 
@@ -75,16 +75,16 @@ def _narrows_what_is_negative(op: ResizeOp) -> Outcome | None:
     if shape is None or op.spec.waits or onnxruntime.outcome(op).kind is Kind.REFUSED:
         return None
     for axis in plan(op.spec, shape).axes:
-        found = positions(axis)
+        sources = positions(axis)
         reach = radius(kernel) * max(1.0, 1 / float(axis.scale))
-        if np.floor(found.floor + found.fraction + 1 - reach).max(initial=0) >= axis.in_size:
+        if np.floor(sources.floor + sources.fraction + 1 - reach).max(initial=0) >= axis.in_size:
             return refused("an antialiased output lies wholly behind the last pixel")
     return None
 
 
 def _takes_windows_of_other_axes(op: ResizeOp) -> Outcome | None:
     kernel, crop, at = op.spec.kernel, op.spec.coordinates, geometry(op)
-    if at is None or not isinstance(kernel, Cubic) or not kernel.is_antialiased or len(at.lengths) != _IMAGE:
+    if at is None or not isinstance(kernel, Cubic) or not kernel.is_antialiased or len(at.in_sizes) != _IMAGE:
         return None
     if not isinstance(crop, Crop) or crop.roi is None or onnxruntime.outcome(op).spec is None:
         return None

@@ -21,13 +21,27 @@ from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.runtimes.integer_steps import SPATIAL_AXES
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
 
 from . import onnxruntime
-from .image_runtimes import BY_RATIO, FLOATS_ONLY, RESIZE_10, UPSAMPLE, Floats, Reading, read_outcome, to_pixels
-from .image_runtimes import HALF_PIXEL_OF_10 as OF_10
+from .image_runtimes import (
+    SHIFTS_UNRESIZED,
+    Floats,
+    crop_or_policy,
+    of_type,
+    read_outcome,
+    rounds_down,
+    to_pixels,
+)
 from .node_geometry import geometry, resized
 from .outcome import Outcome, differs, refused, unknown
+from .shared_readings import (
+    BY_RATIO,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+)
+from .shared_readings import HALF_PIXEL_OF_10 as OF_10
 
 LEFT_TO_CPU = "left to the CPU provider"
 
@@ -54,10 +68,8 @@ def _left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
 
 def _uncovered(op: ResizeOp) -> str:
     if op.dtype != "float32":
-        return FLOATS_ONLY.format(op.dtype or "an unknown element type")
-    if isinstance(op.spec.coordinates, Crop) or op.spec.aspect is not Aspect.STRETCH:
-        return "a crop, or a keep_aspect_ratio_policy"
-    return "" if op.shape is not None else "a Resize of an unknown rank"
+        return of_type(op)
+    return crop_or_policy(op) or ("" if op.shape is not None else "a Resize of an unknown rank")
 
 
 def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
@@ -139,13 +151,13 @@ def _directml(op: ResizeOp) -> Outcome:
         return _left_to_cpu(op, "exclude_outside is not supported")
     if uncovered or op.attributes.get("axes") is not None:
         return unknown(uncovered or "a Resize with axes")
-    if sum(length != 1 for length in shape) > _IMAGE:  # axes of size 1 are left out
+    if sum(size != 1 for size in shape) > _IMAGE:  # axes of size 1 are left out
         return unknown("a Resize of more than 4 axes")
     at = geometry(op)
     if kernel.is_antialiased and (at is None or at.shrinks):
         return differs("its antialias halves an image until less than a factor of two remains")
     if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and _shifts_what_stays(op):
-        return differs("its tf_half_pixel_for_nn shifts an axis that keeps its size by half a pixel")
+        return differs(SHIFTS_UNRESIZED)
     reading = OF_10 if op.version <= RESIZE_10 else _SINGLE_OUTPUT
     if _turns_by_rounding(replace(op, spec=reading.of(op.spec))):
         return unknown(_TURNS)
@@ -153,10 +165,9 @@ def _directml(op: ResizeOp) -> Outcome:
 
 
 def _shifts_what_stays(op: ResizeOp) -> bool:
-    kernel, moving = op.spec.kernel, resized(op)
-    rounds_down = isinstance(kernel, Nearest) and kernel.rounding in (Rounding.FLOOR, Rounding.ROUND_PREFER_FLOOR)
-    stays = (length for axis, length in enumerate(op.shape or ()) if axis not in moving)
-    return not rounds_down and any(length != 1 for length in stays)
+    moving = resized(op)
+    stays = (size for axis, size in enumerate(op.shape or ()) if axis not in moving)
+    return not rounds_down(op.spec.kernel) and any(size != 1 for size in stays)
 
 
 def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
@@ -183,16 +194,16 @@ def _qnn(op: ResizeOp) -> Outcome:
 def _refusal_of_qnn(op: ResizeOp) -> str:
     """Return why a node of a float model is not taken."""
     kernel, coordinates, at = op.spec.kernel, op.spec.coordinates, geometry(op)
-    if at is None or op.dtype != "float32" or len(at.lengths) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
+    if at is None or op.dtype != "float32" or len(at.in_sizes) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
         return "it resizes the last axes of static float32 tensors of rank 3 to 5 only"
     if kernel.is_antialiased:
         return "antialias is not supported"
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
-        is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.lengths) == _IMAGE
+        is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.in_sizes) == _IMAGE
         return "" if is_floor else "its tf_half_pixel_for_nn supports nearest images with floor only"
     if op.version > RESIZE_10 and (coordinates not in _OF_QNN or op.spec.aspect is not Aspect.STRETCH):
         return "crops, half_pixel_symmetric and policies are not supported"
-    ratios = (abs(at.scales[axis] - at.outputs[axis] / at.lengths[axis]) for axis in at.scaled)
+    ratios = (abs(at.scales[axis] - at.outputs[axis] / at.in_sizes[axis]) for axis in at.scaled)
     if isinstance(kernel, Cubic) and max(ratios, default=0) > _CLOSE:  # its own bound, too
         return "its cubic supports only scales that are the ratio of sizes"
     return ""

@@ -22,6 +22,7 @@ from .node_geometry import changing_axes
 from .outcome import Outcome, computes, crashes, differs, refused, unknown
 
 VERSION = "2026.4"
+SPATIAL_ONLY = "the plugin resizes spatial dimensions only"
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
 """The element types that Interpolate takes."""
 
@@ -54,7 +55,7 @@ class Interpolate:
 
 def plugin(node: Interpolate) -> Outcome | None:
     """Return the outcome of a layer that the plugin does not compute; None if it does."""
-    return next((found for found in (rule(node) for rule in _RULES) if found is not None), None)
+    return next((outcome for outcome in (rule(node) for rule in _RULES) if outcome is not None), None)
 
 
 def _of_another_type(node: Interpolate) -> Outcome | None:
@@ -85,7 +86,7 @@ def _not_spatial(node: Interpolate) -> Outcome | None:
         return None
     counted = node.listed is None or len(node.listed) > node.rank - 2
     if counted and min(node.resized, default=node.rank) < node.rank - 3:
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(SPATIAL_ONLY)
     return None
 
 
@@ -114,7 +115,7 @@ def _pillow_overruns(node: Interpolate) -> Outcome | None:
     if taken and not node.resized:
         return None
     if is_image and 0 in node.resized:
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(SPATIAL_ONLY)
     return crashes(f"a {node.mode} Interpolate of axes {sorted(node.targeted)} at rank {node.rank} corrupts memory")
 
 
@@ -175,8 +176,8 @@ def resized_axes(op: ResizeOp) -> frozenset[int]:
     if not isinstance(target, Sizes | Scales):
         return frozenset(axes if op.spec.axes is not None else ())
     pads = {pad.axis: pad.begin + pad.end for pad in op.spec.pads}
-    lengths = [None if (n := shape[axis]) is None else n + pads.get(axis, 0) for axis in axes]
-    stay = [1.0] * len(axes) if isinstance(target, Scales) else lengths
+    in_sizes = [None if (n := shape[axis]) is None else n + pads.get(axis, 0) for axis in axes]
+    stay = [1.0] * len(axes) if isinstance(target, Scales) else in_sizes
     return frozenset(axis for axis, value, same in zip(axes, target.values, stay, strict=True) if value != same)
 
 
@@ -238,11 +239,12 @@ def among_known(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome
     ``stated`` is the node as the file has it, whose dimensions may be dynamic where those of ``op`` were chosen.
     """
     sure = frozenset(changing_axes(op, may_change))
-    found = batch_fault(op, sure, stated) or frontend(op, sure)
+    outcome = batch_fault(op, sure, stated) or frontend(op, sure)
+    # An undecided axis matters if its change alone makes the node fail.
     open_axes = sorted(axis for axis in may_change - sure if frontend(op, sure | {axis}).spec is None)
-    if found.spec is None or not open_axes:
-        return found
-    return replace(found, provided=f"axes {open_axes} keep their sizes")
+    if outcome.spec is None or not open_axes:
+        return outcome
+    return replace(outcome, provided=f"axes {open_axes} keep their sizes")
 
 
 def batch_fault(op: ResizeOp, sure: Set[int], stated: ResizeOp) -> Outcome | None:
@@ -260,18 +262,18 @@ def frontend_mode(op: ResizeOp) -> str:
 
 def _attributes(op: ResizeOp) -> dict[str, Any]:
     """Return the attributes of the Interpolate-11 that the frontend writes: it drops unknown ones."""
-    given = op.attributes
-    made: dict[str, Any] = {"mode": frontend_mode(op)}
-    made["shape_calculation_mode"] = "sizes" if "sizes" in given else "scales"
-    made["coordinate_transformation_mode"] = given.get("coordinate_transformation_mode", "half_pixel")
-    made["nearest_mode"] = given.get("nearest_mode", "round_prefer_floor")
+    attributes = op.attributes
+    layer: dict[str, Any] = {"mode": frontend_mode(op)}
+    layer["shape_calculation_mode"] = "sizes" if "sizes" in attributes else "scales"
+    layer["coordinate_transformation_mode"] = attributes.get("coordinate_transformation_mode", "half_pixel")
+    layer["nearest_mode"] = attributes.get("nearest_mode", "round_prefer_floor")
     if op.version == 10:
-        made |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "simple"}
-    elif op.version < 10 and made["mode"] == "linear_onnx":
-        made["coordinate_transformation_mode"] = "asymmetric"
-    if "cubic_coeff_a" in given:
-        made["cube_coeff"] = given["cubic_coeff_a"]
-    return made | {name: given[name] for name in ("axes", "sizes", "scales") if name in given}
+        layer |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "simple"}
+    elif op.version < 10 and layer["mode"] == "linear_onnx":
+        layer["coordinate_transformation_mode"] = "asymmetric"
+    if "cubic_coeff_a" in attributes:
+        layer["cube_coeff"] = attributes["cubic_coeff_a"]
+    return layer | {name: attributes[name] for name in ("axes", "sizes", "scales") if name in attributes}
 
 
 def _dropped(op: ResizeOp) -> str:

@@ -31,16 +31,16 @@ def _reads_no_axes(op: ResizeOp) -> Outcome | None:
         return None
     if len(axes) != rank:
         return refused("the frontend ignores axes, and needs sizes and scales for every axis")
-    rest = {name: each for name, each in op.attributes.items() if name != "axes"}
+    rest = {name: value for name, value in op.attributes.items() if name != "axes"}
     plain = replace(op, spec=replace(op.spec, axes=None), attributes=rest)
-    made = _resizes_spatial_axes(plain) or openvino.frontend(plain)
-    return replace(made, reason=made.reason or "axes dropped") if axes != tuple(range(rank)) else made
+    outcome = _resizes_spatial_axes(plain) or openvino.frontend(plain)
+    return replace(outcome, reason=outcome.reason or "axes dropped") if axes != tuple(range(rank)) else outcome
 
 
 def _resizes_spatial_axes(op: ResizeOp) -> Outcome | None:
     rank = len(op.shape or ())
     if rank in _OF_IMAGES and min(openvino.resized_axes(op), default=rank) < _FIRST_SPATIAL:
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(openvino.SPATIAL_ONLY)
     return None
 
 

@@ -66,7 +66,7 @@ def _counts_axes(op: ResizeOp) -> Outcome | None:
     """Refuse channels, too, if more axes are listed than an image has; a sequence counts as an image of one row."""
     counted = op.spec.axes is None or len(op.spec.axes) > _rank(op) - _SPATIAL
     if _rank(op) in _IMAGES and counted and _resizes_other_axes(op):
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(openvino.SPATIAL_ONLY)
     return None
 
 
@@ -98,7 +98,7 @@ def _has_no_11(op: ResizeOp) -> Outcome | None:
 
 def _has_spatial_axes(op: ResizeOp) -> Outcome | None:
     if _rank(op) > _SPATIAL and _resizes_other_axes(op):
-        return refused("the plugin resizes spatial dimensions only")
+        return refused(openvino.SPATIAL_ONLY)
     return None
 
 
@@ -153,7 +153,7 @@ def _of_4(*rules: Rule) -> Rule:
     """Return the outcome of the first rule that covers an Interpolate-4."""
 
     def rule(op: ResizeOp) -> Outcome | None:
-        outcomes = (each(op) for each in rules if op.version > 1)
+        outcomes = (rule_of_layer(op) for rule_of_layer in rules if op.version > 1)
         return next((outcome for outcome in outcomes if outcome is not None), None)
 
     return rule

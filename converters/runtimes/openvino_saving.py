@@ -23,8 +23,8 @@ def save_model(model: openvino.Model, path: Path, *, half: bool = False) -> None
     except RuntimeError as error:
         if _OF_STREAMS not in str(error):
             raise
-        for each in (path, path.with_suffix(".bin")):
-            _write_more(each)
+        for file in (path, path.with_suffix(".bin")):
+            _write_more(file)
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(path)) from error
 
 

@@ -27,6 +27,7 @@ class LargestGather:
     dynamic: float
 
 
+# For runtimes without such a fault.
 ANY_SIZE = LargestGather(static=math.inf, dynamic=math.inf)
 
 LARGEST_GATHER = LargestGather(static=2**29 - 2**10, dynamic=2**24 - 2**10)

@@ -83,6 +83,7 @@ class Edition:
 
     def outcome(self, op: ResizeOp) -> Outcome:
         """Return the outcome of a node. ``op.attributes`` are those of the node."""
-        found = (rule(op) for rule in self.rules)
-        earlier = next((each for each in found if each is not None), None)
+        # The first rule that applies decides, so the order of an edition's rules matters.
+        outcomes = (rule(op) for rule in self.rules)
+        earlier = next((outcome for outcome in outcomes if outcome is not None), None)
         return earlier or self.today(op)

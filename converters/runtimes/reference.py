@@ -26,6 +26,7 @@ def outcome(op: ResizeOp) -> Outcome:
         return refused("negative axes are not supported")
     if op.dtype in ("bool", "str"):
         return refused(f"it does not resize {op.dtype}")
+    # It multiplies by the scale in align_corners and crops (onnx issue 2462), in float64.
     spec = replace(op.spec, length=Length.FRACTIONAL, arithmetic=Arithmetic.EXACT)
     if spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL and at is not None:
         return _single_output(spec, at)
@@ -45,6 +46,6 @@ def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
     filtered = isinstance(spec.kernel, Cubic) or spec.kernel.is_antialiased
     single = [axis for axis in at.scaled if at.outputs[axis] == 1]
     stretched = spec.gives_sizes and spec.aspect is Aspect.STRETCH
-    if single and not stretched and all(at.scales[axis] * at.lengths[axis] != 1 for axis in single):
+    if single and not stretched and all(at.scales[axis] * at.in_sizes[axis] != 1 for axis in single):
         return computes(replace(spec, coordinates=Coordinates.HALF_PIXEL), "it misses a single output")
     return differs("it puts a single output at -1/2") if single and filtered else computes(spec)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import Aspect, AtRunTime, Nearest, ResizeSpec
+from ir_interp.spec import Aspect, AtRunTime, ResizeSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +73,10 @@ MAX_VOLUME = 2**31
 """The largest number of elements of an input or output."""
 
 
-def volume_refusal(lengths: PartialShape, what: str) -> str:
+def volume_refusal(shape: PartialShape, what: str) -> str:
     """Return why a tensor is too large, if it is; dynamic dimensions are not counted."""
-    known = [length for length in lengths if length is not None]
-    too_large = len(known) == len(lengths) and math.prod(known) > MAX_VOLUME
+    known = [size for size in shape if size is not None]
+    too_large = len(known) == len(shape) and math.prod(known) > MAX_VOLUME
     return f"the {what} has {math.prod(known)} elements; TensorRT takes {MAX_VOLUME}" if too_large else ""
 
 
@@ -95,17 +96,18 @@ _COORDINATES = {
 
 def layer_settings(op: ResizeOp) -> dict[str, Any]:
     """Return the settings that the importer makes for an accepted node, except the target."""
-    given = op.attributes
-    settings: dict[str, Any] = {"resize_mode": given.get("mode", "nearest").upper()}
+    attributes = op.attributes
+    settings: dict[str, Any] = {"resize_mode": attributes.get("mode", "nearest").upper()}
+    # Before opset 11 nodes have no further attributes, and the importer leaves the settings of a new layer.
     if op.version <= 10:
         return settings
-    coordinates = given.get("coordinate_transformation_mode", "half_pixel")
-    settings["nearest_rounding"] = _ROUNDINGS[given.get("nearest_mode", "round_prefer_floor")]
+    coordinates = attributes.get("coordinate_transformation_mode", "half_pixel")
+    settings["nearest_rounding"] = _ROUNDINGS[attributes.get("nearest_mode", "round_prefer_floor")]
     settings |= _COORDINATES[coordinates]
     if coordinates == _TF:  # where it reads no further attributes
         return settings
-    coefficient = {"cubic_coeff": given["cubic_coeff_a"]} if "cubic_coeff_a" in given else {}
-    return settings | {"exclude_outside": bool(given.get("exclude_outside")), **coefficient}
+    coefficient = {"cubic_coeff": attributes["cubic_coeff_a"]} if "cubic_coeff_a" in attributes else {}
+    return settings | {"exclude_outside": bool(attributes.get("exclude_outside")), **coefficient}
 
 
 def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
@@ -150,15 +152,14 @@ def _refusal_of_axes(op: ResizeOp) -> str:
 
 def left_out(op: ResizeOp, edition: Edition) -> str:
     """Return the attributes that a release ignores in an accepted node; empty if it reads all."""
-    found = [name for name in ("antialias",) if op.attributes.get(name)]
-    found += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
-    return f"{' and '.join(found)} dropped" if found and not edition.reads_opset_18 else ""
+    dropped = [name for name in ("antialias",) if op.attributes.get(name)]
+    dropped += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
+    return f"{' and '.join(dropped)} dropped" if dropped and not edition.reads_opset_18 else ""
 
 
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
     """Return the unknown rounding of integer sums, which no page specifies; empty if none are summed."""
-    summed = dtype is not None and "int" in dtype and not isinstance(spec.kernel, Nearest)
-    return f"TensorRT's rounding is unknown for sums of {dtype}" if summed else ""
+    return f"TensorRT's rounding is unknown for sums of {dtype}" if sums_integers(spec, dtype) else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

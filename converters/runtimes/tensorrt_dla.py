@@ -31,8 +31,8 @@ _SETTINGS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_
 
 def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
     """Return IRI031 with every reason why a layer cannot run on DLA, as far as its settings and shapes show."""
-    found = "; ".join(_obstacles(attributes, context))
-    return (("IRI031", f"would not run on DLA: {found}"),) if found else ()
+    obstacles = "; ".join(_obstacles(attributes, context))
+    return (("IRI031", f"would not run on DLA: {obstacles}"),) if obstacles else ()
 
 
 def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
@@ -60,7 +60,9 @@ def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
     if "scales" in attributes:
         return [Fraction(scale) for scale in attributes["scales"]]
     shape = context.shape or (None,) * 4
-    return [Fraction(out, length) if length else None for out, length in zip(attributes["shape"], shape, strict=True)]
+    return [
+        Fraction(out, in_size) if in_size else None for out, in_size in zip(attributes["shape"], shape, strict=True)
+    ]
 
 
 def _scale_obstacles(mode: str, scales: list[Fraction | None]) -> Iterator[str]:
@@ -73,8 +75,8 @@ def _scale_obstacles(mode: str, scales: list[Fraction | None]) -> Iterator[str]:
         yield f"height or width by {listed}; {mode} takes integers from 1 to {largest}"
 
 
-def _length_obstacles(lengths: PartialShape | None, what: str) -> Iterator[str]:
-    for axis, length in enumerate(lengths or ()):
+def _length_obstacles(shape: PartialShape | None, what: str) -> Iterator[str]:
+    for axis, size in enumerate(shape or ()):
         largest = LARGEST_LENGTH if axis else LARGEST_BATCH
-        if length is not None and length > largest:
-            yield f"axis {axis} of the {what} has size {length}; it takes up to {largest}"
+        if size is not None and size > largest:
+            yield f"axis {axis} of the {what} has size {size}; it takes up to {largest}"

@@ -57,11 +57,11 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     """
     layer = _typed(layer)
     source = layer.get_input(0)
-    lengths = _open_shape(source.shape if shape is None else shape)
+    known_shape = _open_shape(source.shape if shape is None else shape)
     enums: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
     settings = enums | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
     settings |= _target(layer)
-    context = Context(version=DIALECT.versions[0], shape=lengths, dtype=_dtype(source))
+    context = Context(version=DIALECT.versions[0], shape=known_shape, dtype=_dtype(source))
     return read(DIALECT, settings, context, name=layer.name, where=f'tensorrt:layer["{layer.name}"]')
 
 
@@ -133,7 +133,7 @@ def _target(layer: Any) -> dict[str, Any]:
     if len(layer.scales) > 0:
         return {"scales": tuple(float(scale) for scale in layer.scales)}
     if len(layer.shape) > 0:
-        return {"shape": tuple(int(length) for length in layer.shape)}
+        return {"shape": tuple(int(size) for size in layer.shape)}
     return {"scales": (1.0,) * len(layer.get_input(0).shape)}
 
 
@@ -143,7 +143,7 @@ def _dtype(tensor: Any) -> str | None:
 
 def _open_shape(shape: Iterable[int | None]) -> PartialShape:
     """Return a shape with None for dynamic dimensions, which TensorRT marks by -1."""
-    return tuple(None if length is None or length < 0 else int(length) for length in shape)
+    return tuple(None if size is None or size < 0 else int(size) for size in shape)
 
 
 def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]]:
@@ -160,9 +160,9 @@ def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]
         identifier = _identifier(op.name, taken)
         try:
             try:
-                made = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
-                functions.append(_function(op.name, made, identifier))
-                forms.append((expressed(made), made.grade))
+                translation = write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=name)
+                functions.append(_function(op.name, translation, identifier))
+                forms.append((expressed(translation), translation.grade))
             except InexactError as refusal:
                 text, several = function(op, identifier, refusal)
                 functions.append(text)
@@ -171,7 +171,7 @@ def python_script(ops: Sequence[ResizeOp]) -> tuple[str, list[tuple[str, Grade]]
             refusals.append(refusal)
     if refusals:
         raise ExceptionGroup(f"{len(refusals)} of {len(ops)} resizes have no exact form in {DIALECT.name}", refusals)
-    numpy = ["import numpy as np"] if any("np.array" in each for each in functions) else []
+    numpy = ["import numpy as np"] if any("np.array" in function for function in functions) else []
     return "\n\n\n".join(["\n".join([*numpy, "import tensorrt as trt"]), *functions]) + "\n", forms
 
 

@@ -50,12 +50,12 @@ class _Layers:
     def elementwise(self, name: str, *values: Any) -> str:
         """Return an elementwise operation."""
         rank = max(self._rank(value) for value in values)
-        given = ", ".join(self._tensor(value, rank) for value in values)
+        operands = ", ".join(self._tensor(value, rank) for value in values)
         if name == "select":
-            return self._added(f"add_select({given})", rank)
+            return self._added(f"add_select({operands})", rank)
         if name not in _ELEMENTWISE:
             raise SpecError(f"TensorRT layers for {name} are not supported")
-        return self._added(f"add_elementwise({given}, trt.ElementWiseOperation.{_ELEMENTWISE[name]})", rank)
+        return self._added(f"add_elementwise({operands}, trt.ElementWiseOperation.{_ELEMENTWISE[name]})", rank)
 
     def gather(self, x: Any, indices: Any, axis: int) -> str:
         """Return the entries of an axis at ``indices``."""
@@ -67,19 +67,19 @@ class _Layers:
         """Return a matrix product over the last two axes."""
         rank = max(self._rank(left), self._rank(right))
         plain = "trt.MatrixOperation.NONE"
-        given = f"{self._tensor(left, rank)}, {plain}, {self._tensor(right, rank)}, {plain}"
-        return self._added(f"add_matrix_multiply({given})", rank)
+        operands = f"{self._tensor(left, rank)}, {plain}, {self._tensor(right, rank)}, {plain}"
+        return self._added(f"add_matrix_multiply({operands})", rank)
 
     def transpose(self, x: Any, order: Sequence[int]) -> str:
         """Return ``x`` with its axes in another order."""
-        made = self._name()
-        self.lines += [f"{made} = network.add_shuffle({x})", f"{made}.first_transpose = {tuple(order)}"]
-        return self._output(made, self.ranks[x])
+        shuffle = self._name()
+        self.lines += [f"{shuffle} = network.add_shuffle({x})", f"{shuffle}.first_transpose = {tuple(order)}"]
+        return self._output(shuffle, self.ranks[x])
 
     def total(self, x: Any, axis: int, *, keep: bool) -> str:
         """Return the sum along an axis."""
-        given = f"{x}, trt.ReduceOperation.SUM, axes={1 << axis}, keep_dims={keep}"
-        return self._added(f"add_reduce({given})", self.ranks[x] - (not keep))
+        operands = f"{x}, trt.ReduceOperation.SUM, axes={1 << axis}, keep_dims={keep}"
+        return self._added(f"add_reduce({operands})", self.ranks[x] - (not keep))
 
     @property
     def largest_gather(self) -> LargestGather:
@@ -103,9 +103,9 @@ class _Layers:
         return self._added(f"add_constant({array.shape}, {name})", rank)
 
     def _added(self, call: str, rank: int) -> str:
-        made = self._name()
-        self.lines.append(f"{made} = network.{call}")
-        return self._output(made, rank)
+        layer = self._name()
+        self.lines.append(f"{layer} = network.{call}")
+        return self._output(layer, rank)
 
     def _name(self) -> str:
         return f"layer_{len(self.ranks)}"
@@ -125,7 +125,7 @@ def function(op: ResizeOp, identifier: str, refusal: InexactError) -> tuple[str,
     if (op.dtype or _TYPE) != _TYPE:
         raise _refused(refusal, f"several layers support {_TYPE} only, not {op.dtype}")
     ends = {"input": known, "output": plan(op.spec, known).out_shape}
-    large = next(filter(None, (volume_refusal(lengths, what) for what, lengths in ends.items())), "")
+    large = next(filter(None, (volume_refusal(shape, what) for what, shape in ends.items())), "")
     if large:
         raise refusal if refusal.reason == large else _refused(refusal, large)
     layers = _Layers(identifier, {"x": len(known)})

@@ -20,8 +20,8 @@ def resized(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
     if isinstance(x, xarray.DataTree):
         if not any(_has(node.dataset, names) for node in x.subtree):
             raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
-        made = {node.path: _of_variables(node.to_dataset(), names, resize) for node in x.subtree}
-        return xarray.DataTree.from_dict(made, name=x.name)
+        datasets = {node.path: _of_variables(node.to_dataset(), names, resize) for node in x.subtree}
+        return xarray.DataTree.from_dict(datasets, name=x.name)
     if not _has(x, names):
         raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
     return _of_variables(x, names, resize)
@@ -34,7 +34,7 @@ def _has(x: Any, names: Sequence[Any]) -> bool:
 def _of_variables(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
     variables = {}
     for name, variable in x.data_vars.items():
-        missing = [each for each in names if each not in variable.dims]
+        missing = [name for name in names if name not in variable.dims]
         if missing and len(missing) < len(names):
             problem = f"variable {name!r} has some of the dimensions to resize, but not {missing[0]!r}"
             raise SpecError(f"{problem}; drop the variable first")

@@ -32,15 +32,17 @@ def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
         elif len(coordinate.dims) == 1 and coordinate.dtype.kind in "iufmM":
             dim = moved[0]
             at = centres(changing.get(dim), x.sizes[dim] + sum(bound.padding[x.dims.index(dim)]), spec)
-            found = _between(coordinate.values, at - padded.get(dim, 0))
-            coordinates[name] = (dim, found, coordinate.attrs)
+            positions = _between(coordinate.values, at - padded.get(dim, 0))
+            coordinates[name] = (dim, positions, coordinate.attrs)
     return type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=x.attrs, name=x.name)
 
 
-def missing(x: Any, given: Missing) -> Missing:
+def missing(x: Any, missing_pixels: Missing) -> Missing:
     """Return which pixels of a DataArray are missing: by default those equal to its ``_FillValue``."""
     value = x.attrs.get("_FillValue", x.attrs.get("missing_value"))
-    return replace(given, nodata=float(value)) if given.nodata is None and value is not None else given
+    if value is None or missing_pixels.nodata is not None:
+        return missing_pixels
+    return replace(missing_pixels, nodata=float(value))
 
 
 _X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
@@ -90,10 +92,10 @@ def geotransform(
     )  # fmt: skip
 
 
-def centres(axis: AxisPlan | None, length: int, spec: ResizeSpec) -> NDArray[np.float64]:
+def centres(axis: AxisPlan | None, in_size: int, spec: ResizeSpec) -> NDArray[np.float64]:
     """Return the centres of outputs in input pixels; for kernels that average, the middle of the averaged area."""
     if axis is None:
-        return np.arange(length, dtype=np.float64)
+        return np.arange(in_size, dtype=np.float64)
     step, offset = axis.step, axis.offset
     if isinstance(spec.kernel, Area | Mean):
         offset += (step - 1) / 2
@@ -104,14 +106,12 @@ def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
     """Return values interpolated linearly at fractional positions, and extrapolated on both sides."""
     if len(values) < 2:
         return np.repeat(values, len(at))
+    # Beyond the ends the first and the last pair extrapolate.
     low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)
     first = values[low]
     if values.dtype.kind in "mM":
         steps = (values[low + 1] - first).astype(np.float64) * (at - low)
-        return np.asarray(first + np.rint(steps).astype(np.int64).astype(_unit(values)))
+        unit = np.datetime_data(values.dtype)[0]
+        return np.asarray(first + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]"))
     first = first.astype(np.float64)
     return np.asarray(first + (values[low + 1] - first) * (at - low))
-
-
-def _unit(times: NDArray[Any]) -> str:
-    return f"timedelta64[{np.datetime_data(times.dtype)[0]}]"

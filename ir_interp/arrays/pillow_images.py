@@ -11,7 +11,8 @@ from ir_interp.errors import SpecError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import resize
 
-_MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
+MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
+"""The modes of Pillow whose values are intensities."""
 
 
 def resized(x: Any, request: Request, missing: Missing) -> Any:
@@ -21,8 +22,8 @@ def resized(x: Any, request: Request, missing: Missing) -> Any:
     """
     from PIL import Image
 
-    if x.mode not in _MODES:
-        raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(_MODES)}; use x.convert('RGB')")
+    if x.mode not in MODES:
+        raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(MODES)}; use x.convert('RGB')")
     if missing.nodata is not None or missing.valid:
         raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
     values = np.asarray(x)

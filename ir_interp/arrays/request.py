@@ -59,7 +59,7 @@ class Request:
         for values in (sizes, scales):
             if isinstance(values, Mapping):
                 axes = self._of_mapping(names, axes, values)
-        sizes, scales = (list(each.values()) if isinstance(each, Mapping) else each for each in (sizes, scales))
+        sizes, scales = (list(target.values()) if isinstance(target, Mapping) else target for target in (sizes, scales))
         if isinstance(sizes, Real):
             raise misfit(sizes, "sizes", "a list, as in (10, 10) for height and width")
         if isinstance(scales, int | float) and not isinstance(scales, bool):
@@ -82,8 +82,8 @@ class Request:
             raise SpecError("sizes are passed twice: as the second argument and as sizes=")
         if isinstance(self.spec, str):
             raise misfit(self.spec, "spec", "a ResizeSpec or sizes; pass a library call as like=")
-        own = ResizeSpec(kernel=Linear()) if self.like is None else self.like(dtype, mode)
-        return self._antialiased(own), self.sizes if self.spec is None else self.spec
+        spec = ResizeSpec(kernel=Linear()) if self.like is None else self.like(dtype, mode)
+        return self._antialiased(spec), self.sizes if self.spec is None else self.spec
 
     def _antialiased(self, spec: ResizeSpec) -> ResizeSpec:
         if self.antialias is None:
@@ -137,6 +137,8 @@ class Request:
             if is_last == is_first:
                 raise ShapeError(_ambiguous(shape))
             return (0, 1) if is_last else last
+        # resize(x, (h, w)) without a library takes the last axes; if only the last looks like channels, that is
+        # doubtful.
         if is_last and not is_first:
             raise ShapeError(_ambiguous(shape))
         return last

@@ -75,7 +75,7 @@ def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: Any)
         case "dataset" | "tree":
             from ir_interp.arrays import datasets
 
-            return datasets.resized(x, request.names, lambda each: _of_labelled(each, request, missing, chunks))
+            return datasets.resized(x, request.names, lambda variable: _of_labelled(variable, request, missing, chunks))
         case "dask":
             return _of_dask(x, _bound(x, request), missing, chunks)
         case "torch":
@@ -111,7 +111,7 @@ def _of_numpy(
 
 def _bound(x: Any, request: Request, names: Sequence[Any] = ()) -> ResizeSpec:
     shape = tuple(x.shape)
-    if any(length != length for length in shape):
+    if any(size != size for size in shape):
         raise ShapeError("the shape of x is unknown; call x.compute_chunk_sizes() first")
     spec = request.bound(shape, np.dtype(x.dtype).name, names=names)
     return executor.planned(spec, shape).spec

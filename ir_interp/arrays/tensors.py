@@ -20,6 +20,7 @@ def resized(x: Any, resize: Callable[[Any], Any]) -> Any:
     if x.requires_grad:
         raise SpecError("x requires gradients, which are not computed here; pass x.detach()")
     if x.device.type == "meta":
+        # One element stands for all, so that a huge shape takes no memory.
         like = torch.zeros(1, dtype=x.dtype).expand(x.shape)
         return torch.empty(resize(_array(like)).shape, dtype=x.dtype, device="meta")
     if x.device.type != "cpu" or x.layout is not torch.strided:

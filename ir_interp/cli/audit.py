@@ -74,10 +74,10 @@ def audit(
         report = report.without(options.per_file_ignores)
     if html:
         from ir_interp.converters.pages import audit_page, frame
-        from ir_interp.converters.pages.provenance import Made
+        from ir_interp.converters.pages.provenance import Provenance
 
-        made = Made(command=command(), models=expanded(models), image=image)
-        frame.save(audit_page.audit_page(report, made), html)
+        provenance = Provenance(command=command(), models=expanded(models), image=image)
+        frame.save(audit_page.audit_page(report, provenance), html)
     _print(report, form)
     if form == "text":
         fleet.print_skipped(report.skipped)

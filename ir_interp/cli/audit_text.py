@@ -60,8 +60,8 @@ def _show_findings(console: Console, findings: Sequence[Finding]) -> None:
     print_findings(
         console,
         (
-            (each.where, (each.file, each.code, each.message, each.severity, next_step(each, files)))
-            for each in findings
+            (finding.where, (finding.file, finding.code, finding.message, finding.severity, next_step(finding, files)))
+            for finding in findings
         ),
     )
 

@@ -68,11 +68,11 @@ def _command_lines(command: Any, ctx: Any) -> Iterator[Line]:
     for paragraph in inspect.cleandoc(command.help).split("\n\n"):
         yield ""
         yield " ".join(paragraph.split())
-    parameters = [each for each in command.get_params(ctx) if not each.hidden]
-    width = max(len(spelled(each)) for each in parameters)
+    parameters = [parameter for parameter in command.get_params(ctx) if not parameter.hidden]
+    width = max(len(spelled(parameter)) for parameter in parameters)
     for heading, members in headed(parameters).items():
         yield ""
-        yield heading, [(spelled(each).ljust(width), described(each)) for each in members]
+        yield heading, [(spelled(parameter).ljust(width), described(parameter)) for parameter in members]
     yield ""
     yield "Examples", []
     yield from (f"{_INDENT}{example}" for example in command.epilog.strip().splitlines())
@@ -85,7 +85,7 @@ def summary(command: Any) -> str:
 
 def usage(command: Any, path: str) -> str:
     """Return how a command is called, as in ``ir-interp convert SOURCE DESTINATION [OPTIONS]``."""
-    return " ".join([path, *(_place(each) for each in command.params if is_argument(each)), "[OPTIONS]"])
+    return " ".join([path, *(_place(parameter) for parameter in command.params if is_argument(parameter)), "[OPTIONS]"])
 
 
 def _place(argument: Any) -> str:
@@ -101,9 +101,9 @@ def is_argument(parameter: Any) -> bool:
 def headed(parameters: Iterable[Any]) -> dict[str, list[Any]]:
     """Return parameters by their headings: arguments, common options, then the others as they are declared."""
     by_heading: dict[str, list[Any]] = {"Arguments": [], COMMON: []}
-    for each in parameters:
-        heading = "Arguments" if is_argument(each) else each.rich_help_panel or COMMON
-        by_heading.setdefault(heading, []).append(each)
+    for parameter in parameters:
+        heading = "Arguments" if is_argument(parameter) else parameter.rich_help_panel or COMMON
+        by_heading.setdefault(heading, []).append(parameter)
     return {heading: members for heading, members in by_heading.items() if members}
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import ir_interp
-from ir_interp.cli import json_schemas, progress
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import check_image, command, printed_form
+from ir_interp.cli.invocation import check_image, command, print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_image
@@ -71,7 +71,7 @@ def compare(
         raise IrInterpError(
             "SECOND is missing: a model; or --like with two library calls, as in --like pillow:bicubic,opencv:cubic"
         )
-    if _is_image(first):
+    if is_image(first) or FileKind.of(first) is FileKind.ARRAY:
         check_place(options, IMAGES, "without --like, which compares two images")
         return _compare_images(first, second, options, form)
     check_place(options, MODELS, "without --like")
@@ -85,18 +85,15 @@ def compare(
         comparison = ir_interp.compare(first, None if is_saved else second, **keywords(options))
     if options.html:
         _save_page(options.html, comparison, options)
-    if form == "json":
-        print(json_schemas.printed(comparison.record()))
-    elif form == "text":
-        _show(comparison)
+    print_result(form, comparison.record, lambda: _show(comparison))
     return 0 if comparison.passes else 1
 
 
 def _save_page(path: Path, comparison: ModelComparison, options: CompareOptions) -> None:
     from ir_interp.converters.pages import comparison_page, frame
-    from ir_interp.converters.pages.provenance import Made
+    from ir_interp.converters.pages.provenance import Provenance
 
-    made = Made(
+    provenance = Provenance(
         command=command(),
         models=(comparison.first, comparison.second),
         shapes=comparison.shapes,
@@ -104,7 +101,7 @@ def _save_page(path: Path, comparison: ModelComparison, options: CompareOptions)
         seed=options.seed,
         image=options.image,
     )
-    frame.save(comparison_page.comparison_page(comparison, made), path)
+    frame.save(comparison_page.comparison_page(comparison, provenance), path)
 
 
 def _compare_calls(file: Path, second: Path | None, options: CompareOptions, form: str) -> int:
@@ -142,15 +139,8 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
         figure = likeness.picture(comparison, pair)
         with replacing(options.picture) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(options.picture) or FileKind.PICTURE)
-    if form == "json":
-        print(json_schemas.printed(comparison.record()))
-    elif form == "text":
-        print(shown(comparison.text))
+    print_result(form, comparison.record, lambda: print(shown(comparison.text)))
     return 1 if comparison.unequal else 0
-
-
-def _is_image(path: Path) -> bool:
-    return is_image(path) or FileKind.of(path) is FileKind.ARRAY
 
 
 def _show(comparison: ModelComparison) -> None:
@@ -163,7 +153,7 @@ def _show(comparison: ModelComparison) -> None:
     for output in comparison.outputs:
         _show_output(console, output, comparison)
     if comparison.resizes is not None:
-        rows = [(each.name, *each.text) for each in comparison.resizes]
+        rows = [(resize.name, *resize.text) for resize in comparison.resizes]
         title = f"{count(len(comparison.resizes), 'resize')}, in order"
         console.table(("resize", "its data", "its output"), rows, title=title)
         console.say(comparison.first_difference)
@@ -186,8 +176,8 @@ def _show_output(console: Console, output: OutputComparison, comparison: ModelCo
 
 def _bars(histogram: tuple[HistogramBin, ...], width: int) -> list[str]:
     """Return one line a bin, the longest bar, as wide as that, for the largest."""
-    most = max((each.count for each in histogram), default=0)
+    most = max((bucket.count for bucket in histogram), default=0)
     return [
-        f"  {each.label:>16} {'#' * math.ceil(width * each.count / most) if most else '':<{width}} {each.count}"
-        for each in histogram
+        f"  {bucket.label:>16} {'#' * math.ceil(width * bucket.count / most) if most else '':<{width}} {bucket.count}"
+        for bucket in histogram
     ]

@@ -37,8 +37,11 @@ def show(report: ConversionReport) -> None:
     print_findings(
         console,
         (
-            (each.where, (str(report.source), each.code, each.message, Severity(each.severity), each.command))
-            for each in report.mistakes
+            (
+                mistake.where,
+                (str(report.source), mistake.code, mistake.message, Severity(mistake.severity), mistake.command),
+            )
+            for mistake in report.mistakes
         ),
     )
     for line in _verified(report.verification):
@@ -79,6 +82,8 @@ def _verified(verification: Verification | None) -> list[str]:
     ]
 
 
-def _compared(each: Compared) -> str:
-    found = f"largest difference {each.absolute:.3g}, relative {each.relative:.3g} (allowed {each.limit:.3g})"
-    return f"{each.kind} {each.name!r}: " + "; ".join(filter(None, (found, each.doubt)))
+def _compared(result: Compared) -> str:
+    difference = (
+        f"largest difference {result.absolute:.3g}, relative {result.relative:.3g} (allowed {result.limit:.3g})"
+    )
+    return f"{result.kind} {result.name!r}: " + "; ".join(filter(None, (difference, result.doubt)))

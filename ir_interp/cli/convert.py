@@ -15,7 +15,7 @@ from ir_interp.cli import fleet, json_schemas, progress
 from ir_interp.cli.command_help import Command
 from ir_interp.cli.conversion_text import show
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import check_image, command, printed_form
+from ir_interp.cli.invocation import check_image, command, print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import OutputError, check_outputs
 from ir_interp.files.kinds import FileKind
@@ -25,7 +25,7 @@ from ir_interp.options.declaration import check_place, keywords
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:
-    from ir_interp.converters.pages.provenance import Made
+    from ir_interp.converters.pages.provenance import Provenance
     from ir_interp.converters.reports.conversion_report import ConversionReport
 
 EXAMPLES = """
@@ -89,13 +89,13 @@ def convert(
     check_image(image, html)
     check_outputs([path for path in (destination, report, html) if path], [image] if image else [])
     seed = options.seed if options.verify else None
-    made = partial(_made, models=(source,), inputs=options.inputs, seed=seed, image=image)
+    provenance = partial(_provenance, models=(source,), inputs=options.inputs, seed=seed, image=image)
 
     def save_page(report: ConversionReport, path: Path) -> None:
         from ir_interp.converters.pages import conversion_page, frame
 
         shapes = report.verification.shapes if report.verification else options.shapes
-        frame.save(conversion_page.conversion_page(report, made(shapes=shapes)), path)
+        frame.save(conversion_page.conversion_page(report, provenance(shapes=shapes)), path)
 
     writers = {report: _save_json, html: save_page}
     reports = {path: save for path, save in writers.items() if path}
@@ -107,12 +107,9 @@ def convert(
         raise
     except (IrInterpError, ExceptionGroup) as error:
         if html:
-            _save_refusal(html, source, destination, options.semantics, error, made(shapes=options.shapes))
+            _save_refusal(html, source, destination, options.semantics, error, provenance(shapes=options.shapes))
         raise
-    if form == "json":
-        print(_json(conversion))
-    elif form == "text":
-        show(conversion)
+    print_result(form, conversion.record, lambda: show(conversion))
     return 0
 
 
@@ -141,24 +138,20 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
     return 0 if is_read else 1
 
 
-def _json(report: ConversionReport) -> str:
-    return json_schemas.printed(report.record())
-
-
 def _save_json(report: ConversionReport, path: Path) -> None:
-    path.write_text(_json(report) + "\n", encoding="utf-8")
+    path.write_text(json_schemas.printed(report.record()) + "\n", encoding="utf-8")
 
 
-def _made(**facts: Any) -> Made:
-    from ir_interp.converters.pages.provenance import Made
+def _provenance(**facts: Any) -> Provenance:
+    from ir_interp.converters.pages.provenance import Provenance
 
-    return Made(command=command(), **facts)
+    return Provenance(command=command(), **facts)
 
 
 def _save_refusal(
-    path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception, made: Made
+    path: Path, source: Path, destination: Path, semantics: Semantics, error: Exception, provenance: Provenance
 ) -> None:
     from ir_interp.converters.pages import conversion_page, frame
 
     check_outputs([path], [source, destination])
-    frame.save(conversion_page.refusal_page(source, destination, semantics, error, made), path)
+    frame.save(conversion_page.refusal_page(source, destination, semantics, error, provenance), path)

@@ -15,7 +15,7 @@ import ir_interp
 from ir_interp import diagnostic_codes
 from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.paths import exists, is_file
@@ -83,10 +83,7 @@ def explain(
     _check_subject(name)
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
-    if form == "json":
-        print(json_schemas.printed(explanation.record()))
-    else:
-        _show(explanation, options.every)
+    print_result(form, explanation.record, lambda: _show(explanation, options.every))
 
 
 def _check_subject(name: str) -> None:
@@ -103,7 +100,7 @@ def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:
     """Say whether to explain the head of an IR: it takes uint8 images, and no option asks for a resize."""
     if FileKind.of(path) is not FileKind.IR or not is_file(path):
         return False
-    is_of_resize = any(PIPELINE not in each.places for each in options_set(options) if each.places)
+    is_of_resize = any(PIPELINE not in option.places for option in options_set(options) if option.places)
     return not is_of_resize and openvino_preprocessor.takes_images(path)
 
 
@@ -147,7 +144,7 @@ def _show(explanation: Explanation, every: bool) -> None:
     for line in (
         f"{op.name or op.where} ({op.dialect} {op.version}), input {describe.shape_text(explanation.shape)}",
         describe.summary(op.spec),
-        *(f"{each}" for each in op.diagnostics),
+        *(f"{diagnostic}" for diagnostic in op.diagnostics),
     ):
         console.say(line)
     if not explanation.axes:

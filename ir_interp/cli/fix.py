@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import json_schemas, progress
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.options.declaration import keywords
 from ir_interp.options.fix_options import FixOptions
 from ir_interp.views.describe import count
@@ -41,10 +41,7 @@ def fix(
     form = printed_form(options)
     with progress.bar(options.quiet) as report_progress:
         done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))
-    if form == "json":
-        print(json_schemas.printed(done.record()))
-    elif form == "text":
-        _show(done)
+    print_result(form, done.record, lambda: _show(done))
 
 
 def _show(done: Fixed) -> None:
@@ -53,9 +50,9 @@ def _show(done: Fixed) -> None:
 
     console = Console()
     rows = [
-        (each.op.name, remedy.code, remedy.text, done.changed(each))
-        for each in done.repaired
-        for remedy in each.remedies
+        (repair.op.name, remedy.code, remedy.text, done.changed(repair))
+        for repair in done.repaired
+        for remedy in repair.remedies
     ]
     title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
     console.table(("resize", "mistake", "change", "its output"), rows, title=title)

@@ -22,16 +22,16 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
         places = inspect.signature(command, eval_str=True)
-        parameters = {name: each for name, each in places.parameters.items() if name != _OPTIONS}
-        parameters |= {each.name: _parameter(each) for each in flagged(owner)}
+        parameters = {name: parameter for name, parameter in places.parameters.items() if name != _OPTIONS}
+        parameters |= {option.name: _parameter(option) for option in flagged(owner)}
 
         @functools.wraps(command)
         def call(**values: Any) -> Result:
-            flags = {each.name: values.pop(each.name) for each in flagged(owner)}
+            flags = {option.name: values.pop(option.name) for option in flagged(owner)}
             return command(**values, **{_OPTIONS: options_of(owner, flags)})
 
         call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
-        call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+        call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
         return call
 
     return decorate
@@ -43,11 +43,11 @@ def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
     Raises IrInterpError, which names the flag, for text that means nothing.
     """
     values = {}
-    for each in declared(owner):
-        if each.parts is not None:
-            values[each.name] = options_of(each.parts, flags)
-        elif each.flags and flags[each.name] not in (None, []):
-            values[each.name] = _read(each, flags[each.name])
+    for option in declared(owner):
+        if option.parts is not None:
+            values[option.name] = options_of(option.parts, flags)
+        elif option.flags and flags[option.name] not in (None, []):
+            values[option.name] = _read(option, flags[option.name])
     return owner(**values)
 
 

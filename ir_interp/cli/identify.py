@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ir_interp.cli import json_schemas, progress
+from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.paths import is_folder
 from ir_interp.options.resize_options import IdentifyOptions
@@ -42,10 +42,7 @@ def identify(
     with progress.bar(options.quiet, "searching") as report:
         pairs = [read_pair(first, second) for first, second in _pairs(before, after)]
         identified = search.identified(pairs, report)
-    if form == "json":
-        print(json_schemas.printed(identified.record()))
-    elif form == "text":
-        print("\n".join(map(shown, identified.text.splitlines())))
+    print_result(form, identified.record, lambda: print("\n".join(map(shown, identified.text.splitlines()))))
     return 0 if identified.is_sure else 1
 
 
@@ -57,7 +54,7 @@ def _pairs(before: Path, after: Path) -> list[tuple[Path, Path]]:
     if len(folders) == 1:
         other = after if folders == [before] else before
         raise IrInterpError(f"{folders[0]} is a folder, and {other} is not; expected two files or two folders")
-    common = sorted({each.name for each in before.iterdir()} & {each.name for each in after.iterdir()})
+    common = sorted({path.name for path in before.iterdir()} & {path.name for path in after.iterdir()})
     if not common:
         problem = f"no file name occurs in both {before} and {after}"
         raise IrInterpError(f"{problem}; give each resized image the name of its original")

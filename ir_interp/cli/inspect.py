@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import ir_interp
-from ir_interp.cli import json_schemas
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.folding import folded, name_lines, place
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FileKind
@@ -57,20 +56,18 @@ def inspect(
 
     form, model = printed_form(options), brief(file)
     if model and FileKind.of(file) is FileKind.IR:
-        found, unknown = load_known(file, options.semantics)
+        resizes, unknown = load_known(file, options.semantics)
     else:
-        found, unknown = ir_interp.load(file, semantics=options.semantics), []
-    if form == "json":
-        print(json_schemas.printed(_record(file, model, found, unknown)))
-    else:
-        _show(file, model, found, unknown)
+        resizes, unknown = ir_interp.load(file, semantics=options.semantics), []
+    shown = (file, model, resizes, unknown)
+    print_result(form, lambda: _record(*shown), lambda: _show(*shown))
 
 
-def _record(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> InspectRecord:
+def _record(file: Path, model: Brief | None, resizes: list[ResizeOp], unknown: list[Unknown]) -> InspectRecord:
     return {
         "file": str(file),
         "model": model.record() if model else None,
-        "resizes": list(map(_resize, found)),
+        "resizes": list(map(_resize, resizes)),
         "unknown": list(map(_unknown, unknown)),
     }
 
@@ -86,26 +83,26 @@ def _resize(op: ResizeOp) -> OperationRecord:
         "target": op.spec.resized_to,
         "formula": describe.formula(op.spec),
         "arithmetic": op.spec.arithmetic.value,
-        "diagnostics": [{"code": each.code, "message": each.message} for each in op.diagnostics],
+        "diagnostics": [{"code": diagnostic.code, "message": diagnostic.message} for diagnostic in op.diagnostics],
     }
 
 
-def _unknown(found: Unknown) -> UnknownRecord:
-    layer, error = found
+def _unknown(refusal: Unknown) -> UnknownRecord:
+    layer, error = refusal
     return {"name": layer.name, "where": layer.where, "attributes": layer.attributes, "problem": error.problem}
 
 
-def _show(file: Path, model: Brief | None, found: list[ResizeOp], unknown: list[Unknown]) -> None:
+def _show(file: Path, model: Brief | None, resizes: list[ResizeOp], unknown: list[Unknown]) -> None:
     from ir_interp.cli.terminal import Console
 
     console = Console()
     if model:
         _show_model(console, file, model)
-    rows = [*map(_row, found), *map(_unknown_row, unknown)]
+    rows = [*map(_row, resizes), *map(_unknown_row, unknown)]
     columns = ("resize", "input", "target", "computes")
     cells: list[tuple[Cell, ...]] = [((*name_lines(names), rest[0]), *rest[1:]) for names, rest in folded(rows)]
     console.table(columns, cells, title=f"{count(len(rows), 'resize')} in {file.name}")
-    diagnostics = ((op.where, each) for op in found for each in op.diagnostics)
+    diagnostics = ((op.where, diagnostic) for op in resizes for diagnostic in op.diagnostics)
     for places, diagnostic in folded(diagnostics):
         console.mark(f"{place(places)}: {diagnostic}", OF_SEVERITY[RULES[diagnostic.code].severity])
 
@@ -117,8 +114,8 @@ def _show_model(console: Console, file: Path, model: Brief) -> None:
     console.pairs(
         [
             ("format", f"{model.format}; {', '.join(model.operator_sets) or 'no operator set'}"),
-            *((name, str(each)) for name, each in zip(_once("input", model.inputs), model.inputs, strict=True)),
-            *((name, str(each)) for name, each in zip(_once("output", model.outputs), model.outputs, strict=True)),
+            *((name, str(tensor)) for name, tensor in zip(_once("input", model.inputs), model.inputs, strict=True)),
+            *((name, str(tensor)) for name, tensor in zip(_once("output", model.outputs), model.outputs, strict=True)),
             ("operations", f"{sum(model.operations.values())}" + (f": {operations}" if operations else "")),
             ("weights", f"{count(tensors, 'tensor')}, {_size(size)}"),
             ("files", ", ".join(f"{name} {_file_size(size)}" for name, size in model.files.items())),
@@ -146,9 +143,9 @@ def _row(op: ResizeOp) -> tuple[str, tuple[str, ...]]:
     return op.name or op.where, (f"{op.dialect} {op.version}", *cells)
 
 
-def _unknown_row(found: Unknown) -> tuple[str, tuple[str, ...]]:
+def _unknown_row(refusal: Unknown) -> tuple[str, tuple[str, ...]]:
     """Return what is known of a layer of which the rest may be in a .bin that is not there."""
-    layer, error = found
+    layer, error = refusal
     shape = layer.inputs[0].shape if layer.inputs else None
     attributes = ", ".join(f"{name}={value}" for name, value in layer.attributes.items())
     cells = (describe.shape_text(shape), f"not known: {error.problem}", attributes)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from ir_interp.cli import json_schemas
 from ir_interp.errors import IrInterpError
 from ir_interp.text.quoting import shell
 
@@ -34,6 +35,14 @@ def printed_form(options: Any) -> str:
     if len(chosen) > 1:
         raise IrInterpError(f"{' and '.join(flag for flag, form in forms.items() if form)} exclude each other")
     return chosen.pop() if chosen else "text"
+
+
+def print_result(form: str, record: Callable[[], Mapping[str, Any]], show: Callable[[], None]) -> None:
+    """Print a result: ``record`` as JSON, or as text by ``show``; nothing in the form "none"."""
+    if form == "json":
+        print(json_schemas.printed(record()))
+    elif form == "text":
+        show()
 
 
 def check_image(image: Path | None, html: Path | None) -> None:

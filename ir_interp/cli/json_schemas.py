@@ -82,7 +82,7 @@ def _of_type(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return {"enum": [each.value for each in hint]}
+        return {"enum": [member.value for member in hint]}
     if is_dataclass(hint) or typing.is_typeddict(hint):
         return _of_object(hint, definitions)
     return _of_generic(typing.get_origin(hint), typing.get_args(hint), definitions)
@@ -90,12 +90,12 @@ def _of_type(hint: Any, definitions: dict[str, Schema]) -> Schema:
 
 def _of_generic(origin: Any, arguments: tuple[Any, ...], definitions: dict[str, Schema]) -> Schema:
     if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [_of_type(each, definitions) for each in arguments]}
+        return {"anyOf": [_of_type(argument, definitions) for argument in arguments]}
     if issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _of_type(arguments[1], definitions)}
     if issubclass(origin, Sequence):
-        kinds = dict.fromkeys(each for each in arguments if each is not ...)
-        elements = [_of_type(each, definitions) for each in kinds]
+        kinds = dict.fromkeys(argument for argument in arguments if argument is not ...)
+        elements = [_of_type(argument, definitions) for argument in kinds]
         return {"type": "array", "items": elements[0] if len(elements) == 1 else {"anyOf": elements}}
     raise TypeError(f"{origin} has no schema")
 
@@ -103,7 +103,7 @@ def _of_generic(origin: Any, arguments: tuple[Any, ...], definitions: dict[str, 
 def _of_object(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if kind.__name__ not in definitions:
         hints = typing.get_type_hints(kind)
-        names = [each.name for each in fields(kind)] if is_dataclass(kind) else list(hints)
+        names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(hints)
         whole = definitions[kind.__name__] = {"type": "object"}  # before its parts, which may refer to it
         properties = {name: _of_type(hints[name], definitions) for name in names}
         whole |= {"properties": properties, "required": names, "additionalProperties": False}

@@ -36,8 +36,8 @@ from ir_interp.text.keyword_names import flags_stay
 from ir_interp.text.names import shown
 from ir_interp.version import show_config
 
-NOT_EXACT = 1
-BAD_INPUT = 2
+NOT_EXACT = 1  # exit code, also of findings and differences
+BAD_INPUT = 2  # exit code, as of Click's own errors of usage
 _CLEANING = 3.0  # seconds in which what is temporary is removed
 
 app = typer.Typer(
@@ -94,9 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:
         problems = list(leaves(error))
-        for each in problems:
-            print(f"error: {shown(str(each))}", file=sys.stderr)
-        return NOT_EXACT if all(isinstance(each, InexactError | VerificationError) for each in problems) else BAD_INPUT
+        for problem in problems:
+            print(f"error: {shown(str(problem))}", file=sys.stderr)
+        are_of_models = all(isinstance(problem, InexactError | VerificationError) for problem in problems)
+        return NOT_EXACT if are_of_models else BAD_INPUT
     except MemoryError as error:
         print(f"error: {shown(memory_refusal(error))}", file=sys.stderr)
         return BAD_INPUT

@@ -11,6 +11,7 @@ import glob
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,14 @@ def _read(path: Path) -> Project:
 
 
 def _unknown(key: str) -> str:
-    flags = {flag for each in flagged(AuditOptions) for flag in each.flags}
+    flags = {flag for option in flagged(AuditOptions) for flag in option.flags}
     if f"--{key}" in flags:
         return f"{key} is set on the command line only: --{key}"
     return f"unknown key {key!r}; {closest(key, _KEYS)}"
 
 
 def _codes(value: Any, key: str, check: Callable[[tuple[str, ...]], object] = check_codes) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise ReadError(f'{key} is {value!r}; expected a list of codes, as in ["IRI022"]')
     check(tuple(value))
     return tuple(value)
@@ -113,19 +114,15 @@ def _codes(value: Any, key: str, check: Callable[[tuple[str, ...]], object] = ch
 def _runtimes(value: Any, key: str) -> tuple[str, ...]:
     from ir_interp.converters.audit.audit_report import check_runtime
 
-    if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
         raise ReadError(f'{key} is {value!r}; expected a list of runtimes, as in ["openvino"]')
     for name in value:
         check_runtime(name)
     return tuple(value)
 
 
-def _failures(value: Any, key: str) -> tuple[str, ...]:
-    return _codes(value, key, codes_of)
-
-
 def _severities(value: Any, key: str) -> dict[str, Severity]:
-    levels = {each.value: each for each in Severity}
+    levels = {level.value: level for level in Severity}
     for level in _entries(value, key).values():
         if level not in levels:
             raise ReadError(f"{key} is {level!r}; {closest(str(level), levels)}")
@@ -153,7 +150,7 @@ def _pattern(folder: Path, pattern: str) -> str:
 _KEYS: dict[str, Callable[[Any, str], Any]] = {
     "select": _codes,
     "ignore": _codes,
-    "fail-on": _failures,
+    "fail-on": partial(_codes, check=codes_of),
     "runtime": _runtimes,
     "severity": _severities,
     "per-file-ignores": _per_file,

@@ -40,7 +40,7 @@ class Console(console.Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print lines and tables; see Rich."""
-        super().print(*(shown(each) if isinstance(each, str) else each for each in objects), **options)
+        super().print(*(shown(item) if isinstance(item, str) else item for item in objects), **options)
 
     def say(self, text: str, style: str = "") -> None:
         """Print a text, wrapped between words where somebody looks at a terminal, else as one line."""
@@ -72,8 +72,9 @@ class Console(console.Console):
     def _widths(self, rows: Sequence[Sequence[str]]) -> list[int] | None:
         """Return the width of each column by its content; None where words would break, or a row be too tall."""
         columns = list(zip(*rows, strict=True))
-        least = [max(cells.cell_len(part.rstrip()) for cell in column for part in _parts(cell)) for column in columns]
-        most = [max(cells.cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+        lines = [[line for cell in column for line in cell.split("\n")] for column in columns]
+        least = [max(cells.cell_len(part.rstrip()) for line in texts for part in _PARTS.split(line)) for texts in lines]
+        most = [max(map(cells.cell_len, texts)) for texts in lines]
         spare = self.width - sum(least) - _FRAME * len(columns) - 1
         if spare < 0:
             return None
@@ -118,10 +119,6 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[Text]], widths: Sequen
         folded = zip(row, widths, strict=True)
         table.add_row(*(Text("\n".join(_wrapped(cell.plain, width)), cell.style) for cell, width in folded))
     return table
-
-
-def _parts(text: str) -> list[str]:
-    return [part for line in text.split("\n") for part in _PARTS.split(line)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -28,12 +28,12 @@ def _missing(error: Any) -> str:
 
 
 def _named(parameter: Any) -> str:
-    flags = [each for each in parameter.opts if each.startswith("-")]
+    flags = [flag for flag in parameter.opts if flag.startswith("-")]
     return str(flags[0] if flags else parameter.metavar)
 
 
 def _no_option(error: Any) -> str:
-    known = [flag for each in error.ctx.command.params for flag in (*each.opts, *each.secondary_opts)]
+    known = [flag for parameter in error.ctx.command.params for flag in (*parameter.opts, *parameter.secondary_opts)]
     return f"no option {error.option_name}{hint(error.option_name, known)}"
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ir_interp.cli import json_schemas
-from ir_interp.cli.invocation import printed_form
+from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.text.names import shown
-
-
-def _shape_text(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape))
+from ir_interp.views.describe import shape_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +24,7 @@ class RunRecord:
     @property
     def text(self) -> str:
         """The resize, both shapes and the file, in one line."""
-        shapes = f"{_shape_text(self.source_shape)} -> {_shape_text(self.shape)}"
+        shapes = f"{shape_text(self.source_shape)} -> {shape_text(self.shape)}"
         return f"{self.resize}: {' '.join(filter(None, (shapes, self.dtype)))}, {self.destination}"
 
 
@@ -64,8 +60,4 @@ class PreprocessRecord:
 
 def report(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
     """Print a record as the options of its command ask."""
-    form = printed_form(options)
-    if form == "json":
-        print(json_schemas.printed(asdict(record)))
-    elif form == "text":
-        print(shown(record.text))
+    print_result(printed_form(options), lambda: asdict(record), lambda: print(shown(record.text)))

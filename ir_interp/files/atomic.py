@@ -28,7 +28,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path] = ()) -> None:
     for path in written:
         if problem := _problem(path):
             raise OutputError(f"{path} cannot be written: {problem}")
-        if any(is_same(path, each) for each in read):
+        if any(is_same(path, source) for source in read):
             raise OutputError(f"{path} is an input and would be overwritten; choose another name")
     for first, second in combinations(written, 2):
         if is_same(first, second):
@@ -90,9 +90,9 @@ def making(folder: Path) -> Iterator[Path]:
         if not folder.parent.exists():
             raise OutputError(f"{folder} cannot be written: {_missing(folder.parent)}")
         with scratch(folder.absolute().parent) as inside:
-            made = inside / folder.name
-            made.mkdir()
-            yield made
-            made.replace(folder)
+            unfinished = inside / folder.name
+            unfinished.mkdir()
+            yield unfinished
+            unfinished.replace(folder)
     except OSError as error:
         raise OutputError(f"{folder} cannot be written: {error.strerror or error}") from error

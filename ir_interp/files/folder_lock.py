@@ -13,7 +13,7 @@ if sys.platform != "win32":
     import fcntl
 
 _SECONDS = 10.0  # longest wait for another program, which only renames some files while it holds the lock
-_PAUSE = 0.01
+_PAUSE = 0.01  # seconds between two attempts
 
 
 @contextmanager

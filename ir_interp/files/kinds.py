@@ -64,12 +64,12 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITE
 
     ``folders`` is the remedy if it is a folder; empty for an output.
     """
-    found, path = FileKind.of(path), Path(path)
-    if found is not None and found in kinds:
-        return found
+    own_kind, path = FileKind.of(path), Path(path)
+    if own_kind is not None and own_kind in kinds:
+        return own_kind
     extensions = [kind.value for kind in kinds]
     check_named(path, extensions, folders)
-    expected = closest(path.suffix if found is None else "", extensions)
+    expected = closest(path.suffix if own_kind is None else "", extensions)
     problem = f"unknown file type {path.suffix!r}" if path.suffix else "has no extension"
     raise ReadError(f"{problem}; {expected}", path.name)
 
@@ -101,8 +101,8 @@ def is_tiff(path: Path) -> bool:
 
 def check_named(path: Path, extensions: Iterable[str], folders: str = "") -> None:
     """Raise ReadError if a path does not name a file: standard input, or a folder."""
-    wanted = f"expected the name of a file that ends in {', '.join(extensions)}"
+    expected = f"expected the name of a file that ends in {', '.join(extensions)}"
     if str(path) == "-":
-        raise ReadError(f"standard input is not read; {wanted}", "-")
+        raise ReadError(f"standard input is not read; {expected}", "-")
     if is_folder(path):
-        raise ReadError("; ".join(filter(None, ("is a folder", wanted, folders))), str(path))
+        raise ReadError("; ".join(filter(None, ("is a folder", expected, folders))), str(path))

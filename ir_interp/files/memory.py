@@ -25,7 +25,7 @@ from ir_interp.text.decimals import real
 VARIABLE = "IR_INTERP_MAX_GIB"
 """The environment variable that sets another limit, in GiB."""
 
-_DEFAULT_GIB = 2.0
+_DEFAULT_GIB = 2.0  # beyond the files that are read
 _SHARE = 0.5  # of the free memory: the most that a model may take which declares larger tensors
 _GROUPS = "/sys/fs/cgroup"
 _OF_GROUP = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
@@ -70,17 +70,18 @@ def bound() -> int:
     """
     text = os.environ.get(VARIABLE, "")
     try:
-        wanted = real(text) if text else _DEFAULT_GIB
+        gibibytes = real(text) if text else _DEFAULT_GIB
     except ValueError:
-        wanted = 0.0
-    if not 0 < wanted < 2**20:
+        gibibytes = 0.0
+    if not 0 < gibibytes < 2**20:
         raise IrInterpError(f"{VARIABLE} is {text!r}; expected a number of GiB above 0")
-    least = int(wanted * 2**30)
+    least = int(gibibytes * 2**30)
     return least if text else max(least, _Limit.allowed)
 
 
 def free_bytes() -> int:
     """Return the free memory for this process, in bytes: of the machine and of its control groups; 0 if unknown."""
+    # The tightest of all limits decides; a group without a limit has none that is a number.
     return min([*_free_of_machine(), *_free_of_groups()], default=0)
 
 
@@ -96,9 +97,9 @@ def _free_of_groups() -> Iterator[int]:
         _, controllers, group = line.split(":", 2)
         if controllers in ("", "memory"):
             place = PurePosixPath(_GROUPS, controllers, group.lstrip("/"))
-            for each in (place, *place.parents):
+            for ancestor in (place, *place.parents):
                 for most, now in _OF_GROUP:
-                    limit, used = _read(str(each / most)).strip(), _read(str(each / now)).strip()
+                    limit, used = _read(str(ancestor / most)).strip(), _read(str(ancestor / now)).strip()
                     if limit.isdecimal() and used.isdecimal():
                         yield max(0, int(limit) - int(used))
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ir_interp.files.folder_lock import locked
+
 if sys.platform != "win32":
     import fcntl
 
@@ -28,7 +30,7 @@ def scratch(place: Path | None = None) -> Iterator[Path]:
     for left in where.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             _remove_abandoned(left)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=where) as folder, _locked(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=where) as folder, locked(Path(folder)):
         yield Path(folder)
 
 
@@ -37,25 +39,11 @@ def is_scratch(folder: Path) -> bool:
     return folder.name.startswith(_PREFIX)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, if the system and its file system have such locks."""
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _remove_abandoned(folder: Path) -> None:
     """Remove a folder of this user whose process is gone. Raises OSError if it is in use or not a folder."""
     if sys.platform == "win32":
         return
+    # Another user may have put a link of this name into a shared folder for temporary files.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         state = os.fstat(descriptor)

@@ -18,7 +18,7 @@ from ir_interp.files.paths import is_file, real
 MAX_JSON_BYTES = 64 * 2**20
 """The largest JSON file that is read."""
 
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half a character, which no UTF-8 text can hold
 
 
 def check_regular(path: Path) -> None:

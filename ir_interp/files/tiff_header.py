@@ -9,10 +9,10 @@ from typing import BinaryIO
 from ir_interp.files.sources import check_regular
 
 _BYTE_ORDERS = {b"II": "<", b"MM": ">"}
-_CLASSIC, _BIG = 42, 43
-_WIDTH, _HEIGHT = 256, 257
+_CLASSIC, _BIG = 42, 43  # versions of the format: TIFF 6.0 and BigTIFF
+_WIDTH, _HEIGHT = 256, 257  # tags: ImageWidth, ImageLength
 _GEO = frozenset((33550, 33922, 34264, 34735))  # ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory
-_MOST_ENTRIES = 2**12
+_MOST_ENTRIES = 2**12  # of a directory; a damaged header may claim more than the file holds
 _MOST_PIXELS = 2**30 // 4 // 3  # above which Pillow warns of a decompression bomb
 
 

@@ -39,9 +39,9 @@ def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
         raise ReadError(f"{size} bytes do not fit shape {list(shape)} of {dtype}", f"{layer.where}@size")
     if not is_file(binary):
         raise MissingBinaryError(f"the value is needed, but {binary.name} is missing", layer.where)
-    held = binary.stat().st_size
-    if offset + size > held:
-        problem = f"bytes {offset} to {offset + size} lie beyond the {held} bytes of {binary.name}"
+    available = binary.stat().st_size
+    if offset + size > available:
+        problem = f"bytes {offset} to {offset + size} lie beyond the {available} bytes of {binary.name}"
         raise ReadError(problem, f"{layer.where}@offset")
     if packed:
         held_in = dtype if name != "nf4" else np.dtype(np.uint8)
@@ -80,6 +80,6 @@ def _shape(layer: Layer) -> tuple[int, ...]:
         shape = xml.integers(layer.attributes.get("shape", ""))
     except ReadError as error:
         raise ReadError(error.problem, f"{layer.where}@shape") from None
-    if any(length < 0 for length in shape):
+    if any(size < 0 for size in shape):
         raise ReadError(f"negative dimension in {list(shape)}", f"{layer.where}@shape")
     return shape

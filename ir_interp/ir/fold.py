@@ -133,10 +133,10 @@ def _divide(layer: Layer, left: Array, right: Array) -> Array:
 
 
 def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = None) -> Array | None:
-    mode, lengths = layer.attributes.get("mode", "numpy"), tuple(map(int, shape))
+    mode, target_shape = layer.attributes.get("mode", "numpy"), tuple(map(int, shape))
     if mode == "numpy":
-        return np.broadcast_to(data, lengths)
-    return np.broadcast_to(data, np.broadcast_shapes(data.shape, lengths)) if mode == "bidirectional" else None
+        return np.broadcast_to(data, target_shape)
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, target_shape)) if mode == "bidirectional" else None
 
 
 def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None) -> tuple[Array, ...]:
@@ -148,6 +148,7 @@ def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None)
 
 
 def _range(layer: Layer, start: Array, stop: Array, step: Array) -> Array | None:
+    # Negated, so that NaN is refused as well.
     if not abs(stop.item() - start.item()) <= abs(step.item()) * _MAX_ELEMENTS:
         return None
     dtype = numpy_name(layer.attributes.get("output_type", start.dtype.name))
@@ -164,6 +165,7 @@ def _product(layer: Layer, data: Array, axes: Array) -> Array:
 
 
 def _tile(layer: Layer, data: Array, repeats: Array) -> Array | None:
+    # Python's integers do not overflow.
     few = data.size * np.prod(repeats.astype(object)) <= _MAX_ELEMENTS
     return np.tile(data, tuple(map(int, repeats.ravel()))) if few else None
 

@@ -45,6 +45,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         coordinates=_coordinates(attributes),
         axes=attributes.get("axes"),
         target=_target(attributes, "scales" if by_scales else "sizes"),
+        # Pillow modes use the ratio of sizes, whatever the scales are (docs/semantics.md).
         step=Step.RATIO if pillow else Step.GIVEN_UNLESS_EQUAL,
         pads=_pads(attributes, attributes.get("axes"), context),
         arithmetic=Arithmetic.OPENVINO,

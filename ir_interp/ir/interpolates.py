@@ -45,15 +45,15 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
 def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[Net, Layer, ResizeOp]]:
     """Return every Interpolate with its layer and its net; see ``load``."""
-    found = []
+    resizes = []
     for net in nets(path):
         for layer in net.layers.values():
             if layer.type.lower() == _TYPE:
-                found.append((net, layer, read_layer(net, layer, semantics)))
+                resizes.append((net, layer, read_layer(net, layer, semantics)))
             elif net.is_snippet:
                 problem = f"layer type {layer.type!r} is not supported; {closest(layer.type, ['Interpolate'])}"
                 raise UnsupportedLayerError(problem, f"{layer.where}@type")
-    return found
+    return resizes
 
 
 def load_known(
@@ -78,7 +78,7 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
     Inputs are the data, and sizes or scales if they are known only at run time.
     """
     net = next(nets(path))
-    found = []
+    resizes = []
     for layer in net.layers.values():
         if layer.type.lower() == _TYPE and layer.outputs:
             op = read_layer(net, layer, Semantics.RUNTIME)
@@ -88,8 +88,8 @@ def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str
                 places[op.spec.target.value] = 2 if is_behind else 1
             sources = {kind: _source(net, layer, place) for kind, place in places.items()}
             inputs = {kind: tensor_name(*source) for kind, source in sources.items() if source}
-            found.append((op, inputs, tensor_name(layer, layer.outputs[0])))
-    return found
+            resizes.append((op, inputs, tensor_name(layer, layer.outputs[0])))
+    return resizes
 
 
 def _source(net: Net, layer: Layer, place: int) -> tuple[Layer, Port] | None:
@@ -172,16 +172,16 @@ def _inputs(net: Net, layer: Layer, attributes: dict[str, Any], context: Context
 def _check_target(net: Net, layer: Layer, by_scales: bool, context: Context, count: int | None) -> None:
     """Raise ReadError unless sizes or scales are a list of the right type and number of entries, as OpenVINO does."""
     index = 2 if by_scales and context.version == 4 else 1
-    found = net.source(layer, index)
-    if found is None:
+    origin = net.source(layer, index)
+    if origin is None:
         return
-    source, port = found
+    source, port = origin
     is_known = port.shape or (source.type == "Parameter" and not source.attributes.get("shape"))  # else a dynamic rank
     if count is None and context.shape:
         count = len(context.shape)
     try:  # type and entries of a constant are checked where it is read
-        dtype, wanted = (None, None) if source.type == "Const" else (port.dtype, count)
-        check_target("scales" if by_scales else "sizes", port.shape if is_known else None, dtype, wanted)
+        dtype, expected = (None, None) if source.type == "Const" else (port.dtype, count)
+        check_target("scales" if by_scales else "sizes", port.shape if is_known else None, dtype, expected)
     except ReadError as error:
         raise error.under(layer.where) from None
 

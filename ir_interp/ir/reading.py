@@ -145,8 +145,8 @@ def _layer(element: etree._Element, index: int, prefix: str) -> Layer:
 
 def _layout(element: etree._Element) -> str:
     """Return the layout attribute of a port: a Parameter's output, a Result's input."""
-    found = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
-    return next((str(each.get("layout", "")) for each in found), "")
+    attributes = (attribute for path in _LAYOUTS for attribute in element.iterfind(path))
+    return next((str(attribute.get("layout", "")) for attribute in attributes), "")
 
 
 _LAYOUTS = [f"{side}/port/rt_info/attribute[@name='layout']" for side in ("output", "input")]
@@ -168,6 +168,7 @@ def _port(element: etree._Element, where: str) -> Port:
     precision = element.get("precision")
     return Port(
         id=xml.natural(element.get("id"), f"{where}@port"),
+        # A scalar has a precision but no <dim>; ports of a snippet may have neither.
         shape=tuple(None if dim < 0 else dim for dim in dims) if dims or precision else None,
         dtype=numpy_name(precision) if precision else None,
         names=_names(element.get("names", "")),

@@ -17,7 +17,7 @@ from ir_interp.spec import Coordinates, Rounding
 from ir_interp.translation.dialect import Semantics
 
 _LINEAR = ("linear", "linear_onnx")
-_IMAGE, _VOLUME = 4, 5
+_IMAGE, _VOLUME = 4, 5  # ranks, batch and channels included
 _FIRST_SPATIAL = 2
 
 
@@ -110,7 +110,7 @@ def _goes_one_way(layer: Interpolate1) -> bool:
     if layer.sizes is None or layer.shape is None:
         return False
     pairs = [(size, layer.shape[axis]) for axis, size in zip(layer.axes, layer.sizes, strict=True)]
-    known = [size - length for size, length in pairs if length is not None]
+    known = [size - in_size for size, in_size in pairs if in_size is not None]
     return len(known) == len(pairs) and (min(known) >= 0 or max(known) <= 0)
 
 
@@ -120,11 +120,11 @@ def _has_axes(layer: Interpolate1) -> bool:
 
 
 def _resizes_other_axes(layer: Interpolate1) -> bool:
-    lengths = (layer.shape or ())[:_FIRST_SPATIAL]
+    batch_and_channels = (layer.shape or ())[:_FIRST_SPATIAL]
     if layer.sizes is None:
         return min(layer.axes) < _FIRST_SPATIAL
     targets = dict(zip(layer.axes, layer.sizes, strict=True))
-    return any(targets.get(axis, length) != length for axis, length in enumerate(lengths))
+    return any(targets.get(axis, size) != size for axis, size in enumerate(batch_and_channels))
 
 
 TODAY = Release(rounding=Rounding.SIMPLE, coordinates=_of_today)

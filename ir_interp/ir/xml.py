@@ -18,7 +18,7 @@ N = TypeVar("N", int, float)
 MAX_BYTES = 2**30
 """The largest XML file that is read."""
 
-_MAX_DIGITS = 18
+_MAX_DIGITS = 18  # 10**18 is below 2**63
 _HAS_DOCTYPE = "declares a document type; an IR has none, and entities are not expanded"
 _INSIDE_TAG = re.compile(r"<[A-Za-z_][^<>]*>")
 _ELLIPSIS = re.compile(r"""("[^"]*"|'[^']*')|(?<=\s)(?:\.\.\.|…)(?=[\s/>])""")
@@ -49,6 +49,7 @@ def parse(path: Path) -> etree._Element:
     """
     try:
         with opened(path) as file:
+            # One byte more shows that the file is larger, even if it grows while it is read.
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise ReadError(f"larger than {MAX_BYTES / 2**30:g} GiB", path.name)
@@ -73,6 +74,7 @@ def _parse(content: bytes, name: str) -> etree._Element:
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
     )
     root = etree.fromstring(content, parser)
+    # In UTF-16 a document type escapes the search for its bytes.
     if root.getroottree().docinfo.doctype:
         raise ReadError(_HAS_DOCTYPE, name)
     return root

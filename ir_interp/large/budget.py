@@ -36,30 +36,30 @@ def left(memory: int) -> int:
     return max(memory - resident_bytes() - _BYTES_OF_LOOPS * loop_runner.is_installed(), memory // 4)
 
 
-def lengths_of_chunks(work: Work, lengths: Shape, memory: int) -> Shape:
+def lengths_of_chunks(work: Work, chunk_shape: Shape, memory: int) -> Shape:
     """Return the chunk shape of an output: that of the input, or smaller if memory does not hold such a block.
 
     If the output shrinks, a block reads several chunks; its chunks then cover fewer chunks of the input.
     """
     out_shape = work.out_shape
-    wanted = tuple(max(min(each, size), 1) for each, size in zip(lengths, out_shape, strict=True))
-    least = [max(each, default=1) for each in chosen(work.chunks, work.shape, out_shape)]
-    while _bytes_of_block(work, wanted) > memory // _BLOCKS_AT_ONCE:
-        halves = zip(wanted, least, strict=True)
-        halved = tuple(max(low, -(-each // 2), 1) if each > low else each for each, low in halves)
-        if halved == wanted:
+    chunk = tuple(max(min(length, size), 1) for length, size in zip(chunk_shape, out_shape, strict=True))
+    least = [max(lengths_of_axis, default=1) for lengths_of_axis in chosen(work.chunks, work.shape, out_shape)]
+    while _bytes_of_block(work, chunk) > memory // _BLOCKS_AT_ONCE:
+        halves = zip(chunk, least, strict=True)
+        halved = tuple(max(low, -(-length // 2), 1) if length > low else length for length, low in halves)
+        if halved == chunk:
             break
-        wanted = halved
-    return wanted
+        chunk = halved
+    return chunk
 
 
 def threads(layout: Layout, memory: int) -> int:
     """Return the number of threads that memory allows, at most one per core."""
     work = layout.work
     block = layout.longest
-    chunk = math.prod(max(each, default=1) for each in work.chunks)
-    each = _bytes_of_block(work, block) + _COPIES * max(chunk, math.prod(block)) * work.dtype.itemsize
-    return max(1, min(os.cpu_count() or 1, memory // 2 // each))
+    chunk = math.prod(max(lengths_of_axis, default=1) for lengths_of_axis in work.chunks)
+    bytes_of_thread = _bytes_of_block(work, block) + _COPIES * max(chunk, math.prod(block)) * work.dtype.itemsize
+    return max(1, min(os.cpu_count() or 1, memory // 2 // bytes_of_thread))
 
 
 def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
@@ -72,6 +72,7 @@ def strips(layout: Layout, memory: int) -> Iterator[list[Place]]:
     across = list(itertools.product(*others))
     below = 2 + math.prod(map(len, others[1:]))  # blocks that the row below has by then
     most = max(1, memory // 2 // max(1, _bytes_waiting(layout)) - below)
+    # The fewest strips that memory allows, all about as wide: each border between two is read twice.
     width = -(-len(across) // -(-len(across) // most)) if across else 1
     for start in range(0, len(across), width):
         yield [(row, *place) for row in first for place in across[start : start + width]]
@@ -84,16 +85,16 @@ def _bytes_waiting(layout: Layout) -> int:
     return max(height, *work.chunks[0]) * math.prod(others) * work.dtype.itemsize
 
 
-def _bytes_of_block(work: Work, lengths: Shape) -> int:
+def _bytes_of_block(work: Work, block_shape: Shape) -> int:
     """Return the approximate memory that a block of an output takes while it is computed."""
-    elements = math.prod(lengths_of(_middle(work, lengths)))
+    elements = math.prod(lengths_of(_middle(work, block_shape)))
     bound = planned(work.spec, work.shape)
     sums = elements * _BYTES_OF_SUMS if in_steps(bound, work.dtype) else _BYTES_OF_TILES
-    return (elements + math.prod(lengths)) * work.dtype.itemsize + sums
+    return (elements + math.prod(block_shape)) * work.dtype.itemsize + sums
 
 
-def _middle(work: Work, lengths: Shape) -> Slices:
+def _middle(work: Work, block_shape: Shape) -> Slices:
     """Return the piece of the input that a block in the middle of an output needs."""
-    starts = (max(0, (size - each) // 2) for size, each in zip(work.out_shape, lengths, strict=True))
-    piece = tuple(slice(at, at + each) for at, each in zip(starts, lengths, strict=True))
+    starts = (max(0, (size - extent) // 2) for size, extent in zip(work.out_shape, block_shape, strict=True))
+    piece = tuple(slice(at, at + extent) for at, extent in zip(starts, block_shape, strict=True))
     return region(work.spec, work.shape, piece)

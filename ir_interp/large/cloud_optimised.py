@@ -31,6 +31,7 @@ def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequ
 
     profile = source.profile
     compression = str(profile.get("compress", "none")).upper()
+    # A lossy codec would lose more each time an image is resized.
     is_lossy = compression not in (*_LOSSLESS, "NONE")
     predictor = source.idle[0].tags(ns="IMAGE_STRUCTURE").get("PREDICTOR", "1")
     options = {
@@ -38,6 +39,7 @@ def write(destination: Path, source: Raster, levels: Sequence[Path], works: Sequ
         "PREDICTOR": "NO" if is_lossy else _PREDICTORS.get(predictor, "NO"),
         "BLOCKSIZE": str(profile["blockxsize"] if profile.get("tiled") else 512),
         "OVERVIEWS": "FORCE_USE_EXISTING" if len(levels) > 1 else "NONE",
+        # Classic TIFF ends at 4 GiB, and the compressed size is unknown beforehand.
         "BIGTIFF": "IF_SAFER",
         "NUM_THREADS": "ALL_CPUS",
     }

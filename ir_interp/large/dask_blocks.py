@@ -32,42 +32,43 @@ def resized(x: Any, spec: ResizeSpec, chunks: Any = None, missing: Missing = _NO
     from dask.highlevelgraph import HighLevelGraph
 
     out_shape = plan(spec, x.shape).out_shape
-    wanted = chosen(x.chunks, x.shape, out_shape) if chunks is None else _given(chunks, out_shape, x.dtype)
-    name = f"ir-interp-resize-{tokenize(x, spec, wanted, missing)}"
+    target_chunks = chosen(x.chunks, x.shape, out_shape) if chunks is None else _given(chunks, out_shape, x.dtype)
+    name = f"ir-interp-resize-{tokenize(x, spec, target_chunks, missing)}"
     work = Work(spec, x.shape, x.dtype, x.chunks, missing, is_masked=isinstance(x._meta, np.ma.MaskedArray))
-    tasks = tasks_of(name, x.name, Layout(work, wanted))
+    tasks = tasks_of(name, x.name, Layout(work, target_chunks))
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=[x])
-    return dask.array.Array(graph, name, wanted, meta=x._meta, shape=out_shape)
+    return dask.array.Array(graph, name, target_chunks, meta=x._meta, shape=out_shape)
 
 
 def _given(chunks: Any, shape: Shape, dtype: np.dtype[Any]) -> Chunks:
     import dask.array
 
     try:
-        found: Chunks = dask.array.core.normalize_chunks(chunks, shape, dtype=dtype)
+        normalised: Chunks = dask.array.core.normalize_chunks(chunks, shape, dtype=dtype)
     except (ValueError, TypeError) as error:
         raise ShapeError(f"chunks {shown(chunks)} do not fit the output, {list(shape)}: {error}") from None
-    return found
+    return normalised
 
 
 def chosen(chunks: Chunks, in_shape: Shape, out_shape: Shape) -> Chunks:
     """Return chunks of an output: aligned with those of the input where it shrinks, and not longer where it grows."""
-    found = []
-    for lengths, size, out in zip(chunks, in_shape, out_shape, strict=True):
+    chunks_of_axes = []
+    for sizes_of_chunks, size, out in zip(chunks, in_shape, out_shape, strict=True):
         if out == size:
-            found.append(lengths)
+            chunks_of_axes.append(sizes_of_chunks)
             continue
-        longest = max(lengths, default=0)
+        longest = max(sizes_of_chunks, default=0)
+        # A chunk becomes several along an axis that grows, none longer than itself.
         parts = max(1, -(-out // size)) if size else 1
-        each = max(1, round(longest * out / size / parts)) if size else 1
-        found.append(_cut(out, each))
-    return tuple(found)
+        size_of_chunk = max(1, round(longest * out / size / parts)) if size else 1
+        chunks_of_axes.append(_cut(out, size_of_chunk))
+    return tuple(chunks_of_axes)
 
 
-def _cut(length: int, each: int) -> tuple[int, ...]:
+def _cut(axis_size: int, size: int) -> tuple[int, ...]:
     """Return a length split into equal parts; the last may be shorter."""
-    whole, rest = divmod(length, each)
-    return (each,) * whole + (rest,) * (rest > 0 or not whole)
+    whole, rest = divmod(axis_size, size)
+    return (size,) * whole + (rest,) * (rest > 0 or not whole)
 
 
 def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
@@ -88,8 +89,8 @@ def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
     for place in layout.places:
         shares = layout.shares_under(place)
         taken = []
-        for each in product(*([(share.chunk, share.portion) for share in axis] for axis in shares)):
-            chunk, portions = zip(*each, strict=True)
+        for shares_of_chunk in product(*([(share.chunk, share.portion) for share in axis] for axis in shares)):
+            chunk, portions = zip(*shares_of_chunk, strict=True)
             if prod(portions) > _MOST:
                 taken.append(whole[chunk])
             else:
@@ -113,12 +114,12 @@ def strips_of(chunk: Array, shares: Shares) -> dict[Place, Array]:
 
 def block(taken: Sequence[Any], shares: Shares, work: Work, piece: Slices, needed: Slices) -> Array:
     """Return a piece of the output from the chunks and strips that its block takes."""
-    lengths = lengths_of(needed)
+    shape = lengths_of(needed)
     both = list(zip(parts(shares), taken, strict=True))
-    arrays = [each[part.cut] if part.portion > _MOST else each[part.block] for part, each in both]
-    if len(arrays) == 1 and arrays[0].shape == lengths:
+    arrays = [chunk[part.cut] if part.portion > _MOST else chunk[part.block] for part, chunk in both]
+    if len(arrays) == 1 and arrays[0].shape == shape:
         return work.resized(arrays[0], piece)
-    x = (np.ma.empty if work.is_masked else np.empty)(lengths, work.dtype)
+    x = (np.ma.empty if work.is_masked else np.empty)(shape, work.dtype)
     for array, (part, _) in zip(arrays, both, strict=True):
         x[part.target] = array
     return work.resized(x, piece)

@@ -37,11 +37,12 @@ def for_each(items: Iterator[Place], do: Callable[[Place], object], threads: int
         with alone():
             work()
 
+    # With several threads here, each resize runs alone: its own threads would only compete with these.
     with ThreadPoolExecutor(threads) as pool:
         try:
             working = [pool.submit(work if threads == 1 else work_alone) for _ in range(threads)]
-            for each in wait(working, return_when=FIRST_EXCEPTION).done:
-                each.result()
+            for future in wait(working, return_when=FIRST_EXCEPTION).done:
+                future.result()
         finally:
             is_over = True
 
@@ -83,12 +84,12 @@ class Dealer:
         If a block needs the whole chunk, it is read directly into that block's input.
         """
         parts = [part for part in self._layout.over(chunk) if part.block in self._left]
-        own = next((part for part in parts if part.portion == 1), None)
+        whole_part = next((part for part in parts if part.portion == 1), None)
         piece = self._layout.source(chunk)
-        values = self._place_of(own) if own else np.empty(lengths_of(piece), self._layout.work.dtype)
+        values = self._place_of(whole_part) if whole_part else np.empty(lengths_of(piece), self._layout.work.dtype)
         self._read(piece, values)
         for part in parts:
-            if part is not own:  # copied, so that the part does not keep the chunk in memory
+            if part is not whole_part:  # copied, so that the part does not keep the chunk in memory
                 with self._lock:
                     self._waiting_of(part.block).parts.append((part.target, np.array(values[part.cut])))
         for part in parts:

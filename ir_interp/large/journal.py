@@ -39,6 +39,7 @@ class Journal:
             raise IrInterpError(f"{self.path} records another, unfinished resize; remove it and {self.partial.name}")
         else:
             self.done = set(lines[:-1])  # after the last line feed there is nothing, or a truncated line
+            # The next line would otherwise continue a truncated one.
             self._file.truncate(self._file.tell() - len(lines[-1]))
 
     def __enter__(self) -> None:

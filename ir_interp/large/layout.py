@@ -101,7 +101,7 @@ class Layout:
     @property
     def most_needed(self) -> Shape:
         """The largest input that a block needs along each axis."""
-        return tuple(max(lengths_of(tuple(each)), default=0) for each in self._needed)
+        return tuple(max(lengths_of(tuple(pieces)), default=0) for pieces in self._needed)
 
     @property
     def places(self) -> Iterator[Place]:
@@ -110,13 +110,14 @@ class Layout:
 
     def piece(self, block: Place) -> Slices:
         """Return the piece of the output that a block is."""
-        return tuple(each[i] for each, i in zip(self._pieces, block, strict=True))
+        return tuple(axis[i] for axis, i in zip(self._pieces, block, strict=True))
 
     def needed(self, block: Place) -> Slices:
         """Return the piece of the input that a block needs."""
+        # An empty block needs nothing, though each axis by itself may need something.
         if 0 in lengths_of(self.piece(block)):
             return (slice(0, 0),) * len(block)
-        return tuple(each[i] for each, i in zip(self._needed, block, strict=True))
+        return tuple(axis[i] for axis, i in zip(self._needed, block, strict=True))
 
     def under(self, block: Place) -> Iterator[Part]:
         """Yield the parts of chunks that a block takes."""
@@ -128,15 +129,15 @@ class Layout:
 
     def shares_under(self, block: Place) -> Shares:
         """Return the shares of chunks that a block takes, along each axis."""
-        return tuple(each[i] for each, i in zip(self._under, block, strict=True))
+        return tuple(axis[i] for axis, i in zip(self._under, block, strict=True))
 
     def shares_over(self, chunk: Place) -> Shares:
         """Return the shares of a chunk that blocks take, along each axis."""
-        return tuple(each[i] for each, i in zip(self._over, chunk, strict=True))
+        return tuple(axis[i] for axis, i in zip(self._over, chunk, strict=True))
 
     def source(self, chunk: Place) -> Slices:
         """Return the piece of the input that a chunk is."""
-        return tuple(slice(each[i], each[i + 1]) for each, i in zip(self._edges, chunk, strict=True))
+        return tuple(slice(edges[i], edges[i + 1]) for edges, i in zip(self._edges, chunk, strict=True))
 
     @cached_property
     def _edges(self) -> list[list[int]]:
@@ -175,19 +176,20 @@ def edges_of(chunks: Sequence[int]) -> list[int]:
     return [0, *itertools.accumulate(chunks)]
 
 
-def regular(shape: Shape, lengths: Shape) -> Chunks:
+def regular(shape: Shape, chunk_shape: Shape) -> Chunks:
     """Return the chunks of an array for one chunk shape; the last chunk of each axis may be smaller."""
-    cut = zip(shape, lengths, strict=True)
-    return tuple((each,) * (size // each) + ((size % each,) if size % each else ()) for size, each in cut)
+    cut = zip(shape, chunk_shape, strict=True)
+    return tuple((chunk,) * (size // chunk) + ((size % chunk,) if size % chunk else ()) for size, chunk in cut)
 
 
 def lengths_of(slices: Slices) -> Shape:
     """Return the shape of a piece."""
-    return tuple(each.stop - each.start for each in slices)
+    return tuple(cut.stop - cut.start for cut in slices)
 
 
 def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
     """Yield a block's shares of each chunk along an axis."""
+    # The last chunk that starts at or before: chunks of size 0 at the same edge are passed over.
     first = int(np.searchsorted(edges, needed.start, side="right")) - 1
     for chunk, (begin, end) in enumerate(itertools.pairwise(edges[first:]), start=first):
         if begin >= needed.stop:
@@ -200,11 +202,11 @@ def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
 
 def parts(shares: Shares) -> Iterator[Part]:
     """Yield the parts that are the combinations of the shares along each axis."""
-    for each in itertools.product(*shares):
+    for choice in itertools.product(*shares):
         yield Part(
-            block=tuple(share.block for share in each),
-            chunk=tuple(share.chunk for share in each),
-            cut=tuple(share.cut for share in each),
-            target=tuple(share.target for share in each),
-            portion=math.prod(share.portion for share in each),
+            block=tuple(share.block for share in choice),
+            chunk=tuple(share.chunk for share in choice),
+            cut=tuple(share.cut for share in choice),
+            target=tuple(share.target for share in choice),
+            portion=math.prod(share.portion for share in choice),
         )

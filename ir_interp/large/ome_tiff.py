@@ -72,6 +72,7 @@ def _of_series(path: Path, file: Any) -> OmeTiff:
         raise ReadError(
             "a GeoTIFF file, whose georeferencing Zarr would lose; expected --output to end in .tif", str(path)
         )
+    # No option chooses one of several images.
     if len(file.series) > 1:
         raise ReadError(f"{len(file.series)} images; expected one", str(path))
     names = tuple(name.lower() for name in series.axes)

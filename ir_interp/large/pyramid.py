@@ -18,8 +18,8 @@ from ir_interp.shapes import resolve_axes
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel"} | dict.fromkeys("zyx", "space")
 _ORDER = ("time", "channel", "space")
-_RANKS = range(2, 6)
-_SPATIAL = (2, 3)
+_RANKS = range(2, 6)  # of an OME-Zarr image: 2 to 5 axes
+_SPATIAL = (2, 3)  # how many of them are spatial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +143,7 @@ def describe(path: Path, image: Image, works: Iterable[Work], zarr_format: Liter
     for level, work in enumerate(works):
         bound = planned(work.spec, work.shape)
         for axis in bound.axes:
+            # The centre of the first output pixel; the padding in front of the input lies before its origin.
             first = centres(replace(axis, out_size=1), 1, work.spec)[0] - bound.padding[axis.axis][0]
             translation[axis.axis] += scale[axis.axis] * float(first)
             scale[axis.axis] *= float(axis.step)

@@ -114,6 +114,7 @@ def opened(path: Path) -> Raster:
 def _dataset(path: Path) -> Any:
     import rasterio
 
+    # Shared, two handles would be one dataset, which GDAL does not let two threads use.
     return rasterio.open(path, driver=_DRIVER, sharing=False)
 
 

@@ -107,6 +107,7 @@ def check_array(array: Any, path: Path) -> None:
     """Raise ReadError for an array whose codecs run code, or whose chunks have no elements."""
     metadata = array.metadata.to_dict()
     codecs = json.dumps([metadata.get(part) for part in ("codecs", "filters", "compressor")], default=str)
+    # Zarr 2 and 3 name codecs under different keys, so the whole description is searched.
     if _PICKLE in codecs.lower():
         problem = "its codecs unpickle, which would run code from the file; expected codecs without pickle"
         raise ReadError(problem, str(path))

@@ -117,18 +117,18 @@ def spec_for(source: Path, destination: Path, call: Call) -> ResizeSpec:
 
 def _layouts(request: Request, source: Source) -> Iterator[Layout]:
     """Yield the resize of each level and its chunks; for a pyramid, a copy comes first."""
-    shape, lengths = source.shape, source.chunks
+    shape, chunk_shape = source.shape, source.chunks
     if request.levels is not None:
         copy = replace(planned(request.spec, shape, **request.target).spec, target=None, axes=tuple(range(len(shape))))
-        work = Work(replace(copy, target=Sizes(shape)), shape, source.dtype, regular(shape, lengths))
-        yield Layout(work, regular(shape, lengths))
+        work = Work(replace(copy, target=Sizes(shape)), shape, source.dtype, regular(shape, chunk_shape))
+        yield Layout(work, regular(shape, chunk_shape))
     for level in range(1, 1 + (request.levels or 1)):
         bound = planned(request.spec, shape, **request.target)
         _check_axes(shape, bound.out_shape, level if request.levels else None)
-        work = Work(bound.spec, shape, source.dtype, regular(shape, lengths), request.missing)
-        lengths = budget.lengths_of_chunks(work, lengths, request.memory)
-        lengths = source.aligned(lengths)
-        yield Layout(work, regular(bound.out_shape, lengths))
+        work = Work(bound.spec, shape, source.dtype, regular(shape, chunk_shape), request.missing)
+        chunk_shape = budget.lengths_of_chunks(work, chunk_shape, request.memory)
+        chunk_shape = source.aligned(chunk_shape)
+        yield Layout(work, regular(bound.out_shape, chunk_shape))
         shape = bound.out_shape
         if request.levels is not None and isinstance(work.spec.target, Sizes):
             raise SpecError("levels need scales, applied to each level in turn; this resize has sizes")
@@ -136,14 +136,14 @@ def _layouts(request: Request, source: Source) -> Iterator[Layout]:
 
 def _check_axes(before: Shape, after: Shape, level: int | None) -> None:
     """Raise ShapeError for an axis that would become empty, or longer in a level, which is hardly intended."""
-    for axis, (length, left) in enumerate(zip(before, after, strict=True)):
-        if length and not left:
-            problem = f"axis {axis} of size {length} would become empty"
+    for axis, (size, left) in enumerate(zip(before, after, strict=True)):
+        if size and not left:
+            problem = f"axis {axis} of size {size} would become empty"
             if level is not None and level > 1:
                 raise ShapeError(f"{problem} at level {level}; expected at most {level - 1} levels")
             raise ShapeError(f"{problem}; is it the axis to resize?")
-        if level is not None and left > length:
-            raise ShapeError(f"axis {axis} grows from {length} to {left}; expected levels that shrink, as by 0.5")
+        if level is not None and left > size:
+            raise ShapeError(f"axis {axis} grows from {size} to {left}; expected levels that shrink, as by 0.5")
 
 
 def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[str, Any]:
@@ -153,6 +153,7 @@ def _identity(request: Request, source: Source, layouts: list[Layout]) -> dict[s
         "source": str(request.source.resolve()),
         "shape": list(source.shape),
         "dtype": str(source.dtype),
+        # Another release may compute other bits, and other options other chunks: neither may finish this one.
         "spec": repr(layouts[-1].work.spec),
         "missing": repr(request.missing),
         "levels": request.levels,

@@ -78,8 +78,8 @@ class ZarrArray:
 
     def stores_alike(self, target: Any) -> bool:
         """Return whether another Zarr array stores the same pixels as the same bytes under the same keys."""
-        own, other = ({**array.metadata.to_dict(), **_NAMES} for array in (self.array, target))
-        return own == other
+        mine, other = ({**array.metadata.to_dict(), **_NAMES} for array in (self.array, target))
+        return mine == other
 
     def copy_chunks(self, chunks: Iterable[Place], target: Any, finish: Callable[[Place], None], threads: int) -> None:
         """Copy chunks as they are stored to an array that stores alike, and pass each to ``finish``.
@@ -143,6 +143,7 @@ def reopened(path: Path, layout: Layout, **form: Any) -> Any:
     """Return the output array of a layout as an earlier call created it, or a new one of this ``form``."""
     import zarr
 
+    # An interrupted call left the array; the journal has checked that it was the same call.
     with suppress(OSError, ValueError):
         return zarr.open_array(path, mode="r+")
     return zarr.create_array(store=path, shape=layout.work.out_shape, **{"chunks": layout.longest, **form})
@@ -187,8 +188,10 @@ def opened(path: Path) -> ZarrArray:
 
 def _names(array: Any, image: Image | None) -> Sequence[Any]:
     """Return the names of the axes of an array: its own in Zarr 3, those of xarray in Zarr 2, or those of OME-Zarr."""
-    own = getattr(array.metadata, "dimension_names", None)
+    of_zarr = getattr(array.metadata, "dimension_names", None)
     of_xarray = array.attrs.get("_ARRAY_DIMENSIONS")
     of_image = [axis["name"] for axis in image.axes] if image else None
-    fitting = (each for each in (own, of_xarray, of_image) if isinstance(each, Sequence) and len(each) == array.ndim)
+    fitting = (
+        names for names in (of_zarr, of_xarray, of_image) if isinstance(names, Sequence) and len(names) == array.ndim
+    )
     return next(fitting, ())

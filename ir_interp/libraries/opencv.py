@@ -61,6 +61,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     name, dtype = attributes["interpolation"], context.dtype or "uint8"
     if name not in _COPIES and dtype not in _SUMMED:
         raise SpecError(f"{name} takes images of {', '.join(_SUMMED)}, not of {dtype}")
+    # OpenCV has fixed-point sums for integers only.
     if name == "INTER_LINEAR_EXACT" and dtype.startswith("float"):
         name = "INTER_LINEAR"
     with_ipp = attributes["ipp"] and _is_of_ipp(name, dtype)
@@ -77,7 +78,9 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
 
 
 def _images(name: str, dtype: str) -> Images:
-    return Images(elements=(dtype, *(each for each in _SUMMED if "float" in each and each != dtype)), call=name)
+    return Images(
+        elements=(dtype, *(element for element in _SUMMED if "float" in element and element != dtype)), call=name
+    )
 
 
 def _is_of_ipp(name: str, dtype: str) -> bool:
@@ -107,6 +110,7 @@ def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | 
     if name == "INTER_AREA":
         return Integers.OPENCV_AREA
     if name == "INTER_LINEAR_EXACT":
+        # Weights have as many fractional bits as an element has bits.
         bits = 8 if dtype == "uint8" else 16
         return FixedPoint(bits=bits, between=Between.KEPT, elements=bits)
     return without_ipp(_KERNELS[name], dtype)

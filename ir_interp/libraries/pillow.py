@@ -51,7 +51,7 @@ _KERNELS: dict[str, Kernel] = {
     "MKS2021": Magic(year=2021, antialias=_WIDENED, exclude_outside=True),
 }
 _OF_13 = ("MKS2013", "MKS2021")
-_MAGIC = dict(enumerate(_OF_13, 6))
+_MAGIC = dict(enumerate(_OF_13, 6))  # the numbers of these filters in Pillow follow LANCZOS to HAMMING, 0 to 5
 _CUT = 12  # first version that limits sums to 16 bits; version 12 here is 12.3
 _WITH_ALPHA = ("RGBA", "LA")
 _MODES = {  # the element type, and the numbers of channels that are summed alike
@@ -74,6 +74,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     if nearest and mode == "I;16":  # in a loop of its own: (i + 1/2) * step, where the other modes add up steps
         kernel = Nearest(rounding=Rounding.ROUND_PREFER_CEIL)
     order = _order(context.version)
+    # PRECISION_BITS of Resample.c: 32 without 8 bits of the result and 2 for negative weights.
     in_bytes = FixedPoint(bits=22, passes=order)
     in_floats = FloatingPoint(bits=64, between=Between.ROUNDED, passes=order, rounding=IntegerRounding.HALF_AWAY)
     return ResizeSpec(

@@ -28,7 +28,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     if order != "0" and is_integer:
         raise SpecError(f"order {order} converts {context.dtype} to float64; use floating-point images")
     called = {"order": order, "grid_mode": True}
-    called |= {name: each for name, each in attributes.items() if name == "sizes"}
+    called |= {name: value for name, value in attributes.items() if name == "sizes"}
     spec = scipy.read(scipy.LIBRARY.dialect.complete(called, 17), Context(version=17, dtype=context.dtype))
     if order == "0":
         if attributes["anti_aliasing"] == "true" or not (is_integer or attributes["anti_aliasing"] == "false"):

@@ -53,6 +53,7 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
 def _coordinates(method: str, *, corners: bool, centres: bool) -> Coordinates:
     if corners:
         return Coordinates.ALIGN_CORNERS
+    # resize_area_op.cc has no half-pixel centres: its areas begin at i * step.
     if not centres or method == "area":
         return Coordinates.ASYMMETRIC
     return Coordinates.TF_HALF_PIXEL_FOR_NN if method == "nearest" else Coordinates.HALF_PIXEL
@@ -66,8 +67,10 @@ def _kernel(method: str, *, corners: bool, centres: bool, antialias: bool) -> Ke
         case "area":
             return Area()
         case "bilinear":
+            # ScaleAndTranslate computes it with antialias, and normalises weights; ResizeBilinear repeats the edge
+            # without.
             return Linear(antialias=widened, exclude_outside=antialias)
-        case "bicubic" if not centres:
+        case "bicubic" if not centres:  # Keys' -0.5 is for half-pixel centres only (resize_bicubic_op.cc)
             return Cubic(a=-0.75)
         case "bicubic":
             return Cubic(a=-0.5, antialias=widened, exclude_outside=True)

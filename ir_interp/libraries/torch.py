@@ -29,6 +29,7 @@ from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
 
+# The ranks that a mode determines, batch and channels included.
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
 _CORNERED = ("linear", "bilinear", "bicubic", "trilinear")
 _ANY_RANK = ("nearest", "nearest-exact", "area")
@@ -48,13 +49,15 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         known = ", ".join(_elements(mode, antialias=antialias))
         raise SpecError(f"{mode} takes tensors of {known}, not of {dtype}")
     resized = int(_RANKS.get(mode) or attributes["rank"]) - 2
+    in_double = isinstance(kernel, Nearest) and dtype == "float64"
     return ResizeSpec(
         kernel=kernel,
         coordinates=_coordinates(mode, corners=corners),
         axes=tuple(range(-resized, 0)),
         target=Library.target(attributes, "size", "scale_factor"),
         step=Step.RATIO if attributes["recompute_scale_factor"] else _step(mode, antialias=antialias, dtype=dtype),
-        arithmetic=Arithmetic.TORCH_DOUBLE if _is_double(kernel, dtype) else Arithmetic.TORCH,
+        arithmetic=Arithmetic.TORCH_DOUBLE if in_double else Arithmetic.TORCH,
+        # Weights are int16, of as many bits as the largest of them leaves, 22 at most (UpSampleKernel.cpp).
         integers=FixedPoint(bits=22, width=16) if isinstance(kernel, Linear | Cubic | Lanczos) else None,
         images=Images(elements=_here(kernel, dtype, _elements(mode, antialias=antialias)), call=mode),
     )
@@ -71,11 +74,7 @@ def _here(kernel: Kernel, dtype: str | None, known: tuple[str, ...]) -> tuple[st
     """Return the element types that a spec applies to; float64 must be named for nearest, whose positions differ."""
     if not isinstance(kernel, Nearest):
         return known
-    return ("float64",) if dtype == "float64" else tuple(each for each in known if each != "float64")
-
-
-def _is_double(kernel: Kernel, dtype: str | None) -> bool:
-    return isinstance(kernel, Nearest) and dtype == "float64"
+    return ("float64",) if dtype == "float64" else tuple(element for element in known if element != "float64")
 
 
 def _step(mode: str, *, antialias: bool, dtype: str | None) -> Step:
@@ -89,8 +88,8 @@ def _step(mode: str, *, antialias: bool, dtype: str | None) -> Step:
     if mode == "nearest":
         return Step.GIVEN_UNLESS_DOUBLED
     is_float = dtype is not None and dtype != "uint8"
-    given = mode == "nearest-exact" or (mode == "bicubic" and not antialias and is_float)
-    return Step.GIVEN if given else Step.GIVEN_UNLESS_EQUAL
+    by_scale = mode == "nearest-exact" or (mode == "bicubic" and not antialias and is_float)
+    return Step.GIVEN if by_scale else Step.GIVEN_UNLESS_EQUAL
 
 
 def _kernel(mode: str, *, antialias: bool) -> Kernel:
@@ -102,6 +101,7 @@ def _kernel(mode: str, *, antialias: bool) -> Kernel:
     if mode == "lanczos":
         return Lanczos(radius=3, antialias=widened, exclude_outside=True)
     if mode == "bicubic":
+        # PyTorch's antialiased bicubic is Pillow's, whose coefficient is -0.5.
         return Cubic(a=-0.5 if antialias else -0.75, antialias=widened, exclude_outside=antialias)
     return Linear(antialias=widened, exclude_outside=antialias)
 

@@ -29,8 +29,8 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         return _of_pil(mode, size, context)
     if mode in _OF_PIL or (mode == "lanczos" and context.version < _BY_DEFAULT):
         raise SpecError(f"{mode} requires PIL images; use backend=pil")
-    given = attributes["antialias"]
-    on = given == "true" or (given == "default" and context.version >= _BY_DEFAULT)
+    antialias = attributes["antialias"]
+    on = antialias == "true" or (antialias == "default" and context.version >= _BY_DEFAULT)
     call = {"mode": mode, "antialias": mode in _FILTERED and on, **size}
     of_torch = torch.read(torch.LIBRARY.dialect.complete(call, 2), Context(version=2, dtype=context.dtype))
     spec = replace(of_torch, step=Step.RATIO)

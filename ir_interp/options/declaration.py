@@ -81,16 +81,16 @@ def declared(owner: type[Any]) -> tuple[Option, ...]:
 
 @cache
 def _declared(owner: Any) -> tuple[Option, ...]:
-    named = ((each.name, each.metadata[_KEY]) for each in fields(owner) if _KEY in each.metadata)
+    named = ((entry.name, entry.metadata[_KEY]) for entry in fields(owner) if _KEY in entry.metadata)
     return tuple(replace(known, name=name) for name, known in named)
 
 
 def flagged(owner: type[Any]) -> Iterator[Option]:
     """Yield the options of a dataclass that the command line has; parts in place of what they make up."""
-    for each in declared(owner):
-        if each.flags:
-            yield each
-        yield from _parts(each)
+    for option in declared(owner):
+        if option.flags:
+            yield option
+        yield from _parts(option)
 
 
 def _parts(whole: Option) -> Iterator[Option]:
@@ -105,22 +105,24 @@ def settled(owner: type[Options], values: Mapping[str, Any]) -> Options:
 
     Raises SpecError for a value that does not fit.
     """
-    return owner(**{each.name: each.checked(values[each.name]) for each in declared(owner) if each.is_keyword})
+    return owner(
+        **{option.name: option.checked(values[option.name]) for option in declared(owner) if option.is_keyword}
+    )
 
 
 def keywords(options: Any) -> dict[str, Any]:
     """Return options as keywords of the function of Python."""
-    return {each.name: getattr(options, each.name) for each in declared(type(options)) if each.is_keyword}
+    return {option.name: getattr(options, option.name) for option in declared(type(options)) if option.is_keyword}
 
 
 def options_set(options: Any) -> Iterator[Option]:
     """Yield the options that have another value than by default, in order; parts in place of what they make up."""
-    for each in declared(type(options)):
-        value = getattr(options, each.name)
-        is_set = value is not None if each.default is None else value != each.default  # arrays have no single !=
-        if each.parts is None and is_set:
-            yield each
-        yield from (part for part in _parts(each) if getattr(value, part.name) != part.default)
+    for option in declared(type(options)):
+        value = getattr(options, option.name)
+        is_set = value is not None if option.default is None else value != option.default  # arrays have no single !=
+        if option.parts is None and is_set:
+            yield option
+        yield from (part for part in _parts(option) if getattr(value, part.name) != part.default)
 
 
 def check_place(options: Any, place: str, why: str, elsewhere: tuple[str, str] = ("", "")) -> None:
@@ -128,14 +130,14 @@ def check_place(options: Any, place: str, why: str, elsewhere: tuple[str, str] =
 
     ``elsewhere`` is another place, and the reason for the options that have an effect there.
     """
-    for each in options_set(options):
-        if each.places and place not in each.places:
-            raise IrInterpError(f"{each.flag} has no effect {elsewhere[1] if elsewhere[0] in each.places else why}")
+    for option in options_set(options):
+        if option.places and place not in option.places:
+            raise IrInterpError(f"{option.flag} has no effect {elsewhere[1] if elsewhere[0] in option.places else why}")
 
 
 def identity(options: Any) -> str:
     """Return everything that decides over the result for a model, as text that is the same in every process."""
-    deciding = (each.name for each in declared(type(options)) if each.decides)
+    deciding = (option.name for option in declared(type(options)) if option.decides)
     return repr([(name, _ordered(getattr(options, name))) for name in deciding])
 
 

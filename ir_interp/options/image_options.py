@@ -92,6 +92,6 @@ class Images:
             if len(numbers) > 1 and len(numbers) != pixels.shape[depth_axis]:
                 raise IrInterpError(f"{len(numbers)} numbers for {pixels.shape[depth_axis]} channels")
         means, scales = self.in_pixels
-        mean, scale = (np.array(each).reshape(shape) for each in (means or (0,), scales or (1,)))
+        mean, scale = (np.array(numbers).reshape(shape) for numbers in (means or (0,), scales or (1,)))
         floats: NDArray[np.float32] = ((pixels - mean) / scale).astype(np.float32)
         return floats

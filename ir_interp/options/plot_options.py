@@ -7,10 +7,11 @@ from typing import Any
 
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import ARRAY, CONFIGURATION, WHOLE, LayerShape, member
+from ir_interp.options.value_kinds import ARRAY, CONFIGURATION, WHOLE, member
+from ir_interp.options.value_texts import LayerShape
 from ir_interp.views.figures import Picture
 
-_AXIS = tuple(each.value for each in Picture if each is not Picture.IMAGE)
+_AXIS = tuple(picture.value for picture in Picture if picture is not Picture.IMAGE)
 _IMAGE = "With --what image"
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import MEMORY, NAMES, NUMBER, PATH, POSITIVE, SWITCH, WORD, LayerShape, member
+from ir_interp.options.value_kinds import MEMORY, NAMES, NUMBER, PATH, POSITIVE, SWITCH, WORD, member
+from ir_interp.options.value_texts import LayerShape
 from ir_interp.pipelines.backends import Backend, CodeLanguage
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics

@@ -26,10 +26,10 @@ from ir_interp.options.value_kinds import (
     SWITCH,
     WORD,
     Kind,
-    LayerShape,
     file,
     member,
 )
+from ir_interp.options.value_texts import LayerShape
 from ir_interp.pipelines.backends import Backend
 from ir_interp.translation.dialect import Semantics
 
@@ -173,9 +173,9 @@ def check_needs(options: Any) -> None:
         SHAPE: bool(options.shapes),
         IMAGES: any(is_image(path) or is_folder(path) for path in files),
     }
-    for each in options_set(options):
-        if each.needs and not fulfilled[each.needs]:
-            raise SpecError(f"{each.flag} has no effect without {each.needs}")
+    for setting in options_set(options):
+        if setting.needs and not fulfilled[setting.needs]:
+            raise SpecError(f"{setting.flag} has no effect without {setting.needs}")
 
 
 def named_layer(layer: str | None, shape: LayerShape | None) -> dict[str, Any]:

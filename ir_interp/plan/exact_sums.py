@@ -72,12 +72,12 @@ def at_once(bound: Plan, piece: Piece, dtype: str) -> WholeSum | None:
     bits = _precision(bound, _EIGHT_BITS[dtype]) if _is_rounded_once(bound, rounding, dtype) else None
     if bits is None:
         return None
-    made = []
+    windows = []
     for axis, taps in taps_by_axis(bound, piece).items():
         assert taps.weights is not None
         weights = np.rint(np.ldexp(taps.weights, bits)).astype(np.int64)
-        made.append(gathered(axis, _length(piece, axis), taps.indices, weights))
-    return WholeSum(_sorted(made), bits * len(made), rounding)
+        windows.append(gathered(axis, _length(piece, axis), taps.indices, weights))
+    return WholeSum(_sorted(windows), bits * len(windows), rounding)
 
 
 def _is_rounded_once(bound: Plan, rounding: IntegerRounding, dtype: str) -> bool:
@@ -98,9 +98,11 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
         return None
     if 0 in bound.out_shape:
         return None
-    found: list[WholeSum] = []
+    sums: list[WholeSum] = []
     waiting: list[Windows] = []
     for step in piece.passes(bound, dtype):
+        # Vectors add in another order, float weights round, and shortened products lose bits: in none of these is the
+        # sum an integer that every order of addition gives.
         if step.is_turned or step.bits_before or step.bits_each or step.factor != 1.0 or step.weights.dtype.kind == "f":
             return None
         if step.counts is not None:
@@ -110,13 +112,13 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
             windows = _sorted(waiting)
             if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
                 return None
-            found.append(WholeSum(windows, step.bits_after, step.rounding))
+            sums.append(WholeSum(windows, step.bits_after, step.rounding))
             waiting = []
-    return tuple(found)
+    return tuple(sums)
 
 
 def _sorted(windows: Sequence[Windows]) -> tuple[Windows, ...]:
-    return tuple(sorted(windows, key=lambda each: each.axis))
+    return tuple(sorted(windows, key=lambda window: window.axis))
 
 
 def _length(piece: Piece, axis: int) -> int:
@@ -124,13 +126,14 @@ def _length(piece: Piece, axis: int) -> int:
     return stop - start
 
 
-def gathered(axis: int, length: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
+def gathered(axis: int, in_size: int, indices: NDArray[np.intp], weights: NDArray[Any]) -> Windows:
     """Return taps as windows: weights of the same pixel are added up, and those of 0 are dropped."""
     used = weights != 0
-    lowest = np.where(used, indices, length - 1).min(axis=1)
+    lowest = np.where(used, indices, in_size - 1).min(axis=1)
+    # An output whose weights are all 0 would end before it starts.
     highest = np.maximum(np.where(used, indices, 0).max(axis=1), lowest)
     width = int((highest - lowest).max()) + 1
-    first = np.minimum(lowest, length - width)
+    first = np.minimum(lowest, in_size - width)
     dense = np.zeros((len(indices), width), weights.dtype)
     outputs, taps = np.nonzero(used)
     np.add.at(dense, (outputs, indices[outputs, taps] - first[outputs]), weights[outputs, taps])
@@ -150,8 +153,8 @@ def in_lowest_terms(sums: WholeSum) -> WholeSum:
 
 
 def _fits(windows: Sequence[Windows], most: int) -> bool:
-    each = [most * window.largest for window in windows]
-    return max(each) < _MOST_AT_ONCE and math.prod(each) < _MOST * most
+    largest = [most * window.largest for window in windows]
+    return max(largest) < _MOST_AT_ONCE and math.prod(largest) < _MOST * most
 
 
 @lru_cache(maxsize=512)
@@ -159,6 +162,7 @@ def _precision(bound: Plan, most: int) -> int | None:
     """Return the number of fractional bits of weights: those of the whole plan, the same for all pieces."""
     sizes = [_size(bound, place) for place in range(len(bound.axes))]
     for bits in range(_BITS, _LEAST_BITS - 1, -1):
+        # Rounding moves each weight by at most 1/2, so `count` weights exceed their exact sum by less than `count`.
         sums = [largest * 2**bits + count for largest, count in sizes]
         if most * max(sums) < _MOST_AT_ONCE and most * math.prod(sums) < _MOST:
             return bits

@@ -59,15 +59,15 @@ class Piece:
     @property
     def by_itself(self) -> Piece:
         """The piece as a whole: outputs and inputs that are counted from its own first."""
-        outputs, inputs = (tuple((0, stop - start) for start, stop in each) for each in (self.outputs, self.inputs))
+        outputs, inputs = (tuple((0, stop - start) for start, stop in bounds) for bounds in (self.outputs, self.inputs))
         return Piece(outputs, inputs)
 
     def without_neighbours(self, bound: Plan) -> Piece:
         """Return the piece without the inputs beside its outputs along resized axes that keep their size."""
         changing = {axis.axis for axis in bound.axes}
-        kept = set(resolve_axes(bound.spec.axes, len(bound.in_shape))) - changing
+        unchanged = set(resolve_axes(bound.spec.axes, len(bound.in_shape))) - changing
         pairs = enumerate(zip(self.inputs, self.outputs, strict=True))
-        return Piece(self.outputs, tuple(outputs if axis in kept else inputs for axis, (inputs, outputs) in pairs))
+        return Piece(self.outputs, tuple(outputs if axis in unchanged else inputs for axis, (inputs, outputs) in pairs))
 
     def within(self, other: Piece) -> tuple[slice, ...]:
         """Return the segment of another piece's inputs that are its own."""
@@ -78,10 +78,10 @@ class Piece:
         """Return the passes of a plan for integers of a type, restricted to the outputs, from the segment of inputs."""
         return tuple(map(self._of_pass, window_passes(bound, dtype, self.outputs)))
 
-    def _of_pass(self, each: Pass) -> Pass:
-        begin, end = self.inputs[each.axis]
-        indices = np.clip(each.indices - begin, 0, max(end - begin - 1, 0))  # others have a weight of 0
-        return replace(each, indices=indices)
+    def _of_pass(self, step: Pass) -> Pass:
+        begin, end = self.inputs[step.axis]
+        indices = np.clip(step.indices - begin, 0, max(end - begin - 1, 0))  # others have a weight of 0
+        return replace(step, indices=indices)
 
 
 def taps_by_axis(bound: Plan, piece: Piece) -> dict[int, Taps]:

@@ -47,8 +47,8 @@ def spec(library: str, *, version: int | None = None, dtype: str | None = None, 
         if version is not None or call:
             raise SpecError(f"{text!r} is a complete call; write its version and arguments in it, as in pillow@12:box")
         return parse(text, dtype=dtype)
-    wanted = None if version is None else arguments.whole(version, "version")
-    return get(text).spec(call, version=wanted, dtype=dtype)
+    major = None if version is None else arguments.whole(version, "version")
+    return get(text).spec(call, version=major, dtype=dtype)
 
 
 @checked

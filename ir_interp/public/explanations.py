@@ -95,16 +95,18 @@ def plot(
     options = settled(PlotOptions, locals())
     place = None if output is None else _picture(arguments.path(output, "output"))
     read = [
-        each for each in (source, x, against) if isinstance(each, str | os.PathLike) and not isinstance(each, bytes)
+        argument
+        for argument in (source, x, against)
+        if isinstance(argument, str | os.PathLike) and not isinstance(argument, bytes)
     ]
     check_outputs([place] if place else [], map(Path, read))
     op = _one(source, options.layer)
-    readings, lengths = readers.readings(op, source), _lengths(options)
+    readings, shape_and_target = readers.readings(op, source), _lengths(options)
     figure: Figure
     if options.what is figures.Picture.IMAGE:
-        figure = figures.of_image(op, _other(against, op, readings), options.x, lengths)
+        figure = figures.of_image(op, _other(against, op, readings), options.x, shape_and_target)
     else:
-        figure = figures.of_axis(explanation(op, readings, lengths), options.what, options.axis)
+        figure = figures.of_axis(explanation(op, readings, shape_and_target), options.what, options.axis)
     if place is not None:
         with replacing(place) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(place) or FileKind.PICTURE)
@@ -118,14 +120,14 @@ def _picture(path: Path) -> Path:
 
 
 def _other(
-    against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, found: Readings
+    against: Semantics | Arithmetic | ResizeSpec | Source | None, op: ResizeOp, readings: Readings
 ) -> tuple[str, ResizeSpec]:
     """Return the configuration to compare a resize with, and its name: by default a runtime that differs."""
     from ir_interp.converters.audit.verdicts import deviations
     from ir_interp.views import figures
 
     deviating = next(deviations(op), None) if against is None else None
-    return deviating or figures.configuration(against, op, found) or _configuration(against)
+    return deviating or figures.configuration(against, op, readings) or _configuration(against)
 
 
 def _configuration(source: Source) -> tuple[str, ResizeSpec]:

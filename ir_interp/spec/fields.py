@@ -53,8 +53,8 @@ def _converter(options: tuple[Any, ...]) -> Convert:
     first = options[0]
     if get_origin(first) is not tuple:
         return _NUMBERS.get(first) or partial(_one_of, options, _words(options))
-    each, *others = get_args(first)
-    return partial(_listed, each, _converter((each,)), None if others == [...] else 1 + len(others))
+    kind, *others = get_args(first)
+    return partial(_listed, kind, _converter((kind,)), None if others == [...] else 1 + len(others))
 
 
 def _words(options: tuple[Any, ...]) -> dict[str, Any]:
@@ -90,14 +90,14 @@ def _written(option: Any) -> str:
     return str(getattr(option, "example", f"{option.__name__}()"))
 
 
-def _listed(each: Any, convert: Convert, count: int | None, name: str, value: Any) -> tuple[Any, ...]:
+def _listed(kind_of_entry: Any, convert: Convert, count: int | None, name: str, value: Any) -> tuple[Any, ...]:
     """Return a collection as a tuple, of ``count`` entries unless that is None; text and sets are refused."""
     entries = value if type(value) is tuple else _entries(value)
     if entries is None or count not in (None, len(entries)):
-        kind = _PLURALS.get(each) or _written(each)
+        kind = _PLURALS.get(kind_of_entry) or _written(kind_of_entry)
         raise SpecError(f"{name}: {quoted(value)} is not a list of {kind if count is None else f'{count} {kind}'}")
     for entry in entries:
-        if type(entry) is not each:
+        if type(entry) is not kind_of_entry:
             return tuple(convert(name, entry) for entry in entries)
     return entries
 

@@ -42,8 +42,8 @@ class FixedPoint:
         _check_lanes(self)
 
     def __str__(self) -> str:
-        own = "" if self.width == 32 else f" that fit {self.width}"
-        return f"weights of {self.bits} bits{own}, {_order(self)}{_vectors(self.lanes)}"
+        narrower = "" if self.width == 32 else f" that fit {self.width}"
+        return f"weights of {self.bits} bits{narrower}, {_order(self)}{_vectors(self.lanes)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +69,7 @@ class FloatingPoint:
             raise SpecError(f"floats must have 32 or 64 bits, not {self.bits}")
         if self.between is Between.SHORTENED:
             raise SpecError(f"sums of floats must be kept or rounded between axes: {self}")
+        # The only library that sums over all axes at once is SciPy, which rounds so.
         if self.passes is Passes.AT_ONCE and (self.between, self.rounding) != (Between.KEPT, IntegerRounding.HALF_AWAY):
             raise SpecError(f"sums over all axes at once must be rounded half away from zero, at the end: {self}")
         _check_lanes(self)

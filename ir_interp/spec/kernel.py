@@ -74,6 +74,7 @@ class Linear(_Kernel):
 
     def __post_init__(self) -> None:
         settle(self)
+        # The tap in bounds, at the edge, would get weight 1: as if the other had read the edge.
         if self.exclude_outside and self.antialias is Antialias.OFF:
             raise SpecError("exclude_outside has no effect on a linear kernel without antialias")
         if self.exclude_outside and self.border is not Border.EDGE:

@@ -138,7 +138,7 @@ class Images:
     @classmethod
     def of(cls, dtype: str | None, usual: str, call: str) -> Images:
         """Return the images of one element type, by default the ``usual`` one; floats of every width are included."""
-        return cls(elements=(dtype or usual, *(each for each in FLOATS if each != dtype)), call=call)
+        return cls(elements=(dtype or usual, *(element for element in FLOATS if element != dtype)), call=call)
 
     def check(self, dtype: str, channels: int) -> None:
         """Raise SpecError for an image that the call does not accept."""

@@ -38,6 +38,17 @@ class ResizeSpec:
     The output spans ``box``, the start and the stop of each resized axis in pixels, which may be fractional;
     ``None`` is the whole input. Pixels outside the box count if a kernel reaches them. ``before`` is a filter that is
     applied to the image first.
+
+    Raises SpecError for a value that does not fit its field, and for fields that exclude each other.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((2, 3)))
+        >>> print(spec)
+        linear, half_pixel: (i + 1/2) * step - 1/2, step = in / out; sizes 2, 3 on axes 0, 1
+        >>> ir_interp.resize(np.arange(24, dtype=np.uint8).reshape(4, 6), spec)
+        array([[ 4,  6,  8],
+               [16, 18, 20]], dtype=uint8)
+
     """
 
     kernel: Kernel
@@ -122,10 +133,10 @@ class ResizeSpec:
         rounds = self.rounds
         if isinstance(self.kernel, Nearest) or rounds in _OF_RUNTIMES or isinstance(rounds, IntegerRounding):
             return ""
-        told = (
+        described = (
             "fused sums of float32, as IPP orders them, rounded half to even" if rounds is Integers.IPP else str(rounds)
         )
-        return told if self.alpha is Alpha.SEPARATE else f"{told}, {self.alpha}"
+        return described if self.alpha is Alpha.SEPARATE else f"{described}, {self.alpha}"
 
     @property
     def formula(self) -> str:
@@ -198,7 +209,7 @@ class ResizeSpec:
     def padded(self, shape: PartialShape) -> PartialShape:
         """Return the shape of an input with its pads; None for dynamic dimensions."""
         sums = zip(shape, *self.padding(len(shape)), strict=True)
-        return tuple(None if length is None else length + begin + end for length, begin, end in sums)
+        return tuple(None if size is None else size + begin + end for size, begin, end in sums)
 
     def __str__(self) -> str:
         sums = f"; integers: {self.sums_of_integers}" if self.sums_of_integers else ""

@@ -19,7 +19,7 @@ def shown(text: str, but: str = "") -> str:
 
     The characters in ``but`` are kept.
     """
-    return _UNSEEN.sub(lambda found: found[0] if found[0] in but else _escape(found[0]), text)
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in but else match[0].encode("unicode_escape").decode(), text)
 
 
 def labels(files: Iterable[str | Path]) -> dict[str, str]:
@@ -32,7 +32,3 @@ def labels(files: Iterable[str | Path]) -> dict[str, str]:
 def _from_here(path: Path) -> str:
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()

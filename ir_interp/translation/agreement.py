@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
-from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan, plan
 from ir_interp.plan.axes.taps import Taps, axis_taps
 from ir_interp.plan.libraries.library_weights import is_own
@@ -45,21 +44,21 @@ def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
     return whole or (spec.gives_sizes and directed and float32 and same)
 
 
-def first_difference(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+def first_difference(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
     """Return the first point in which two specs compute different things for ``shape``; None if they agree.
 
     Nearest pixels and sizes are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
     """
-    sums = [each.sums_of_integers for each in (wanted, offered)]
+    sums = [spec.sums_of_integers for spec in (needed, offered)]
     if sums[0] != sums[1]:
-        return f"integers: {' become '.join(each or 'rounded once' for each in sums)}"
-    return difference_of_floats(wanted, offered, shape)
+        return f"integers: {' become '.join(text or 'rounded once' for text in sums)}"
+    return difference_of_floats(needed, offered, shape)
 
 
-def difference_of_floats(wanted: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+def difference_of_floats(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
     """Return the first difference for floats, ignoring how integers are summed."""
     try:
-        mine, theirs = plan(wanted, shape), plan(offered, shape)
+        mine, theirs = plan(needed, shape), plan(offered, shape)
     except SpecError as error:
         return str(error)
     if mine.out_shape != theirs.out_shape:
@@ -81,12 +80,8 @@ def taps_by_axis(bound: Plan) -> dict[int, Taps]:
     kernel, arithmetic = bound.spec.kernel, bound.spec.arithmetic
     is_crop = isinstance(bound.spec.coordinates, Crop)
     if not (isinstance(kernel, Nearest) or is_crop or is_own(kernel, arithmetic)):
-        bound = replace(bound, axes=tuple(_exact(axis) for axis in bound.axes))
+        bound = replace(bound, axes=tuple(replace(axis, arithmetic=Arithmetic.EXACT) for axis in bound.axes))
     return {axis.axis: taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
-
-
-def _exact(axis: AxisPlan) -> AxisPlan:
-    return replace(axis, arithmetic=Arithmetic.EXACT)
 
 
 def _first_row(left: Taps, right: Taps, size: int) -> int | None:
@@ -95,6 +90,7 @@ def _first_row(left: Taps, right: Taps, size: int) -> int | None:
     keys, places = np.unique(np.concatenate([key for key, _ in entries]), return_inverse=True)
     signed = np.concatenate([entries[0][1], -entries[1][1]])
     residue = np.abs(np.bincount(places, signed, len(keys)))
+    # The rounding of float64 stays below; a pixel more or less weighs more.
     rows = keys[residue > 1e-6] // (size + 1)
     return int(rows[0]) if len(rows) else None
 

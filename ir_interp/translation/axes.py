@@ -61,17 +61,21 @@ def spread(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) 
 
     Return None if it resizes other axes too, or needs a dynamic dimension.
     """
-    own, wanted = (resolve_axes(each, len(shape)) for each in (spec.axes, axes))
+    current, target = (resolve_axes(listed, len(shape)) for listed in (spec.axes, axes))
     if isinstance(spec.coordinates, Crop):
         return _spread_crop(spec, spec.coordinates, shape, axes)
-    if own == wanted:
+    if current == target:
         return replace(spec, axes=axes)
-    if not isinstance(spec.target, Sizes | Scales) or spec.aspect is not Aspect.STRETCH or not set(own) <= set(wanted):
+    if (
+        not isinstance(spec.target, Sizes | Scales)
+        or spec.aspect is not Aspect.STRETCH
+        or not set(current) <= set(target)
+    ):
         return None
     if spec.box is not None:
         return None
-    given = dict(zip(own, spec.target.values, strict=True))
-    values: list[Any] = [given.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in wanted]
+    by_axis = dict(zip(current, spec.target.values, strict=True))
+    values: list[Any] = [by_axis.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in target]
     return None if None in values else replace(spec, axes=axes, target=type(spec.target)(tuple(values)))
 
 
@@ -80,6 +84,6 @@ def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[
     plain = spread(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape, axes)
     if plain is None or crop.roi is None:
         return None
-    given = dict(zip(resolve_axes(spec.axes, len(shape)), crop.roi, strict=True))
-    windows = tuple(given.get(axis, WHOLE_WINDOW) for axis in resolve_axes(axes, len(shape)))
+    by_axis = dict(zip(resolve_axes(spec.axes, len(shape)), crop.roi, strict=True))
+    windows = tuple(by_axis.get(axis, WHOLE_WINDOW) for axis in resolve_axes(axes, len(shape)))
     return replace(plain, coordinates=replace(crop, roi=windows))

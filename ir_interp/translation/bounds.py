@@ -60,7 +60,7 @@ def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype:
     if kind.kind not in "iu" or first.alpha is not second.alpha:
         return None
     if first.alpha is Alpha.PREMULTIPLIED:
-        plain = [replace(each, alpha=Alpha.SEPARATE) for each in (first, second)]
+        plain = [replace(spec, alpha=Alpha.SEPARATE) for spec in (first, second)]
         return within(plain[0], plain[1], shape, dtype) and int(np.iinfo(kind).max)
     if first.before or second.before:
         return _after_blocks(first, second, shape, dtype)
@@ -69,16 +69,17 @@ def within(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype:
     if isinstance(first.kernel, Nearest):
         return 0
     try:
-        chains = [tuple(_links(plan(each, shape), dtype)) for each in (first, second)]
+        chains = [tuple(_links(plan(spec, shape), dtype)) for spec in (first, second)]
     except SpecError:  # sums of other integers
         return None
     exact = taps_by_axis(plan(first, shape))
     bounds = float(np.iinfo(kind).min), float(np.iinfo(kind).max)
-    cuts = [[(each.axis, each.is_cut) for each in chain] for chain in chains]
+    cuts = [[(link.axis, link.is_cut) for link in chain] for chain in chains]
     total = 0.0
     for chain in chains:
         compared = [(link, *_side_by_side(link, exact)) for link in chain]
         total += _error(compared, bounds) + (0.0 if cuts[0] == cuts[1] else _cut(compared, bounds))
+    # Both results are integers, and so is their difference.
     return math.floor(total + _DOUBT)
 
 
@@ -87,9 +88,9 @@ _DOUBT = 1e-9  # of the sums here
 
 def _after_blocks(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...], dtype: str) -> int | None:
     """Return the largest difference of two specs of which one averages blocks; both must average the same ones."""
-    if any(isinstance(each.before, Smooth) or each.pads for each in (first, second)):
+    if any(isinstance(spec.before, Smooth) or spec.pads for spec in (first, second)):
         return None
-    blocks = [reduced(each, shape) for each in (first, second)]
+    blocks = [reduced(spec, shape) for spec in (first, second)]
     match blocks:
         case None, None:
             return within(replace(first, before=None), replace(second, before=None), shape, dtype)
@@ -147,10 +148,10 @@ def _of_corners(step: Corners) -> Iterator[Link]:
         yield _ended(link, IntegerRounding.CUT_OFF) if place == len(step.axes) - 1 else link
 
 
-def _of_passes(made: Sequence[Pass]) -> Iterator[Link]:
+def _of_passes(passes_of_spec: Sequence[Pass]) -> Iterator[Link]:
     """Yield passes with weights over powers of two, or over counts, scaled such that they sum to about 1."""
     scale = 1.0  # scale of the values that enter a pass: the current value of a pixel of 1
-    for step in made:
+    for step in passes_of_spec:
         total = float(2.0 ** round(math.log2(step.weights.sum(axis=1).max()))) if _is_whole(step) else 1.0
         if step.factor != 1.0:
             total = 1 / step.factor / scale
@@ -158,6 +159,7 @@ def _of_passes(made: Sequence[Pass]) -> Iterator[Link]:
             total = 2.0 ** (step.bits_before + step.bits_each + step.bits_after) / scale
         weights, taps = step.weights / total, step.weights.shape[1]
         most = np.abs(weights).sum(axis=1).max(initial=0.0)
+        # Truncated bits of values count as often as these are weighted; those of products once for each tap.
         loss = most * (2.0**step.bits_before - 1) / scale + (taps * 2.0**-step.bits_after if step.bits_each else 0.0)
         link = Link(axis=step.axis, indices=step.indices, weights=weights, loss=loss, unit=_unit(step))
         yield _ended(link, step.rounding)
@@ -178,10 +180,10 @@ def _side_by_side(link: Link, exact: Mapping[int, Taps]) -> tuple[Array, Array, 
     """Return the output, the exact weight and the link's weight of every pixel that either weights."""
     copies = Taps(np.arange(len(link.indices))[:, None], None)
     both = exact.get(link.axis, copies), Taps(link.indices, link.weights)
-    size = 1 + max(int(each.indices.max(initial=0)) for each in both)
-    entries = [entries_of(each, size) for each in both]
-    keys = np.unique(np.concatenate([each for each, _ in entries]))
-    weights = [np.bincount(np.searchsorted(keys, each), values, len(keys)) for each, values in entries]
+    size = 1 + max(int(taps.indices.max(initial=0)) for taps in both)
+    entries = [entries_of(taps, size) for taps in both]
+    keys = np.unique(np.concatenate([key for key, _ in entries]))
+    weights = [np.bincount(np.searchsorted(keys, key), values, len(keys)) for key, values in entries]
     return keys // (size + 1), weights[0], weights[1]
 
 
@@ -192,12 +194,13 @@ Compared = Sequence[tuple[Link, Array, Array, Array]]
 def _error(chain: Compared, bounds: tuple[float, float]) -> float:
     """Return the largest difference of a chain from the exact one with the same clipping, after the last rounding."""
     (low, high), error = bounds, 0.0
-    for link, rows, wanted, found in chain:
-        most = _largest(rows, np.abs(found))
-        lacking = max(_largest(rows, _times(sign * (found - wanted), low, high)) for sign in (1, -1))
+    for link, rows, weights, others in chain:
+        most = _largest(rows, np.abs(others))
+        lacking = max(_largest(rows, _times(sign * (others - weights), low, high)) for sign in (1, -1))
         summed = link.unit * (link.weights.shape[1] + 2) * most * max(abs(low), abs(high))
+        # The error so far is amplified by the sum of absolute weights, which exceeds 1 for kernels with negative lobes.
         error = error * most + lacking + summed + link.loss + link.radius
-        low, high = _range(rows, wanted, low, high)
+        low, high = _range(rows, weights, low, high)
         if link.is_cut:
             low, high = max(low, bounds[0]), min(high, bounds[1])
     return error

@@ -197,6 +197,7 @@ class Dialect:
         offers: dict[ResizeSpec, dict[str, Any]] = {}
         read: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}  # accessed names and their values
         for attributes in self.attribute_sets(context.version, numbers):
+            # Sets that agree on all accessed names have the same meaning, whatever the others are.
             if any(tuple(map(attributes.get, names)) in values for names, values in read.items()):
                 continue
             watched = _Watched(attributes)
@@ -217,19 +218,19 @@ class Dialect:
 
     def concise(self, attributes: Attributes, context: Context) -> dict[str, Any]:
         """Return ``attributes`` without those that have their default, or that have no effect whatever their value."""
-        wanted, kept = self.read(attributes, context), dict(attributes)
+        meaning, shortened = self.read(attributes, context), dict(attributes)
         for name, values in self.choices(context.version).items():
             if name in self.defaults:
-                is_default = name in self.omitted and kept[name] == self.omitted[name]
-                if is_default or self._is_idle(name, values, kept, wanted, context):
-                    del kept[name]
-        return kept
+                is_default = name in self.omitted and shortened[name] == self.omitted[name]
+                if is_default or self._is_idle(name, values, shortened, meaning, context):
+                    del shortened[name]
+        return shortened
 
     def _is_idle(
-        self, name: str, values: tuple[Any, ...], attributes: Attributes, wanted: ResizeSpec, context: Context
+        self, name: str, values: tuple[Any, ...], attributes: Attributes, meaning: ResizeSpec, context: Context
     ) -> bool:
         with suppress(SpecError, ReadError):
-            return all(self.parse({**attributes, name: value}, context) == wanted for value in values)
+            return all(self.parse({**attributes, name: value}, context) == meaning for value in values)
         return False
 
 
@@ -263,10 +264,12 @@ def _fixed_axes(dialect: Dialect, version: int, rank: int | None, semantics: Sem
     names = filter(None, (dialect.number(part, version) for part in ("sizes", "scales")))
     counts = range(1, (_HIGHEST_RANK if rank is None else rank) + 1)
     specs = (spec for name in names for count in counts for spec in dialect.offers({name: (2,) * count}, context))
-    found = {spec.axes for spec in specs if spec.axes is not None}
+    axes_of_specs = {spec.axes for spec in specs if spec.axes is not None}
     if rank is not None:
-        found = {resolve_axes(axes, rank) for axes in found if all(-rank <= axis < rank for axis in axes)}
-    return tuple(sorted(found))
+        axes_of_specs = {
+            resolve_axes(axes, rank) for axes in axes_of_specs if all(-rank <= axis < rank for axis in axes)
+        }
+    return tuple(sorted(axes_of_specs))
 
 
 _SINGLE = ("a", "extrapolation", "gap")
@@ -279,9 +282,9 @@ def _number(part: str, value: Any, where: str) -> Any:
         return None
     entries = [value] if part in _SINGLE else value
     kind = int if part in _WHOLE else int | float
-    wanted = "integer" if part in _WHOLE else "number"
-    wanted = f"one {wanted}" if part in _SINGLE else f"a list of {wanted}s"
+    expected = "integer" if part in _WHOLE else "number"
+    expected = f"one {expected}" if part in _SINGLE else f"a list of {expected}s"
     listed = isinstance(entries, list | tuple)
     if not listed or not all(isinstance(entry, kind) and not isinstance(entry, bool) for entry in entries):
-        raise ReadError(f"{value!r} is not {wanted}", where)
+        raise ReadError(f"{value!r} is not {expected}", where)
     return value if part in _SINGLE else tuple(entries)

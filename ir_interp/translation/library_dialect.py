@@ -63,19 +63,19 @@ class Library:
         """The attribute by which a call is named."""
         return next(iter(self.dialect.vocabulary))
 
-    def version(self, wanted: int | None = None) -> int:
-        """Return the supported version that computes as ``wanted``, by default as the installed one or the newest.
+    def version(self, number: int | None = None) -> int:
+        """Return the supported version that computes as ``number``, by default as the installed one or the newest.
 
         Raises ReadError for a version beyond those that were measured, and for an installed release that matches none.
         """
         known = self.dialect.versions
-        if wanted is None:
+        if number is None:
             return self.installed() or known[0]
         oldest, newest = (release[self.counted] for release in self.measured)
-        if not oldest <= wanted <= newest:
+        if not oldest <= number <= newest:
             expected = f"{oldest} to {newest}" if newest > oldest else newest
-            raise ReadError(f"{self.name} {wanted} is not supported; expected version {expected}")
-        return self._supported(wanted)
+            raise ReadError(f"{self.name} {number} is not supported; expected version {expected}")
+        return self._supported(number)
 
     def _supported(self, number: int) -> int:
         """Return the version that a number within the measured ones stands for; Pillow 10 computes as 11."""
@@ -99,11 +99,11 @@ class Library:
 
     def _unknown(self, release: tuple[int, ...]) -> str:
         """Return the error about an installed release whose results are unknown."""
-        oldest, newest = (".".join(map(str, each)) for each in self.measured)
+        oldest, newest = (".".join(map(str, release_parts)) for release_parts in self.measured)
         known = ", ".join(f"{self.name}@{version}" for version in self.dialect.versions)
-        told = f"{self.name} {release[0]}.{release[1]} is installed, which matches no supported version"
+        problem = f"{self.name} {release[0]}.{release[1]} is installed, which matches no supported version"
         measured = newest if newest == oldest else f"{oldest} to {newest}"
-        return f"{told} (measured: {measured}); choose one of {known}"
+        return f"{problem} (measured: {measured}); choose one of {known}"
 
     def spec(self, arguments: Mapping[str, Any], *, version: int | None = None, dtype: str | None = None) -> ResizeSpec:
         """Return the spec of a call. Raises ReadError for an unknown argument or value."""
@@ -137,5 +137,5 @@ class Library:
 
 def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
     """Return the member of ``choices`` for a value in any case, and without INTER_; else the value."""
-    wanted = spelled(value).lower().removeprefix("inter_")
-    return next((choice for choice in choices if spelled(choice).lower().removeprefix("inter_") == wanted), value)
+    word = spelled(value).lower().removeprefix("inter_")
+    return next((choice for choice in choices if spelled(choice).lower().removeprefix("inter_") == word), value)

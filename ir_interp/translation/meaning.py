@@ -40,16 +40,16 @@ def meaning(spec: ResizeSpec, shape: PartialShape | None = None) -> Hashable:
     return frozenset(parts(spec, shape).items())
 
 
-def differences(wanted: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None = None) -> tuple[Difference, ...]:
+def differences(needed: ResizeSpec, offered: ResizeSpec, shape: PartialShape | None = None) -> tuple[Difference, ...]:
     """Return the parts in which two specs compute different things; none if they mean the same."""
-    mine, theirs = parts(wanted, shape), parts(offered, shape)
-    found: list[Difference] = []
+    mine, theirs = parts(needed, shape), parts(offered, shape)
+    unequal: list[Difference] = []
     for part in sorted(mine.keys() | theirs.keys()):
-        difference = Difference(part, *(each.get(part, _ABSENT.get(part)) for each in (mine, theirs)))
-        implied = part == "windows" and isinstance(wanted.coordinates, Crop) != isinstance(offered.coordinates, Crop)
+        difference = Difference(part, *(meaning_parts.get(part, _ABSENT.get(part)) for meaning_parts in (mine, theirs)))
+        implied = part == "windows" and isinstance(needed.coordinates, Crop) != isinstance(offered.coordinates, Crop)
         if difference.wanted != difference.offered and not implied:
-            found += _unfolded(wanted, offered) if part == "position" else [difference]
-    return tuple(found)
+            unequal += _unfolded(needed, offered) if part == "position" else [difference]
+    return tuple(unequal)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -223,11 +223,11 @@ def _boxed(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
     return frozenset((axis, part) for axis, part in pairs if shape is None or part != (0, shape[axis]))
 
 
-def _unfolded(wanted: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
+def _unfolded(needed: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
     """Return the differences in position in the specs' own terms; a rounding without counterpart is none."""
-    pairs: list[tuple[str, object, object]] = [("coordinates", str(wanted.coordinates), str(offered.coordinates))]
-    if isinstance(wanted.kernel, Nearest) and isinstance(offered.kernel, Nearest):
-        pairs.append(("rounding", wanted.kernel.rounding, offered.kernel.rounding))
-    if isinstance(wanted.coordinates, Crop) and isinstance(offered.coordinates, Crop):
-        pairs.append(("extrapolation", wanted.coordinates.extrapolation, offered.coordinates.extrapolation))
+    pairs: list[tuple[str, object, object]] = [("coordinates", str(needed.coordinates), str(offered.coordinates))]
+    if isinstance(needed.kernel, Nearest) and isinstance(offered.kernel, Nearest):
+        pairs.append(("rounding", needed.kernel.rounding, offered.kernel.rounding))
+    if isinstance(needed.coordinates, Crop) and isinstance(offered.coordinates, Crop):
+        pairs.append(("extrapolation", needed.coordinates.extrapolation, offered.coordinates.extrapolation))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]

@@ -50,11 +50,13 @@ def _variants(
     if fixed:
         axes = resolve_axes(short.axes, len(fixed))
         bound = plan(short, fixed)
-        lengths = tuple(bound.out_shape[axis] for axis in axes)
-        variants.append(replace(short, target=Sizes(lengths), aspect=Aspect.STRETCH))
-        if all(lengths) and spec.box is None and spec.before is None:
+        out_sizes = tuple(bound.out_shape[axis] for axis in axes)
+        variants.append(replace(short, target=Sizes(out_sizes), aspect=Aspect.STRETCH))
+        # A scale of 0 is invalid, and under a box the ratio of sizes is not the scale.
+        if all(out_sizes) and spec.box is None and spec.before is None:
             padded = [fixed[axis] + sum(bound.padding[axis]) for axis in axes]
-            ratios = tuple(float(np.float32(out / size)) for out, size in zip(lengths, padded, strict=True))
+            # Rounded to float32, as a model file stores scales.
+            ratios = tuple(float(np.float32(out / size)) for out, size in zip(out_sizes, padded, strict=True))
             variants.append(replace(short, target=Scales(ratios), aspect=Aspect.STRETCH))
     for variant in variants:
         wider = (spread(variant, shape, choice) for choice in choices or (None,))
@@ -117,6 +119,7 @@ def fixed_shape(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...]
     """Return ``shape`` with 1 for dynamic dimensions if none of them has an effect; otherwise None."""
     if shape is None or not isinstance(spec.target, Sizes | Scales):
         return None
+    # The windows are an input at run time: no taps are known.
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None:
         return None
     resized = resolve_axes(listed(spec, shape).axes, len(shape))

@@ -37,13 +37,15 @@ def write(
     """
     if shape is not None:
         check_rank(spec, len(shape))
+    # Floats have no integer passes: without them more attributes express the same.
     if dtype is not None and "float" in dtype:
         spec = spec.of_floats()
     versions = dialect.versions if version is None else (version,)
-    contexts = [Context(version=each, shape=shape, dtype=dtype, semantics=semantics) for each in versions]
-    best = next((found for context in contexts for found in _graded(spec, dialect, context)), None)
+    contexts = [Context(version=version, shape=shape, dtype=dtype, semantics=semantics) for version in versions]
+    best = next((translation for context in contexts for translation in _graded(spec, dialect, context)), None)
     if best is None:
-        best = next((found for context in contexts for found in _bounded(spec, dialect, context)), None)
+        # Bounds are the last resort: an exact form in any version is better than one within a bound in the newest.
+        best = next((translation for context in contexts for translation in _bounded(spec, dialect, context)), None)
     if best is None:
         raise min((_refusal(spec, dialect, context, name) for context in contexts), key=_remoteness)
     doubt = dialect.doubt(best.spec, dtype)
@@ -139,19 +141,19 @@ def _bounded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[T
     fixed = fixed_shape(spec, context.shape)
     if not fixed:
         return
-    found = []
+    candidates = []
     for offered, attributes in offered_by(spec, dialect, context).items():
         if spec.sums_of_integers or offered.sums_of_integers:
             apart = within(spec, offered, fixed, context.dtype or "uint8")
             if apart is not None:
-                found.append((apart, _other_attributes(spec, offered), offered, attributes))
-    for apart, _, offered, attributes in sorted(found, key=lambda each: each[:2]):
+                candidates.append((apart, _other_attributes(spec, offered), offered, attributes))
+    for apart, _, offered, attributes in sorted(candidates, key=lambda candidate: candidate[:2]):
         yield _translation(dialect, context, offered, attributes, Grade.INTEGERS_WITHIN, apart)
 
 
-def _distance(found: tuple[Difference, ...]) -> tuple[bool, int]:
+def _distance(parts: tuple[Difference, ...]) -> tuple[bool, int]:
     """Return the sort key of refusals: first those with the same form of the target, then by the number of parts."""
-    return any(each.part in ("axes", "sizes", "scales", "target") for each in found), len(found)
+    return any(difference.part in ("axes", "sizes", "scales", "target") for difference in parts), len(parts)
 
 
 def _grade(spec: ResizeSpec, offered: ResizeSpec, means_same: bool, fixed: tuple[int, ...] | None) -> Grade | None:

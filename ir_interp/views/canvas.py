@@ -18,7 +18,7 @@ NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
 EDGE = 9.0
 """The longest edge of a picture, in inches."""
 
-_DPI = 150
+_DPI = 150  # pixels an inch of a PNG
 _POINTS = 72  # of an inch
 _LETTER = 0.6  # the width of most letters, by the size of the font
 

@@ -24,4 +24,4 @@ def formula(spec: ResizeSpec) -> str:
 
 def shape_text(shape: PartialShape | None) -> str:
     """Return a shape as ``1x3x?x?``."""
-    return "?" if shape is None else "x".join("?" if length is None else str(length) for length in shape)
+    return "?" if shape is None else "x".join("?" if size is None else str(size) for size in shape)

@@ -63,12 +63,12 @@ class AxisTable:
 
     def names(self, column: Column) -> tuple[str, ...]:
         """Return what the ways of a column have in common, as far as not all of the table has it."""
-        every = {way for each in self.columns for way in each.ways}
+        every = {way for column in self.columns for way in column.ways}
         readings, arithmetics = ({way[part] for way in column.ways} for part in (0, 1))
         if len(column.ways) < len(readings) * len(arithmetics):
             return tuple(f"{reading.value}: {arithmetic.value}" for reading, arithmetic in column.ways)
         parts = [
-            "/".join(each.value for each in kind if each in chosen)
+            "/".join(way.value for way in kind if way in chosen)
             for kind, chosen, known in (
                 (Semantics, readings, {way[0] for way in every}),
                 (Arithmetic, arithmetics, {way[1] for way in every}),
@@ -175,12 +175,12 @@ class Lengths:
     scales: tuple[float, ...] | None = None
 
 
-def explanation(op: ResizeOp, readings: Readings, given: Lengths) -> Explanation:
+def explanation(op: ResizeOp, readings: Readings, lengths: Lengths) -> Explanation:
     """Return the tables of a resize. Raises ShapeError if the rank of its input is unknown."""
-    known = given.shape or op.shape
+    known = lengths.shape or op.shape
     if known is None:
         raise ShapeError(f"{op.where}: the rank of its input is unknown; give its shape, as in --shape 1,3,20,30")
-    axes = tables(readings, known, sizes=given.sizes, scales=given.scales)
+    axes = tables(readings, known, sizes=lengths.sizes, scales=lengths.scales)
     return Explanation(op=op, shape=known, readings=readings, axes=axes)
 
 
@@ -202,15 +202,15 @@ def tables(
         for reading, spec in bound.items()
         for arithmetic in arithmetics_of(readings.values())
     }
-    axes = sorted({axis.axis for each in plans.values() for axis in each.axes})
+    axes = sorted({axis.axis for bound in plans.values() for axis in bound.axes})
     _check_memory(plans.values(), axes)
     return tuple(table for table in (_table(plans, axis) for axis in axes) if not table.is_copied)
 
 
 def arithmetics_of(specs: Iterable[ResizeSpec]) -> tuple[Arithmetic, ...]:
     """Return the arithmetics to compare: those of the runtimes that take any model, and the specs' own."""
-    own = {spec.arithmetic for spec in specs}
-    return tuple(each for each in Arithmetic if each in _COMPARED or each in own)
+    present = {spec.arithmetic for spec in specs}
+    return tuple(arithmetic for arithmetic in Arithmetic if arithmetic in _COMPARED or arithmetic in present)
 
 
 _COMPARED = (Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
@@ -218,10 +218,10 @@ _COMPARED = (Arithmetic.EXACT, Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
 
 def _check_memory(plans: Iterable[Plan], axes: Iterable[int]) -> None:
     """Raise MemoryBoundError where the cells of all tables would be too many."""
-    found = list(plans)
+    bound_specs = list(plans)
     for axis in axes:
-        taps = [count(each, one) for each in found for one in each.axes if one.axis == axis]
-        outputs = sum(each.out_shape[axis] for each in found)
+        taps = [count(bound, one) for bound in bound_specs for one in bound.axes if one.axis == axis]
+        outputs = sum(bound.out_shape[axis] for bound in bound_specs)
         check_bytes(_BYTES_A_CELL * outputs + _BYTES_A_TAP * sum(taps), f"to explain {outputs} outputs of axis {axis}")
 
 
@@ -234,7 +234,7 @@ def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
             resized.update(resolve_axes(listed(spec, shape).axes, len(shape)))
     for axis in sorted(resized):
         if shape[axis] is None:
-            example = ",".join(str(length or _EXAMPLE) for length in shape)
+            example = ",".join(str(size or _EXAMPLE) for size in shape)
             problem = f"the length of axis {axis} is dynamic, and the taps depend on it"
             raise ShapeError(f"{problem}; give the shape of the input, as in --shape {example}")
     return with_ones(shape)
@@ -259,9 +259,9 @@ def _same(mine: tuple[Cell, ...], theirs: tuple[Cell, ...]) -> bool:
 
 def _cells(bound: Plan, axis: int) -> tuple[float, tuple[Cell, ...]]:
     """Return the scale of an axis, and a cell for each of its outputs; an axis that stays is copied."""
-    for each, taps in zip(bound.axes, axis_taps(bound), strict=True):
-        if each.axis == axis:
-            return float(each.scale), tuple(_weighed(each, taps))
+    for axis_plan, taps in zip(bound.axes, axis_taps(bound), strict=True):
+        if axis_plan.axis == axis:
+            return float(axis_plan.scale), tuple(_weighed(axis_plan, taps))
     return 1.0, tuple(Cell(source=float(i), weights={i: 1.0}) for i in range(bound.out_shape[axis]))
 
 

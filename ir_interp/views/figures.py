@@ -55,12 +55,12 @@ def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> A
     return pictures.kernel(table, kernels, title)
 
 
-def _chosen(found: Sequence[AxisTable], axis: int | None) -> AxisTable:
-    chosen = [each for each in found if axis in (None, each.axis)]
+def _chosen(axis_tables: Sequence[AxisTable], axis: int | None) -> AxisTable:
+    chosen = [table for table in axis_tables if axis in (None, table.axis)]
     if chosen:
         return chosen[0]
-    changing = ", ".join(str(each.axis) for each in found)
-    raise ShapeError(f"axis {axis} keeps its size; expected one of {changing}" if found else "no axis changes")
+    changing = ", ".join(str(table.axis) for table in axis_tables)
+    raise ShapeError(f"axis {axis} keeps its size; expected one of {changing}" if axis_tables else "no axis changes")
 
 
 def of_image(
@@ -71,19 +71,19 @@ def of_image(
 ) -> Any:
     """Return a figure of an image, by default of rings, resized by ``op`` and by another spec, which has a name."""
     shape = lengths.shape or tuple(n or _OPEN for n in op.shape or (1, 1, _OPEN, _OPEN))
-    given = image_arrays.array_or_image(x, op) if isinstance(x, Path) else x
-    values = as_array(pictures.rings(shape) if given is None else given)
+    image = image_arrays.array_or_image(x, op) if isinstance(x, Path) else x
+    values = as_array(pictures.rings(shape) if image is None else image)
     name, spec = other
-    specs = [bind(each, values.shape, sizes=lengths.sizes, scales=lengths.scales) for each in (op.spec, spec)]
+    specs = [bind(reading, values.shape, sizes=lengths.sizes, scales=lengths.scales) for reading in (op.spec, spec)]
     axes = [axis.axis for axis in plan(specs[0], values.shape).axes]
-    for each in specs:
-        ends = values.shape, plan(each, values.shape).out_shape
+    for bound in specs:
+        ends = values.shape, plan(bound, values.shape).out_shape
         what = f"a picture of shapes {list(ends[0])} and {list(ends[1])}"
         check_bytes(_BYTES_AN_ELEMENT * sum(map(math.prod, ends)), what)
     names = (f"as meant, in the arithmetic of {op.spec.arithmetic.value}", name)
     first, second = (
-        pictures.Resized(name=name, values=pictures.plane(resize(values, each), axes))
-        for name, each in zip(names, specs, strict=True)
+        pictures.Resized(name=name, values=pictures.plane(resize(values, bound), axes))
+        for name, bound in zip(names, specs, strict=True)
     )
     return pictures.images(first, second, shown(op.name or op.where))
 
@@ -100,10 +100,10 @@ def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | N
     values = (pictures.rings((_RINGS, _RINGS)) * 255).astype(np.uint8) if pixels is None else pixels
     name, spec = other
     axes = _two_axes(op.spec, spec, op.shape)
-    own, theirs = (_of_plane(each, op.shape, axes, values.shape) for each in (op.spec, spec))
+    mine, theirs = (_of_plane(reading, op.shape, axes, values.shape) for reading in (op.spec, spec))
     first, second = (
-        pictures.Resized(name=title, values=resize(values.astype(np.float32), each).astype(np.float64))
-        for title, each in (("as the model means it", own), (name, theirs))
+        pictures.Resized(name=title, values=resize(values.astype(np.float32), plane).astype(np.float64))
+        for title, plane in (("as the model means it", mine), (name, theirs))
     )
     return pictures.images(first, second, shown(op.name or op.where))
 
@@ -118,23 +118,25 @@ def _two_axes(first: ResizeSpec, second: ResizeSpec, shape: PartialShape) -> tup
     return rows, columns
 
 
-def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], lengths: Sequence[int]) -> ResizeSpec:
-    """Return the resize of two of the axes of an input, for an image of other lengths."""
+def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], image_shape: Sequence[int]) -> ResizeSpec:
+    """Return the resize of two of the axes of an input, for an image of other sizes."""
     every = listed(spec, shape)
-    held = every.axes or ()
-    places = [place for place, axis in enumerate(held) if axis in axes]
+    spec_axes = every.axes or ()
+    places = [place for place, axis in enumerate(spec_axes) if axis in axes]
     chosen = every.only(places)
-    mapped = tuple(axes.index(held[place]) for place in places)
+    mapped = tuple(axes.index(spec_axes[place]) for place in places)
     pads = tuple(replace(pad, axis=axes.index(pad.axis)) for pad in spec.pads if pad.axis in axes)
     match chosen.target:
         case Scales():
             target: Sizes | Scales = chosen.target
         case Sizes(values):
-            known = [shape[held[place]] for place in places]
-            ratios = [value / length if length else 2 for value, length in zip(values, known, strict=True)]
-            target = Sizes(tuple(max(1, round(lengths[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
+            known = [shape[spec_axes[place]] for place in places]
+            ratios = [value / size if size else 2 for value, size in zip(values, known, strict=True)]
+            target = Sizes(tuple(max(1, round(image_shape[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
         case _:
-            target = Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * lengths[a] for a in mapped))
+            target = (
+                Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * image_shape[a] for a in mapped))
+            )
     return replace(chosen, axes=mapped, target=target, pads=pads)
 
 
@@ -145,9 +147,9 @@ def configuration(against: object, op: ResizeOp, readings: Readings) -> tuple[st
     first. Raises ReadError for a text that is neither a word nor the name of a file.
     """
     if against is None:
-        differing = (each for each, spec in readings.items() if differences(op.spec, spec, op.shape))
+        differing = (reading for reading, spec in readings.items() if differences(op.spec, spec, op.shape))
         against = next(differing, Arithmetic.EXACT)
-    words = {each.value: each for kind in (Semantics, Arithmetic) for each in kind}
+    words = {member.value: member for kind in (Semantics, Arithmetic) for member in kind}
     if isinstance(against, str):
         if is_call(against):
             return against, load(against).spec

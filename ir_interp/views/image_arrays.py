@@ -55,6 +55,7 @@ def _is_of_numpy(path: Path) -> bool:
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 """The formats of images that are read, as Pillow names them; it would start Ghostscript for EPS, by content alone."""
 
+# Images are read as grey or RGB: palettes are expanded, and alpha is dropped.
 _PLAIN = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 
 
@@ -73,8 +74,8 @@ def opened(path: Path) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of damaged EXIF, which does not touch the pixels
             warnings.simplefilter("error", image.DecompressionBombWarning)
-            with image.open(path, formats=FORMATS) as found:
-                yield found
+            with image.open(path, formats=FORMATS) as picture:
+                yield picture
     except image.UnidentifiedImageError:
         problem = f"cannot be read as an image: expected one of {', '.join(FORMATS)}"
         raise ReadError(problem, path.name) from None
@@ -98,18 +99,18 @@ def orientation(path: Path) -> int:
 
 def pixels(path: Path) -> NDArray[Any]:
     """Return an image as rows, columns and 1 or 3 colours, uint8. Raises ReadError where it is none."""
-    with opened(path) as found:
-        held = np.asarray(plain(found, path))
-    return held if held.ndim == 3 else held[:, :, None]
+    with opened(path) as picture:
+        values = np.asarray(plain(picture, path))
+    return values if values.ndim == 3 else values[:, :, None]
 
 
-def plain(found: Any, path: Path) -> Any:
+def plain(picture: Any, path: Path) -> Any:
     """Return an image of Pillow as 8-bit grey or RGB, without its alpha. Raises ReadError for other modes."""
-    mode = _PLAIN.get(found.mode)
+    mode = _PLAIN.get(picture.mode)
     if mode is None:
         advice = "expected 8-bit grey or RGB, with or without alpha: convert it first, or give its values as .npy"
-        raise ReadError(f"images of mode {found.mode} are not taken; {advice}", path.name)
-    return found.convert(mode)
+        raise ReadError(f"images of mode {picture.mode} are not taken; {advice}", path.name)
+    return picture.convert(mode)
 
 
 def read(path: Path, op: ResizeOp) -> NDArray[Any]:

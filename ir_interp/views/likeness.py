@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.arrays.pillow_images import MODES
 from ir_interp.errors import ReadError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
@@ -21,7 +22,6 @@ from ir_interp.translation.bounds import within
 from ir_interp.views import image_arrays, pictures
 
 _WITH_ALPHA = (2, 4)  # channels
-_MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +66,17 @@ def read(path: Path) -> tuple[Array, str | None]:
     """Return an array (.npy), or an image and its mode. Raises ReadError where a file is neither."""
     if FileKind.of(path) is FileKind.ARRAY:
         return image_arrays.array(path), None
-    with image_arrays.opened(path) as found:
-        image = found if found.mode in _MODES else image_arrays.plain(found, path)
+    with image_arrays.opened(path) as picture:
+        image = picture if picture.mode in MODES else image_arrays.plain(picture, path)
         return np.asarray(image), image.mode
 
 
 def read_draft(path: Path, scale: int) -> Array:
     """Return a JPEG image as Pillow decodes it 2, 4 or 8 times smaller."""
-    with image_arrays.opened(path) as found:
-        width, height = found.size
-        found.draft(None, (width // scale, height // scale))
-        return np.asarray(found if found.mode in _MODES else image_arrays.plain(found, path))
+    with image_arrays.opened(path) as picture:
+        width, height = picture.size
+        picture.draft(None, (width // scale, height // scale))
+        return np.asarray(picture if picture.mode in MODES else image_arrays.plain(picture, path))
 
 
 def check_numbers(x: Array) -> None:
@@ -138,8 +138,8 @@ def compared(
     first, second = (resized(op, x.astype(op.dtype, copy=False), sizes, scales) for op in ops)
     if first.shape != second.shape:
         raise ShapeError(f"{texts[0]} makes {list(first.shape)} of the image, {texts[1]} {list(second.shape)}")
-    found = difference(texts, first, second)
-    return replace(found, bound=_bound(ops, x, first.shape[:2]) if first.size else None), (first, second)
+    likeness = difference(texts, first, second)
+    return replace(likeness, bound=_bound(ops, x, first.shape[:2]) if first.size else None), (first, second)
 
 
 def difference(names: tuple[str, str], first: Array, second: Array) -> Likeness:
@@ -180,13 +180,13 @@ def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | N
     return within(specs[0], specs[1], x.shape, x.dtype.name)
 
 
-def picture(found: Likeness, pair: tuple[Array, Array]) -> Any:
+def picture(likeness: Likeness, pair: tuple[Array, Array]) -> Any:
     """Return a figure of both results and their difference, without alpha. Raises ShapeError for what is no image."""
     first, second = (
         pictures.Resized(name=name, values=_colours(y).astype(np.float64))
-        for name, y in zip((found.first, found.second), pair, strict=True)
+        for name, y in zip((likeness.first, likeness.second), pair, strict=True)
     )
-    return pictures.images(first, second, f"{found.unequal} of {found.count} values differ")
+    return pictures.images(first, second, f"{likeness.unequal} of {likeness.count} values differ")
 
 
 def _colours(y: Array) -> Array:

@@ -76,7 +76,7 @@ def _mark_matrix(plot: Any, axis: AxisTable, column: Column, numbered_to: float 
     from matplotlib.patches import Rectangle
 
     matrix = _matrix(column, axis.in_size)
-    for index in (each for each in axis.differing if each < len(column.cells)):
+    for index in (index for index in axis.differing if index < len(column.cells)):
         plot.plot(-0.5, index, ">", color="black", ms=5, clip_on=False, zorder=3)
     for index, cell in enumerate(column.cells):
         if cell.weights is None:
@@ -132,7 +132,7 @@ def images(first: Resized, second: Resized, title: str) -> Any:
     width = EDGE / 3
     figure = figure_of(EDGE + 1.2, max(1.6, min(2 * width, width * rows / max(columns, 1))) + 0.9)
     plots = figure.subplots(1, 3, squeeze=False).ravel()
-    finite = [each.values[np.isfinite(each.values)] for each in panes]
+    finite = [pane.values[np.isfinite(pane.values)] for pane in panes]
     low, high = (float(f([f(v) for v in finite if v.size] or [0.0])) for f in (min, max))
     for plot, pane in zip(plots, panes, strict=False):
         if pane.values.ndim == 3:
@@ -176,7 +176,7 @@ def plane(values: NDArray[Any], axes: Sequence[int]) -> NDArray[np.float64]:
     chosen = sorted(axes)[-2:]
     others = [axis for axis in reversed(range(values.ndim)) if axis not in chosen]
     chosen = sorted([*chosen, *others[: 2 - len(chosen)]])
-    colours = [axis for axis, length in enumerate(values.shape) if axis not in chosen and length == 3]
+    colours = [axis for axis, size in enumerate(values.shape) if axis not in chosen and size == 3]
     if values.dtype == np.uint8 and len(colours) == 1:
         values, chosen = np.moveaxis(values, colours[0], -1), [axis - (axis > colours[0]) for axis in chosen]
         chosen.append(values.ndim - 1)

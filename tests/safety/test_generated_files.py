@@ -37,7 +37,7 @@ from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.pages import frame
 from ir_interp.converters.pages.audit_page import audit_page
-from ir_interp.converters.pages.provenance import Made
+from ir_interp.converters.pages.provenance import Provenance
 from ir_interp.converters.reproduce.folder import Reproduced, story
 from ir_interp.converters.reproduce.scripts import script
 from ir_interp.converters.runtimes.outcome import Kind
@@ -157,7 +157,7 @@ def one_resize(attributes: dict[str, Any] | None = None) -> onnx.ModelProto:
 
 
 def page(text: str) -> str:
-    root = audit_page(audit_of(text), Made(command=f"ir-interp {text}"))
+    root = audit_page(audit_of(text), Provenance(command=f"ir-interp {text}"))
     return "<!doctype html>\n" + etree.tostring(root, method="html", encoding="unicode")
 
 

@@ -28,7 +28,7 @@ import ir_interp
 from ir_interp import InexactError, Nearest, ResizeOp, ResizeSpec
 from ir_interp.converters.audit import chosen_shapes
 from ir_interp.converters.audit.probe import Job, Ran, run
-from ir_interp.converters.onnx.resize_nodes import FoundNode, nodes
+from ir_interp.converters.onnx.resize_nodes import ResizeNode, nodes
 from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.others import others
@@ -138,7 +138,7 @@ def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
     return outcome
 
 
-def _asked(runtime: Runtime, found: FoundNode) -> Outcome:
+def _asked(runtime: Runtime, found: ResizeNode) -> Outcome:
     alone = runtime.of_node(found) if runtime.of_node else runtime.predict(found.op)
     return runtime.among_others(found) or alone
 

@@ -48,6 +48,6 @@ class OtherRuntime(Runner):
 @cache
 def others() -> Mapping[str, OtherRuntime]:
     """Return the runtimes of this folder by name: every module holds one, as ``RUNTIME``."""
-    modules = (importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__))
-    found: list[OtherRuntime] = [module.RUNTIME for module in modules]
-    return MappingProxyType({each.name: each for each in sorted(found, key=lambda each: each.name)})
+    modules = (importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    runtimes: list[OtherRuntime] = [module.RUNTIME for module in modules]
+    return MappingProxyType({runtime.name: runtime for runtime in sorted(runtimes, key=lambda runtime: runtime.name)})

@@ -14,21 +14,23 @@ from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Sc
 
 from ..image_runtimes import (
     ALL_TYPES,
-    FLOOR,
-    HALF_PIXEL_LINEAR,
-    RESIZE_10,
-    UPSAMPLE,
+    HEIGHT_AND_WIDTH,
     divided,
     image_outcome,
     is_longer_in_singles,
 )
 from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
+from ..shared_readings import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    PLAIN_COEFFICIENT,
+    RESIZE_10,
+    UPSAMPLE,
+    UPSAMPLE_7,
+)
 from . import OtherRuntime
 
-_COEFFICIENT = -0.75
-_OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_IMAGE = {2, 3}
 _IMAGES_ONLY = "it resizes height and width only"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 
@@ -36,15 +38,15 @@ _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome of a node."""
     reason = _refusal(stated, may_change)
-    if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - _IMAGE:
+    if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - HEIGHT_AND_WIDTH:
         reason = _IMAGES_ONLY  # as it finds at run time
     if reason:
         return refused(reason)
     if is_longer_in_singles(stated):
         return differs("it multiplies sizes and scales exactly")
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
-    found = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
-    return found if found.spec is None or not _is_centred_by_scales(op) else _centred(op, found)
+    result = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
+    return result if result.spec is None or not _is_centred_by_scales(op) else _centred(op, result)
 
 
 def _is_centred_by_scales(op: ResizeOp) -> bool:
@@ -52,30 +54,30 @@ def _is_centred_by_scales(op: ResizeOp) -> bool:
     return is_symmetric and op.spec.gives_scales and isinstance(op.spec.kernel, Linear)
 
 
-def _centred(op: ResizeOp, found: Outcome) -> Outcome:
+def _centred(op: ResizeOp, result: Outcome) -> Outcome:
     """Return the outcome of half_pixel_symmetric: if a size is rounded, a pixel may be weighted twice."""
     at = geometry(settled(op))
     if at is None:
-        return replace(found, provided="no size is rounded")
-    if any(np.float32(at.lengths[axis] * at.scales[axis]) % 1 for axis in at.changing):
+        return replace(result, provided="no size is rounded")
+    if any(np.float32(at.in_sizes[axis] * at.scales[axis]) % 1 for axis in at.changing):
         return unknown("half_pixel_symmetric with scales that round a size, where it counts a pixel twice")
-    return found
+    return result
 
 
 def _is_stated(op: ResizeOp, axis: int) -> bool:
     """Return whether a scale gives another size for a static dimension."""
-    length = op.shape[axis] if op.shape else None
+    in_size = op.shape[axis] if op.shape else None
     values = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
-    return length is not None and int(length * values[axis]) != length
+    return in_size is not None and int(in_size * values[axis]) != in_size
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
     kernel, coordinates = op.spec.kernel, op.spec.coordinates
-    if op.version in (_OF_SCALES, RESIZE_10):
+    if op.version in (UPSAMPLE_7, RESIZE_10):
         return "Upsample-7 and Resize-10 are not supported"
     if op.attributes.get("axes") is not None:
         return "axes are not supported"
-    others = changing_axes(op, may_change) - _IMAGE
+    others = changing_axes(op, may_change) - HEIGHT_AND_WIDTH
     if op.version in UPSAMPLE:
         others = {axis for axis in others if _is_stated(op, axis)}
     if others:
@@ -94,8 +96,8 @@ def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | 
         return "antialias is not supported"
     if isinstance(kernel, Cubic) and kernel.exclude_outside:
         return "exclude_outside is not supported"
-    if isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT:
-        return f"its cubic has the coefficient {_COEFFICIENT} only"
+    if isinstance(kernel, Cubic) and kernel.a != PLAIN_COEFFICIENT:
+        return f"its cubic has the coefficient {PLAIN_COEFFICIENT} only"
     return ""
 
 

@@ -16,27 +16,28 @@ from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec
 
 from ..image_runtimes import (
     ALL_TYPES,
+    has_weights_of,
+    image_outcome,
+    offset_first,
+    to_pixels,
+)
+from ..node_geometry import changing_axes, geometry
+from ..outcome import Outcome, crashes, differs, unknown
+from ..shared_readings import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
     NO_ANTIALIAS,
     NO_SYMMETRIC,
+    PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
     Reading,
-    has_weights_of,
-    image_outcome,
-    offset_first,
-    own_cubic,
-    to_pixels,
 )
-from ..node_geometry import changing_axes, geometry
-from ..outcome import Outcome, crashes, differs, unknown
 from . import OtherRuntime
 
-_COEFFICIENT = -0.75
-_LESS_THAN_HALF = 0.499
-_BITS = 7
+_LESS_THAN_HALF = 0.499  # as observed: added before positions are rounded down
+_BITS = 7  # of the weights of integer sums
 _NEVER_BELOW_0 = (Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)
 _CHANNELS, _HEIGHT, _WIDTH = 1, 2, 3
 _IMAGE, _ALL_BUT_BATCH = frozenset({_HEIGHT, _WIDTH}), frozenset({_CHANNELS, _HEIGHT, _WIDTH})
@@ -62,11 +63,11 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
         return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
     resized = _ALL_BUT_BATCH if of_channels else _IMAGE
-    found = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
-    return found if found.spec is None or is_nearest or not may_change else _summed(op, found, found.spec)
+    result = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
+    return result if result.spec is None or is_nearest or not may_change else _summed(op, result, result.spec)
 
 
-def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
+def _summed(op: ResizeOp, result: Outcome, spec: ResizeSpec) -> Outcome:
     """Return the outcome of a node whose kernel sums, if its attributes are read as a resize."""
     is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
@@ -77,7 +78,7 @@ def _summed(op: ResizeOp, found: Outcome, spec: ResizeSpec) -> Outcome:
     if is_cubic and _starts_outside(op, spec):
         reason = "its cubic clamps positions to the centre of the first pixel"
         return differs(reason, "" if geometry(op) else "height or width grows")
-    return found
+    return result
 
 
 def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
@@ -85,7 +86,7 @@ def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
         return (HALF_PIXEL_OF_10,)
     if op.version in UPSAMPLE:
         return (FLOOR,) if of_channels else (FLOOR, BY_RATIO)
-    return (NO_SYMMETRIC, NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST)
+    return (NO_SYMMETRIC, NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST)
 
 
 def _of_height_and_width(op: ResizeOp) -> ResizeOp:
@@ -105,7 +106,7 @@ def _starts_outside(op: ResizeOp, spec: ResizeSpec) -> bool:
     shape = static_shape(op.shape)
     if spec.coordinates in _NEVER_BELOW_0:
         return False
-    return shape is None or spec.waits or any(each.offset < 0 and each.in_size > 1 for each in plan(spec, shape).axes)
+    return shape is None or spec.waits or any(axis.offset < 0 and axis.in_size > 1 for axis in plan(spec, shape).axes)
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:

@@ -14,21 +14,22 @@ from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Roun
 
 from ..image_runtimes import (
     FLOATS,
-    FLOOR,
-    HALF_PIXEL_LINEAR,
-    NO_ANTIALIAS,
-    RESIZE_10,
-    UPSAMPLE,
-    Reading,
+    HEIGHT_AND_WIDTH,
     image_outcome,
-    own_cubic,
 )
 from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, crashes, differs, refused
+from ..shared_readings import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    NO_ANTIALIAS,
+    PLAIN_CUBIC,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+)
 from . import OtherRuntime
 
-_COEFFICIENT = -0.75
-_HEIGHT, _WIDTH = 2, 3
 _ALWAYS_LONGER = 2  # the scale from which on no size stays the same
 
 
@@ -40,14 +41,14 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if "int" in (op.dtype or ""):
         return _of_integers(op, may_change)
     old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
-    new = (NO_ANTIALIAS, own_cubic(_COEFFICIENT), _OWN_NEAREST, _OWN_PLACES, _copying(op))
+    new = (NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
 
 
 def _of_integers(op: ResizeOp, may_change: Set[int]) -> Outcome:
     if isinstance(op.spec.kernel, Cubic):
         return crashes("its converter crashes on a cubic of integers")
-    others = sorted(may_change - {_HEIGHT, _WIDTH})
+    others = sorted(may_change - HEIGHT_AND_WIDTH)
     return differs("it returns float32", f"axes {others} keep their sizes" if others else "")
 
 
@@ -56,7 +57,7 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
         return "its converter does not support Resize-10"
     if op.attributes.get("axes") is not None:
         return "its converter does not support axes"
-    if changing_axes(op, may_change) - {_HEIGHT, _WIDTH}:
+    if changing_axes(op, may_change) - HEIGHT_AND_WIDTH:
         return "its converter resizes height and width only"
     if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
         return "its converter supports nearest_mode floor or none only"

@@ -14,13 +14,6 @@ from ir_interp.spec import Coordinates, Linear, Rounding, Scales
 
 from ..image_runtimes import (
     ALL_TYPES,
-    BY_RATIO,
-    FLOOR,
-    HALF_PIXEL_OF_10,
-    NO_ANTIALIAS,
-    NO_SYMMETRIC,
-    RESIZE_10,
-    UPSAMPLE,
     Floats,
     image_outcome,
     in_doubles,
@@ -29,9 +22,19 @@ from ..image_runtimes import (
 )
 from ..node_geometry import copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused
+from ..shared_readings import (
+    BY_RATIO,
+    FLOOR,
+    HALF_PIXEL_OF_10,
+    NO_ANTIALIAS,
+    NO_SYMMETRIC,
+    RESIZE_10,
+    UPSAMPLE,
+    UPSAMPLE_7,
+)
 from . import OtherRuntime
 
-_WHOLE_SCALES = 7  # the version of Upsample that takes no others
+# Added before it rounds, so that float32 errors at half-way positions make no difference.
 _NEAR_A_HALF = {Rounding.ROUND_PREFER_FLOOR: -1e-6, Rounding.ROUND_PREFER_CEIL: 1e-6}
 _HEIGHT = 2
 _RANK = 4
@@ -44,16 +47,16 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return refused(reason)
     if _copies_unmoved(op):
         return computes(copying(op.spec), "it copies if neither height nor width changes")
-    own = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
+    roundings = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
     place = in_doubles if op.version in UPSAMPLE else None
-    readings = (*own, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
-    found = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
-    if found.spec is None or not isinstance(found.spec.kernel, Linear):
-        return found
+    readings = (*roundings, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
+    result = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
+    if result.spec is None or not isinstance(result.spec.kernel, Linear):
+        return result
     if _is_a_row(op):
         return differs("its linear reads beyond an image of height 1, and the result varies from run to run")
     is_open = op.shape is not None and op.shape[_HEIGHT] is None
-    return replace(found, but_for="images of height 1, where its linear reads out of bounds") if is_open else found
+    return replace(result, but_for="images of height 1, where its linear reads out of bounds") if is_open else result
 
 
 def _refusal(op: ResizeOp) -> str:
@@ -65,7 +68,7 @@ def _refusal(op: ResizeOp) -> str:
         return "a linear Upsample is not supported"
     scales = op.spec.target.values if isinstance(op.spec.target, Scales) else ()
     is_fractional = any(not scale.is_integer() for scale in scales[_HEIGHT:])
-    return "its Upsample-7 supports integral scales only" if op.version == _WHOLE_SCALES and is_fractional else ""
+    return "its Upsample-7 supports integral scales only" if op.version == UPSAMPLE_7 and is_fractional else ""
 
 
 def _copies_unmoved(op: ResizeOp) -> bool:
@@ -87,7 +90,7 @@ def _is_a_row(op: ResizeOp) -> bool:
     at = geometry(settled(op))
     if at is None:
         return op.shape is not None and op.shape[_HEIGHT] == 1
-    return at.lengths[_HEIGHT] == 1 and bool(at.changing)  # a single node may find zeros there, not so among others
+    return at.in_sizes[_HEIGHT] == 1 and bool(at.changing)  # a single node may find zeros there, not so among others
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

@@ -30,24 +30,26 @@ from ir_interp.spec import (
 )
 
 from ..image_runtimes import (
-    FLOATS_ONLY,
     NO_TIE,
-    RESIZE_10,
-    UPSAMPLE,
     Floats,
-    Reading,
     divided,
+    of_type,
     read_outcome,
     ties_are_open,
 )
 from ..node_geometry import geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
+from ..shared_readings import (
+    PLAIN_COEFFICIENT,
+    RESIZE_10,
+    UPSAMPLE,
+    Reading,
+)
 from . import OtherRuntime
 
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place
 _HELD = ("float32", "float16", "uint8", "int8")  # whose numbers its sums in float32 hold
 _HALF = np.float32(0.5)
-_COEFFICIENT = -0.75
 _OWN_ROUNDINGS = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)
 _IN_ORDER = "its optimiser reads the entries as if axes were in order"
 
@@ -58,7 +60,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if op.version in UPSAMPLE:
         return refused("Upsample is not supported")
     if op.dtype not in _HELD:
-        return unknown(FLOATS_ONLY.format(op.dtype or "an unknown element type"))
+        return unknown(of_type(op))
     if isinstance(op.spec.coordinates, Crop):
         return unknown("a crop")
     if isinstance(op.spec.kernel, Cubic) and op.spec.kernel.is_antialiased and "int" in op.dtype:
@@ -69,11 +71,11 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return differs("it puts a single output at -1/2")
     if _orders_axes(op):
         return _in_order(op)
-    found = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
-    if found.spec is not None and _filters_single(op.spec) and _may_be_single(op):
-        return replace(found, provided=_NO_SINGLE)
-    is_open = found.spec is not None and bool(may_change) and ties_are_open(op)
-    return replace(found, provided=NO_TIE) if is_open else found
+    result = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
+    if result.spec is not None and _filters_single(op.spec) and _may_be_single(op):
+        return replace(result, provided=_NO_SINGLE)
+    is_open = result.spec is not None and bool(may_change) and ties_are_open(op)
+    return replace(result, provided=NO_TIE) if is_open else result
 
 
 _NO_SINGLE = "no size becomes 1"
@@ -106,7 +108,7 @@ def _orders_axes(op: ResizeOp) -> bool:
     axes = resolve_axes(spec.axes, rank) if spec.axes is not None and rank else ()
     if len(axes) != rank or list(axes) == sorted(axes) or op.attributes.get("exclude_outside"):
         return False
-    own_cubic = isinstance(kernel, Cubic) and kernel.a != _COEFFICIENT
+    own_cubic = isinstance(kernel, Cubic) and kernel.a != PLAIN_COEFFICIENT
     return not (kernel.is_antialiased or own_cubic or spec.aspect is not Aspect.STRETCH)
 
 
@@ -132,20 +134,20 @@ def _filters_single_output(op: ResizeOp) -> bool:
     if at is None and op.shape and isinstance(target, Sizes) and op.spec.aspect is Aspect.STRETCH:
         pairs = zip(resolve_axes(op.spec.axes, len(op.shape)), target.values, strict=True)
         return any(size == 1 and (op.shape[axis] or 1) > 1 for axis, size in pairs)
-    return at is not None and any(at.outputs[axis] == 1 and at.lengths[axis] > 1 for axis in at.scaled)
+    return at is not None and any(at.outputs[axis] == 1 and at.in_sizes[axis] > 1 for axis in at.scaled)
 
 
 def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
     """Return the source coordinate in float32, in its order of operations."""
-    scale, length = np.float32(float(axis.scale)), np.float32(axis.in_size)
+    scale, in_size = np.float32(float(axis.scale)), np.float32(axis.in_size)
     match axis.coordinates:
         case Coordinates.ALIGN_CORNERS:
-            last = scale * length
-            return output * 0 if last == 1 else output * (length - 1) / (last - 1)
+            last = scale * in_size
+            return output * 0 if last == 1 else output * (in_size - 1) / (last - 1)
         case Coordinates.PYTORCH_HALF_PIXEL if axis.out_size == 1:
             return output * 0
         case Coordinates.HALF_PIXEL_SYMMETRIC:
-            offset = length / 2 * (1 - np.float32(axis.out_size) / (scale * length))
+            offset = in_size / 2 * (1 - np.float32(axis.out_size) / (scale * in_size))
             return offset + (output + _HALF) / scale - _HALF
         case _:
             return divided(output, axis, before, after)

@@ -14,9 +14,7 @@ from ir_interp.spec import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Sca
 
 from ..image_runtimes import (
     ALL_TYPES,
-    BY_RATIO,
-    FLOOR,
-    NO_ANTIALIAS,
+    HEIGHT_AND_WIDTH,
     Floats,
     has_weights_of,
     image_outcome,
@@ -25,12 +23,17 @@ from ..image_runtimes import (
 )
 from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
+from ..shared_readings import (
+    BY_RATIO,
+    FLOOR,
+    NO_ANTIALIAS,
+    UPSAMPLE_7,
+)
 from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
 _SEVERAL = "align_corners gives no size of 1, which becomes NaN"
-_OF_SCALES = 7  # the version of Upsample whose scales are an attribute
-_IMAGE = {2, 3}
+# Added before it rounds, so that float32 errors at integers make no difference to floor and ceil.
 _ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
 _RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
@@ -42,28 +45,28 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     at = geometry(settled(op))
-    moves = at is None or any(at.lengths[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
-    if op.version == _OF_SCALES and isinstance(op.spec.kernel, Nearest) and moves:
+    moves = at is None or any(at.in_sizes[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
+    if op.version == UPSAMPLE_7 and isinstance(op.spec.kernel, Nearest) and moves:
         return differs("its Upsample-7 rounds nearest positions, where others round down")
-    if op.version == _OF_SCALES and is_longer_in_singles(op):
+    if op.version == UPSAMPLE_7 and is_longer_in_singles(op):
         return differs("it multiplies sizes and scales exactly")
     if _divides_by_0(op):
         return differs(_NO_NUMBER)
     readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
-    found = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
-    if found.spec is not None and _divides_by_0(op) is None:
-        found = replace(found, provided=" and ".join(filter(None, (found.provided, _SEVERAL))))
+    result = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
+    if result.spec is not None and _divides_by_0(op) is None:
+        result = replace(result, provided=" and ".join(filter(None, (result.provided, _SEVERAL))))
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
-    if wraps and found.spec is not None and not has_weights_of(op, found.spec, 0):
-        return differs("its cubic wraps integers around", found.provided)
-    return found
+    if wraps and result.spec is not None and not has_weights_of(op, result.spec, 0):
+        return differs("its cubic wraps integers around", result.provided)
+    return result
 
 
 def _refusal(op: ResizeOp) -> str:
-    if op.version < _RESIZE_WITH_SIZES and op.version != _OF_SCALES:
+    if op.version < _RESIZE_WITH_SIZES and op.version != UPSAMPLE_7:
         return "its importer does not support Upsample-9 and Resize-10"
-    if op.version == _OF_SCALES:
-        is_dynamic, others = None in (op.shape or ()), resized(op) - _IMAGE
+    if op.version == UPSAMPLE_7:
+        is_dynamic, others = None in (op.shape or ()), resized(op) - HEIGHT_AND_WIDTH
         return (
             "its Upsample-7 supports neither dynamic dimensions nor axes other than 2 and 3"
             if is_dynamic or others
@@ -95,7 +98,7 @@ def _divides_by_0(op: ResizeOp) -> bool | None:
     if isinstance(target, Sizes):  # those of 1 are refused
         return False
     scales = target.values[-2:] if isinstance(target, Scales) else (1.0, 1.0)
-    least = (int((length or 1) * scale) for length, scale in zip((op.shape or ())[-2:], scales, strict=True))
+    least = (int((in_size or 1) * scale) for in_size, scale in zip((op.shape or ())[-2:], scales, strict=True))
     return None if 1 in least else False
 
 

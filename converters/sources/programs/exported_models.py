@@ -19,7 +19,7 @@ from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import compared
 
-from ...onnx.resize_nodes import FoundNode, nodes
+from ...onnx.resize_nodes import ResizeNode, nodes
 from .program_files import read, save_onnx, save_traced
 from .program_resizes import AREA, resizes
 from .python_lines import line
@@ -129,7 +129,7 @@ def _in_order(source: Sequence[ResizeOp], model: Path) -> list[ResizeOp | None]:
     return [next(waiting) if has_node else None for has_node in is_resize]
 
 
-def of_python(node: FoundNode) -> tuple[str, str]:
+def of_python(node: ResizeNode) -> tuple[str, str]:
     """Return the line of Python that made a node of an exported model, and its name in the program."""
     metadata = {each.key: each.value for each in node.node.metadata_props}
     name = _NAME.match(metadata.get(_NODE, ""))

@@ -105,11 +105,11 @@ _LIBRARIES = {
     Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
     Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
 }
-_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
-_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)
+_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)  # whose coordinates are float32 for every kernel
+_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)  # float32 for copies only: sums take float64 positions
 _FLOORED_AS_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE)
-_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)
-_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)
+_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)  # computed in float64, then stored as float32
+_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)  # nearest adds the step up from pixel to pixel
 _STEP_FIRST = (
     Arithmetic.OPENVINO,
     Arithmetic.LITERT,
@@ -140,6 +140,7 @@ def positions(axis: AxisPlan) -> Positions:
     return split(np.broadcast_to(at, index.shape), axis.arithmetic)
 
 
+# A segment far down an axis then needs no array of all outputs before it.
 _PART = 2**20  # outputs that are added up at a time
 
 
@@ -167,8 +168,8 @@ def _in_library(axis: AxisPlan) -> Any:
         return start + (step * index + step // 2 - axis.in_size % 2) / _FIXED
     if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
         inverse = np.float32(1) / np.float32(axis.out_size)
-        length = np.float32(float(axis.out_size / axis.scale))
-        return start + ((index.astype(np.float32) + np.float32(0.5)) * (length * inverse)).astype(np.float64)
+        size = np.float32(float(axis.out_size / axis.scale))
+        return start + ((index.astype(np.float32) + np.float32(0.5)) * (size * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
         return start + half_pixels(index, np.float32(float(1 / axis.scale))).astype(np.float64)
     if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
@@ -180,14 +181,14 @@ def _in_library(axis: AxisPlan) -> Any:
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
 
 
-def of_lengths(spec: ResizeSpec, lengths: Sequence[int]) -> ResizeSpec:
+def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
     """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
 
     Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
     """
     if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
         return spec
-    if len(lengths) == 2 and sum(lengths) <= _MOST_OF_BOTH:
+    if len(out_sizes) == 2 and sum(out_sizes) <= _MOST_OF_BOTH:
         return replace(spec, arithmetic=Arithmetic.TORCH)
     step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
     return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+# 70 digits are far more than the pairs below hold, whose own rounding is then the only error.
 _PI = Fraction(3141592653589793238462643383279502884197169399375105820974944592307816, 10**69)
 _LN_2 = Fraction(693147180559945309417232121458176568075500134360255254120680009493393621, 10**72)
 _SPLIT = float(2**27 + 1)  # splits a float64 into halves whose products are exact

@@ -21,7 +21,7 @@ def distinct(taps: Taps) -> Taps:
     used = taps.weights != 0
     keys = np.where(used, taps.indices, np.iinfo(np.intp).max)
     order = np.argsort(keys, axis=1, kind="stable")
-    keys, weights = (np.take_along_axis(each, order, axis=1) for each in (keys, np.where(used, taps.weights, 0.0)))
+    keys, weights = (np.take_along_axis(values, order, axis=1) for values in (keys, np.where(used, taps.weights, 0.0)))
     is_new = np.diff(keys, axis=1, prepend=-1) != 0
     places = np.cumsum(is_new, axis=1) - 1
     counts = (is_new & (weights != 0)).sum(axis=1)

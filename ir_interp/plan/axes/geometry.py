@@ -40,39 +40,42 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     Raises ShapeError if the two do not fit, and SpecError if the spec depends on a value at run time.
     """
     if not isinstance(spec.target, Sizes | Scales):
-        wanted = spec.target.value if spec.target else "sizes or scales"
+        target = spec.target.value if spec.target else "sizes or scales"
         example = "--scales 2,1.5" if spec.gives_scales else "--sizes 50,60"
-        raise SpecError(f"{wanted} are missing: this resize takes them at run time; pass them, as in {example}")
+        raise SpecError(f"{target} are missing: this resize takes them at run time; pass them, as in {example}")
     axes = check_rank(spec, len(shape))
     _check_lengths(shape)
     windows = _windows(spec.coordinates, len(axes))
     padding = tuple(zip(*spec.padding(len(shape)), strict=True))
     padded = tuple(size + begin + end for size, (begin, end) in zip(shape, padding, strict=True))
     reduction = reduced(spec, padded)
-    own, first = (spec, padded) if reduction is None else (reduction.spec, reduction.shape)
-    if own.arithmetic is Arithmetic.IPP and not opencv_ipp_order.takes(own, first):
-        own = replace(own, arithmetic=Arithmetic.OPENCV)
+    resize, first = (spec, padded) if reduction is None else (reduction.spec, reduction.shape)
+    if resize.arithmetic is Arithmetic.IPP and not opencv_ipp_order.takes(resize, first):
+        resize = replace(resize, arithmetic=Arithmetic.OPENCV)
     in_sizes = [first[axis] for axis in axes]
-    starts, spans = zip(*stretches(own, in_sizes), strict=True) if axes else ((), ())
-    lengths, asked = _lengths(own, spans, windows)
-    own = of_lengths(own, lengths)
-    steps = _step_scales(own, asked, lengths, spans)
-    bound = zip(axes, in_sizes, lengths, asked, steps, windows, starts, strict=True)
-    plans = [_axis_plan(own, *each) for each in bound]
+    starts, spans = zip(*stretches(resize, in_sizes), strict=True) if axes else ((), ())
+    out_sizes, asked = _lengths(resize, spans, windows)
+    # PyTorch chooses its loop by the output, so the arithmetic of coordinates is known only now.
+    resize = of_lengths(resize, out_sizes)
+    steps = _step_scales(resize, asked, out_sizes, spans)
+    bound = zip(axes, in_sizes, out_sizes, asked, steps, windows, starts, strict=True)
+    plans = [_axis_plan(resize, *parts) for parts in bound]
     plans = _copied(plans, spec)
     if reduction is not None:
         pairs = zip(plans, reduction.blocks, strict=True)
-        plans = [replace(each, in_size=padded[each.axis], before=blocks) for each, blocks in pairs]
+        # Coordinates count blocks; `taps` composes them with the blocks, which count pixels of the padded input.
+        plans = [replace(axis_plan, in_size=padded[axis_plan.axis], before=blocks) for axis_plan, blocks in pairs]
     out = list(padded)
-    for axis, size in zip(axes, lengths, strict=True):
+    for axis, size in zip(axes, out_sizes, strict=True):
         out[axis] = size
     _check_lengths(out)
+    # Every later step skips the others: executor, conversions and comparisons see axes that change only.
     changing = tuple(p for p in plans if not _is_identity(p, spec))
     return Plan(spec=spec, in_shape=shape, padding=padding, axes=changing, out_shape=tuple(out))
 
 
-def _check_lengths(lengths: Sequence[int]) -> None:
-    longest = max(lengths, default=0)
+def _check_lengths(out_sizes: Sequence[int]) -> None:
+    longest = max(out_sizes, default=0)
     if longest > LONGEST:
         raise ShapeError(f"an axis of {longest} elements; the limit is {LONGEST}")
 
@@ -100,14 +103,15 @@ def _lengths(
             return _keep_aspect(spec.target.values, in_sizes, spec)
         return list(spec.target.values), list(map(_ratio, spec.target.values, in_sizes))
     assert isinstance(spec.target, Scales)
+    # ONNX and OpenVINO store scales as float32; the factors of image libraries are float64.
     exact = [value if spec.arithmetic.is_library else float(np.float32(value)) for value in spec.target.values]
     scales = list(map(Fraction, exact))
     taken = [size * part for size, part in zip(in_sizes, _parts(spec.coordinates, windows), strict=True)]
-    lengths = [scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
-    for length, (start, end) in zip(lengths, windows, strict=True):
-        if length < 0:
+    out_sizes = [scaled_length(size, scale, spec.arithmetic) for size, scale in zip(taken, scales, strict=True)]
+    for out_size, (start, end) in zip(out_sizes, windows, strict=True):
+        if out_size < 0:
             raise ShapeError(f"the window from {start:g} to {end:g} has no size that scales can multiply; use sizes")
-    return lengths, scales
+    return out_sizes, scales
 
 
 def _parts(coordinates: Coordinates | Crop, windows: Sequence[tuple[float, float]]) -> list[Fraction]:
@@ -124,10 +128,10 @@ def _step_scales(
     ratios = list(map(_ratio, outs, sizes))
     if spec.step is Step.RATIO:
         return ratios
-    own = _OWN_RATIOS.get(spec.step, ()) if spec.gives_scales else ()
+    own_ratios = _OWN_RATIOS.get(spec.step, ()) if spec.gives_scales else ()
     if spec.step is Step.GIVEN_UNLESS_ALL_EQUAL and any(ratio != 1 for ratio in ratios):
-        own = ()
-    return [ratio if ratio in own else scale for ratio, scale in zip(ratios, asked, strict=True)]
+        own_ratios = ()
+    return [ratio if ratio in own_ratios else scale for ratio, scale in zip(ratios, asked, strict=True)]
 
 
 _OWN_RATIOS = {  # axes whose step is the ratio of their sizes, whatever the scale
@@ -228,6 +232,7 @@ def _is_identity(axis: AxisPlan, spec: ResizeSpec) -> bool:
     if axis.before is not None or (spec.kernel.smooths and not axis.copies):
         return False
     stays = axis.in_size == axis.out_size and axis.step == 1 and axis.offset == 0
+    # align_corners may have step 1 under another scale, by which antialias still widens the kernel.
     return stays and (axis.scale == 1 or not spec.kernel.is_antialiased)
 
 

@@ -22,7 +22,7 @@ class Blocks:
     stop: int
     size: int
 
-    def count(self, length: int) -> int:
+    def count(self, in_size: int) -> int:
         """Return the number of blocks."""
         return -(-(self.stop - self.start) // self.size)
 
@@ -40,7 +40,7 @@ class Blocks:
         """Return the position among the pixels of a position among the blocks."""
         return (place + 0.5) * self.size + self.start - 0.5
 
-    def weighted(self, length: int) -> tuple[Array, Array]:
+    def weighted(self, in_size: int) -> tuple[Array, Array]:
         """Return indices and weights [blocks, pixels]."""
         starts, stops = self.edges[:-1, None], self.edges[1:, None]
         places = starts + np.arange(self.size)
@@ -54,9 +54,9 @@ class Bell:
     deviation: float
     border: Border
 
-    def count(self, length: int) -> int:
+    def count(self, in_size: int) -> int:
         """Return the number of output pixels for a number of input pixels."""
-        return length
+        return in_size
 
     @property
     def reach(self) -> int:
@@ -71,25 +71,25 @@ class Bell:
         """Return the position unchanged."""
         return place
 
-    def weighted(self, length: int) -> tuple[Array, Array]:
+    def weighted(self, in_size: int) -> tuple[Array, Array]:
         """Return indices and weights [pixels, neighbours]."""
         steps = np.arange(-self._radius, self._radius + 1)
         weights = exponential(-0.5 / self.deviation**2 * steps**2)
-        indices = within(np.arange(length)[:, None] + steps, length, self.border)
+        indices = within(np.arange(in_size)[:, None] + steps, in_size, self.border)
         return indices, np.broadcast_to(weights / weights.sum(), indices.shape)
 
 
 Before = Blocks | Bell
 
 
-def within(places: Any, length: Any, border: Border, xp: Any = np) -> Any:
+def within(places: Any, in_size: Any, border: Border, xp: Any = np) -> Any:
     """Return the pixels of an axis at positions, which may be beyond the axis.
 
     ``xp`` holds NumPy's functions, or a graph's for the edge border.
     """
     if border is Border.EDGE:
-        return xp.clip(places, 0, length - 1)
+        return xp.clip(places, 0, in_size - 1)
     repeated = 1 if border is Border.SYMMETRIC else 0  # how often the last pixel appears at a mirror
-    period = 2 * (length - 1 + repeated)
+    period = 2 * (in_size - 1 + repeated)
     turned = np.mod(places, period) if period else places * 0
     return np.minimum(turned, abs(period - repeated - turned))

@@ -108,8 +108,8 @@ def _checked_taps(plan: Plan, axis: AxisPlan) -> Taps:
     """Return the taps of an axis. Raises MemoryBoundError if they exceed the memory limit."""
     what = f"to resize axis {axis.axis} from {axis.in_size} to {axis.out_size}"
     check_bytes(BYTES_A_TAP * count(plan, axis), what)
-    any_shrinking = any(each.scale < 1 for each in plan.axes)
-    any_growing = any(each.scale > 1 for each in plan.axes)
+    any_shrinking = any(axis_plan.scale < 1 for axis_plan in plan.axes)
+    any_growing = any(axis_plan.scale > 1 for axis_plan in plan.axes)
     return _all_taps(plan, axis, any_shrinking, any_growing)
 
 
@@ -126,6 +126,7 @@ def _all_taps(plan: Plan, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     return Taps(indices.reshape(count, -1).astype(np.intp), weights.reshape(count, -1))
 
 
+# A plan of up to 2**16 outputs takes megabytes, so hundreds are kept; of longer ones, only the last.
 _short, _long = lru_cache(maxsize=512)(_axis_taps), lru_cache(maxsize=1)(_axis_taps)
 
 
@@ -135,12 +136,13 @@ def count(plan: Plan, axis: AxisPlan) -> int:
     if axis.outputs is not None and axis.before is None:
         outputs = axis.outputs[1] - axis.outputs[0]
     if isinstance(kernel, Area | Mean):
+        # An interval of `step` pixels touches one more where it starts within a pixel.
         return outputs * (math.ceil(axis.step or Fraction(axis.in_size, max(axis.out_size, 1))) + 1)
     if isinstance(kernel, Nearest):
         return outputs
-    widening = _widening(kernel.antialias, axis.scale, any(each.scale < 1 for each in plan.axes))
-    each = 1 if axis.before is None else axis.before.reach
-    return outputs * 2 * math.ceil(kernels.radius(kernel) / widening) * each if axis.out_size else 0
+    widening = _widening(kernel.antialias, axis.scale, any(axis_plan.scale < 1 for axis_plan in plan.axes))
+    block = 1 if axis.before is None else axis.before.reach
+    return outputs * 2 * math.ceil(kernels.radius(kernel) / widening) * block if axis.out_size else 0
 
 
 def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool) -> Taps:
@@ -148,13 +150,14 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
         return Taps(np.zeros((0, 1), np.intp), None if isinstance(kernel, Nearest) else np.zeros((0, 1)))
     if isinstance(kernel, Mean):
         return _mean(axis)
+    # Pillow copies such axes before it computes any weight, so none of its roundings may apply.
     if axis.copies and not isinstance(kernel, Nearest):
         places = int(axis.start) + axis.index[:, None]
         return Taps(places, np.ones(places.shape))
     if axis.arithmetic.is_library and not isinstance(kernel, Nearest):
-        found = library_weights.weighted(kernel, axis, any_growing=any_growing)
-        if found is not None:
-            return Taps(found[0].astype(np.intp), found[1].astype(np.float64))
+        weighted = library_weights.weighted(kernel, axis, any_growing=any_growing)
+        if weighted is not None:
+            return Taps(weighted[0].astype(np.intp), weighted[1].astype(np.float64))
     if isinstance(kernel, Area):
         return _area(axis)
     at = positions(axis)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.libraries import opencv_ipp_order, opencv_sums
+from ir_interp.plan.libraries.opencv_sums import channels
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Area, Arithmetic, Cubic, FixedPoint, Integers, Linear, Mean, Nearest, Scales, Step
 
@@ -26,11 +25,6 @@ def check(bound: Plan, dtype: str) -> None:
         _check_torch(bound, dtype)
 
 
-def channels(bound: Plan) -> int:
-    """Return the number of values of a pixel: the axes after the resized ones. Axes before them count images."""
-    return math.prod(bound.in_shape[max(resolve_axes(bound.spec.axes, len(bound.in_shape))) + 1 :])
-
-
 def _check_opencv(bound: Plan, dtype: str) -> None:
     spec = bound.spec
     if isinstance(spec.kernel, Area) and channels(bound) > _MOST_CHANNELS and _is_uneven(bound):
@@ -48,7 +42,7 @@ def _check_opencv(bound: Plan, dtype: str) -> None:
         raise ShapeError("sums of blocks beyond 2**24 are unknown where the last block is incomplete")
 
 
-_MOST_CHANNELS = 4
+_MOST_CHANNELS = 4  # of OpenCV's fractional INTER_AREA; torch 2.13 repeats rows of uint8 with more
 
 
 def _is_uneven(bound: Plan) -> bool:

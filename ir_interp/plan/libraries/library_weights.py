@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_interp.array_types import Array
+from ir_interp.array_types import Weighted
 from ir_interp.plan.axes import kernels
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.libraries import opencv_area_weights, opencv_weights, tensorflow_jax_weights
 from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear
-
-Weighted = tuple[Array, Array]
-"""Indices and weights [out, taps]."""
 
 _TRANSLATE = (Arithmetic.TENSORFLOW, Arithmetic.JAX)
 _OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT)
@@ -52,6 +49,7 @@ def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
     wide = max(step, 1.0)
     support, narrow = float(kernels.radius(kernel)) * wide, 1.0 / wide
     centre = float(axis.start) + (axis.index + 0.5) * step
+    # C casts to int before it compares with 0, and a cast truncates.
     first = np.maximum(np.trunc(centre - support + 0.5), 0)
     stop = np.minimum(np.trunc(centre + support + 0.5), axis.in_size)
     order = np.arange(max(int((stop - first).max()), 1))

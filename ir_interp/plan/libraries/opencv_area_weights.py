@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_interp.array_types import Array
+from ir_interp.array_types import Weighted
 from ir_interp.plan.axes.coordinates import AxisPlan
-
-Weighted = tuple[Array, Array]
-"""Indices and weights [out, taps]."""
 
 _SLIVER = 1e-3  # of a pixel; a smaller part is left out
 

@@ -91,7 +91,7 @@ def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Pat
     if columns.shape[1] == 2:
         return (Patch(np.arange(len(rows)), np.arange(len(columns)), None),)
     width = dtype if dtype in _EDGE else "uint16"
-    high, wide = (_reaching(each) for each in (rows, columns))
+    high, wide = (_reaching(pairs) for pairs in (rows, columns))
     edges, inner = np.flatnonzero(wide), np.flatnonzero(~wide)
     if width == "uint8":
         high = np.zeros_like(high)
@@ -101,13 +101,13 @@ def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Pat
     def inside(order: Order) -> Orders:
         return Orders((order,) * 4, _FUSED_PAIRS)
 
-    found = (
+    patch_list = (
         Patch(among, inner[:whole], inside(_BLOCKS[width][channels])),
         Patch(among, inner[whole:], inside(_REST[width][channels])),
         Patch(among, edges, _EDGE[width]),
         Patch(beyond, np.arange(len(columns)), _EDGE[width]),
     )
-    return tuple(each for each in found if each.rows.size and each.columns.size)
+    return tuple(patch for patch in patch_list if patch.rows.size and patch.columns.size)
 
 
 ACROSS = (*_BLOCKS["uint8"].values(), _ALTERNATE, _OUTER_INNER)
@@ -120,12 +120,12 @@ def across(columns: Array, channels: int) -> NDArray[np.uint8]:
     ``columns`` are the four taps of all outputs of a row. All rows have the same order, and are then summed in two
     fused pairs.
     """
-    found = np.zeros(len(columns), np.uint8)
+    orders = np.zeros(len(columns), np.uint8)
     for patch in patches(columns[:1], columns, channels, "uint8"):
         assert patch.orders is not None
         assert patch.orders.down == _FUSED_PAIRS
-        found[patch.columns] = ACROSS.index(patch.orders.across[0])
-    return found
+        orders[patch.columns] = ACROSS.index(patch.orders.across[0])
+    return orders
 
 
 def _reaching(indices: Array) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from ir_interp.spec import (
 
 FEW_CHANNELS = (1, 3, 4)
 """Numbers of channels of images whose blocks of four pixels are rounded half up."""
-_WEIGHT_BITS = 11
+_WEIGHT_BITS = 11  # INTER_RESIZE_COEF_BITS of OpenCV's resize.cpp
 _LANES = 8
 OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 """The arithmetics of OpenCV's sums."""
@@ -37,9 +37,7 @@ OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 def is_of_ipp(bound: Plan) -> bool:
     """Return whether integers are summed as in ``plan.libraries.opencv_ipp_order``."""
     padded = bound.spec.padded(bound.in_shape)
-    return bound.spec.rounds is Integers.IPP and opencv_ipp_order.takes(
-        bound.spec, tuple(length or 0 for length in padded)
-    )
+    return bound.spec.rounds is Integers.IPP and opencv_ipp_order.takes(bound.spec, tuple(size or 0 for size in padded))
 
 
 def sums(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
@@ -82,12 +80,13 @@ def blocks(axis: AxisPlan) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def channels(bound: Plan) -> int:
-    """Return the number of values after the two axes of an image."""
+    """Return the number of values of a pixel: the axes after the resized ones. Axes before them count images."""
     return math.prod(bound.out_shape[max(resolve_axes(bound.spec.axes, len(bound.out_shape))) + 1 :])
 
 
 def copies_ends(bound: Plan) -> bool:
     """Return whether, along the width, outputs beyond the centre of the last pixel are copies of it, not sums."""
+    # OpenCV's linear loop ends where the right neighbour would lie outside, and copies from there on.
     is_linear = isinstance(bound.spec.kernel, Linear | Area)  # an area that grows is linear
     return is_linear and bound.spec.arithmetic in (Arithmetic.OPENCV, Arithmetic.IPP)
 

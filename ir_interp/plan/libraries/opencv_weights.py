@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
+from ir_interp.array_types import Array, Weighted
 from ir_interp.plan.axes import kernels
 from ir_interp.plan.axes.coordinates import AxisPlan, Positions, positions
 from ir_interp.plan.axes.correctly_rounded import cosine, sine
 from ir_interp.plan.axes.prefilter_taps import within
 from ir_interp.spec import Cubic, Lanczos, Linear
-
-Weighted = tuple[Array, Array]
-"""Indices and weights [out, taps]."""
 
 
 def neighbours_in_singles(kernel: Linear | Cubic | Lanczos, axis: AxisPlan) -> Weighted:
@@ -38,6 +35,7 @@ def neighbours_of_ipp(kernel: Linear | Cubic, axis: AxisPlan) -> Weighted:
     if isinstance(kernel, Linear):
         weights = [one - place, place]
     else:
+        # From 1 to 2 the last place of float32 is 2^-23: the sum drops all smaller bits of a position.
         weights = _keys(((place + one) - one).astype(np.float64), kernel.a)
     return _neighbours(kernel, axis, at), np.stack(weights, axis=1).astype(np.float32)
 
@@ -57,7 +55,7 @@ def _keys(x: Array, a: Any) -> list[Array]:
     return [outer, left, right, one - outer - left - right]
 
 
-_DIAGONAL = 0.70710678118654752440084436210485
+_DIAGONAL = 0.70710678118654752440084436210485  # s45 of interpolateLanczos4 in resize.cpp, digit for digit
 _TURNS = ((1, 0), (-_DIAGONAL, -_DIAGONAL), (0, 1), (_DIAGONAL, -_DIAGONAL))
 _ALL_TURNS = (*_TURNS, *((-of_sine, -of_cosine) for of_sine, of_cosine in _TURNS))
 

@@ -37,7 +37,9 @@ class Counts:
 
     def of(self, outputs: Outputs) -> Counts:
         """Return the counts of a segment of the outputs of each axis."""
-        return replace(self, along=tuple(each[slice(*part)] for each, part in zip(self.along, outputs, strict=True)))
+        return replace(
+            self, along=tuple(counts[slice(*part)] for counts, part in zip(self.along, outputs, strict=True))
+        )
 
     def divisors(self) -> NDArray[np.float32]:
         """Return the number of pixels, and divisor, of each output with an incomplete block; 0 for the others."""
@@ -107,11 +109,12 @@ def needs_all_taps(bound: Plan) -> bool:
 
 def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
     """Return the passes of a plan for integers of a type. Raises SpecError if its fixed point is for another type."""
-    return _passes(bound, dtype, tuple((0, length) for length in bound.out_shape))
+    return _passes(bound, dtype, tuple((0, size) for size in bound.out_shape))
 
 
 def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
     """Return ``passes`` over a segment of the outputs of every axis; along a long one, no others are computed."""
+    # IPP orders sums by blocks of a whole row, so the place of a segment in the row is not enough.
     if is_long(bound) and not opencv_sums.is_of_ipp(bound):
         return _passes(bound, dtype, outputs)
     return tuple(stage.of(outputs) for stage in passes(bound, dtype))
@@ -134,21 +137,21 @@ def _of_ipp(bound: Plan, taps: ByAxis) -> Iterator[Pass]:
     """Yield the sums along the width, then the height, even if one of them keeps its size."""
     reach = 2 if isinstance(bound.spec.kernel, Cubic) else 1
     for axis in sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)), reverse=True):
-        each = taps.get(axis) or _unmoved(bound.out_shape[axis], reach)
+        axis_taps = taps.get(axis) or _unmoved(bound.out_shape[axis], reach)
         ends = axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
         yield Pass(
             axis=axis,
-            indices=each.indices,
-            weights=_of(each).astype(np.float32),
+            indices=axis_taps.indices,
+            weights=_of(axis_taps).astype(np.float32),
             rounding=IntegerRounding.HALF_EVEN if ends else None,
             of_ipp=True,
         )
 
 
-def _unmoved(length: int, reach: int) -> Taps:
+def _unmoved(size: int, reach: int) -> Taps:
     """Return the taps of outputs that are their pixels, with neighbours of weight 0."""
     steps = np.arange(1 - reach, reach + 1)
-    indices = np.clip(np.arange(length)[:, None] + steps, 0, length - 1)
+    indices = np.clip(np.arange(size)[:, None] + steps, 0, size - 1)
     return Taps(indices, np.broadcast_to((steps == 0).astype(np.float64), indices.shape))
 
 
@@ -165,7 +168,7 @@ def _of_litert(bound: Plan, dtype: str, outputs: Outputs) -> Iterator[Pass]:
 
 def _segments_by_axis(bound: Plan, outputs: Outputs) -> list[AxisPlan]:
     """Return the changing axes from the last to the first, restricted to some outputs."""
-    axes = sorted(bound.axes, key=lambda each: -each.axis)
+    axes = sorted(bound.axes, key=lambda axis_plan: -axis_plan.axis)
     return [replace(axis, outputs=outputs[axis.axis]) for axis in axes]
 
 
@@ -177,10 +180,10 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str, taps: ByAxis, outputs: O
     copies = {axis: _copies(outputs[axis]) for axis in resized if axis not in taps}
     axes = _in_order(bound, rounds.passes, {**taps, **copies})
     behind = 0
-    for place, (axis, each) in enumerate(axes):
+    for place, (axis, axis_taps) in enumerate(axes):
         ends = place == len(axes) - 1 or not keeps_bits
         peak = _largest(bound, axis) if axis in taps and _is_narrow(rounds) else 1.0
-        weights, bits = _whole(each if keeps_bits else _merged(each), rounds, peak)
+        weights, bits = _whole(axis_taps if keeps_bits else _merged(axis_taps), rounds, peak)
         behind += bits
         cut = _CUT if rounds.between is Between.SHORTENED and place == len(axes) - 1 else (0, 0)
         yield Pass(
@@ -237,6 +240,7 @@ def _counted(bound: Plan, outputs: Outputs) -> Iterator[Pass]:
         if is_two_by_two:
             yield replace(stage, bits_after=2, rounding=IntegerRounding.HALF_UP)
         else:
+            # OpenCV multiplies by the reciprocal of the number of pixels, in float32.
             factor = np.float32(1) / np.float32(float(math.prod(blocks)))
             yield replace(stage, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
 
@@ -246,9 +250,9 @@ def _counts_of_parts(bound: Plan, taps: ByAxis, outputs: Outputs) -> Counts | No
     sides = {axis.axis: round(1 / axis.scale) for axis in bound.axes}
     if all(sides[axis.axis] * axis.out_size <= axis.in_size for axis in bound.axes):
         return None
-    lengths = [stop - start for start, stop in outputs]
-    along = {axis: (_of(each) > 0).sum(axis=1) for axis, each in taps.items()}
-    counts = (along.get(axis, np.ones(lengths[axis], np.int64)) for axis in range(min(taps), len(lengths)))
+    sizes = [stop - start for start, stop in outputs]
+    along = {axis: (_of(axis_taps) > 0).sum(axis=1) for axis, axis_taps in taps.items()}
+    counts = (along.get(axis, np.ones(sizes[axis], np.int64)) for axis in range(min(taps), len(sizes)))
     return Counts(tuple(counts), math.prod(sides.values()))
 
 
@@ -307,7 +311,7 @@ _ROOM = 8  # bits of the sign and of the integer part of weights, of which none 
 @lru_cache(maxsize=64)
 def _largest(bound: Plan, axis: int) -> float:
     """Return the largest weight of all outputs of a changing axis, on which the bits of its weights depend."""
-    place = [each.axis for each in bound.axes].index(axis)
+    place = [axis_plan.axis for axis_plan in bound.axes].index(axis)
     return max(map(_peak, segments(bound, place)))
 
 
@@ -330,4 +334,5 @@ def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
     scaled = weights * 2.0**bits
     if rounds.between is Between.ROUNDED:
         return Taps(taps.indices, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)), bits
+    # Sums that keep their bits are OpenCV's, whose saturate_cast rounds half to even.
     return Taps(taps.indices, np.rint(scaled).astype(np.int64)), bits

@@ -35,40 +35,41 @@ def reduced(spec: ResizeSpec, shape: Shape) -> Reduced | None:
     if not isinstance(spec.before, Reduce) or not isinstance(spec.target, Sizes) or 0 in spec.target.values:
         return None
     axes = resolve_axes(spec.axes, len(shape))
-    lengths = [shape[axis] for axis in axes]
-    check_box(spec, lengths)
-    box = spec.box or tuple((0.0, float(length)) for length in lengths)
+    in_sizes = [shape[axis] for axis in axes]
+    check_box(spec, in_sizes)
+    box = spec.box or tuple((0.0, float(in_size)) for in_size in in_sizes)
     sizes = [int((stop - start) / out / spec.before.gap) or 1 for (start, stop), out in _each(box, spec.target)]
     if max(sizes, default=1) == 1:
         return None
     assert not isinstance(spec.kernel, Nearest | Area | Mean)
     reach = float(kernels.radius(spec.kernel)) - 0.5
-    blocks, boxes, made = [], [], list(shape)
-    for axis, size, length, ((start, stop), out) in zip(axes, sizes, lengths, _each(box, spec.target), strict=True):
+    blocks, boxes, averaged = [], [], list(shape)
+    for axis, size, in_size, ((start, stop), out) in zip(axes, sizes, in_sizes, _each(box, spec.target), strict=True):
+        # Formula: ``_get_safe_box`` of Pillow's Image.py. Pixels beside the box count if the kernel reaches them.
         beside = reach * ((stop - start) / out)
         first = max(0, int(start - beside))
-        blocks.append(Blocks(first, min(length, math.ceil(stop + beside)), size))
+        blocks.append(Blocks(first, min(in_size, math.ceil(stop + beside)), size))
         boxes.append(((start - first) / size, (stop - first) / size))
-        made[axis] = blocks[-1].count(length)
-    return Reduced(tuple(blocks), tuple(made), replace(spec, box=tuple(boxes), before=None, pads=(), axes=axes))
+        averaged[axis] = blocks[-1].count(in_size)
+    return Reduced(tuple(blocks), tuple(averaged), replace(spec, box=tuple(boxes), before=None, pads=(), axes=axes))
 
 
 def _each(box: tuple[tuple[float, float], ...], target: Sizes) -> Sequence[tuple[tuple[float, float], int]]:
     return list(zip(box, target.values, strict=True))
 
 
-def check_box(spec: ResizeSpec, lengths: Sequence[int]) -> None:
+def check_box(spec: ResizeSpec, in_sizes: Sequence[int]) -> None:
     """Raise ShapeError for a box that exceeds axes of these sizes."""
-    for (start, stop), length in zip(spec.box or (), lengths, strict=bool(spec.box)):
-        if stop > length:
-            raise ShapeError(f"the box from {start:g} to {stop:g} exceeds an axis of {length} pixels")
+    for (start, stop), in_size in zip(spec.box or (), in_sizes, strict=bool(spec.box)):
+        if stop > in_size:
+            raise ShapeError(f"the box from {start:g} to {stop:g} exceeds an axis of {in_size} pixels")
 
 
-def stretches(spec: ResizeSpec, lengths: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
+def stretches(spec: ResizeSpec, in_sizes: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
     """Return the start and the size of the resized part of each axis; those of a box in Pillow's float32."""
     if spec.box is None:
-        return [(Fraction(0), Fraction(length)) for length in lengths]
-    check_box(spec, lengths)
+        return [(Fraction(0), Fraction(in_size)) for in_size in in_sizes]
+    check_box(spec, in_sizes)
     if spec.arithmetic is not Arithmetic.PILLOW:
         return [(Fraction(start), Fraction(stop) - Fraction(start)) for start, stop in spec.box]
     singles = [(np.float32(start), np.float32(stop)) for start, stop in spec.box]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_interp.array_types import Array
+from ir_interp.array_types import Weighted
 from ir_interp.plan.axes import kernels
 from ir_interp.plan.axes.coordinates import AxisPlan, half_pixels, positions
 from ir_interp.spec import Arithmetic, Continuous, Cubic
-
-Weighted = tuple[Array, Array]
-"""Indices and weights [out, taps]."""
 
 _TABLE = 1024  # steps from one pixel to the next
 

@@ -15,7 +15,7 @@ from typing import Any
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
-from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, ResizeSpec
+from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, Nearest, ResizeSpec
 
 FIXED_BITS = 22
 """Bits of the integer weights that onnxruntime uses for 8-bit integers under antialias."""
@@ -71,6 +71,11 @@ class Corners:
 Step = Along | Corners
 
 
+def sums_integers(spec: ResizeSpec, dtype: str | None) -> bool:
+    """Return whether a resize weighs integers, which runtimes round in different ways."""
+    return "int" in (dtype or "") and not isinstance(spec.kernel, Nearest)
+
+
 def changing(bound: Plan) -> dict[int, AxisPlan]:
     """Return the axes of a plan whose values may change: all but those that have one pixel and keep it.
 
@@ -89,18 +94,19 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
 
     ``changing`` are the axes whose values may change.
     """
-    own, kernel = spec.rounds, spec.kernel
+    rule, kernel = spec.rounds, spec.kernel
     if not isinstance(kernel, Linear | Cubic) or not changing or _is_taken_apart(spec):
         return None
     last_first = tuple(sorted(changing, reverse=True))
-    if own is Integers.ONNXRUNTIME and dtype in ONNXRUNTIME_INTEGERS:
+    if rule is Integers.ONNXRUNTIME and dtype in ONNXRUNTIME_INTEGERS:
         if kernel.is_antialiased:
             return last_first
         return _cell(changing, rank) if isinstance(kernel, Linear) else None
-    if own is Integers.OPENVINO and not kernel.is_antialiased and not kernel.exclude_outside:
+    if rule is Integers.OPENVINO and not kernel.is_antialiased and not kernel.exclude_outside:
+        # An image, or a volume by linear: beyond these, the order of the plugin's sums was not found.
         known = len(changing) <= (3 if isinstance(kernel, Linear) and rank != 4 else 2)
         return last_first if known else None
-    if own is Integers.OPENVINO and _in_passes(kernel, rank, dtype):
+    if rule is Integers.OPENVINO and _in_passes(kernel, rank, dtype):
         return last_first
     return None
 
@@ -142,11 +148,11 @@ def steps(
 
     ``axes`` are those of ``axes_of_steps``.
     """
-    kernel, own = spec.kernel, spec.rounds
+    kernel, rule = spec.kernel, spec.rounds
     assert isinstance(kernel, Linear | Cubic)
     if kernel.is_antialiased:
-        exact = own is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
-        rounding = IntegerRounding.HALF_AWAY if own is Integers.ONNXRUNTIME else IntegerRounding.HALF_EVEN
+        exact = rule is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
+        rounding = IntegerRounding.HALF_AWAY if rule is Integers.ONNXRUNTIME else IntegerRounding.HALF_EVEN
         for axis in axes:
             indices, weights = filtered(kernel, sampled[axis])
             if exact:
@@ -158,11 +164,11 @@ def steps(
                 sum=Sum.FIXED if exact else Sum.CHAIN,
                 rounding=IntegerRounding.CUT_OFF if exact else rounding,  # integral by then, but not yet clipped
             )
-    elif own is Integers.ONNXRUNTIME:
+    elif rule is Integers.ONNXRUNTIME:
         fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
         pairs = [pair(sampled[axis], CORNER_BITS if fixed else 0) for axis in axes]
         yield Corners(
-            axes=axes, indices=tuple(each[0] for each in pairs), weights=tuple(each[1] for each in pairs), fixed=fixed
+            axes=axes, indices=tuple(pair[0] for pair in pairs), weights=tuple(pair[1] for pair in pairs), fixed=fixed
         )
     else:
         yield from _at_once(kernel, axes, sampled, rank)

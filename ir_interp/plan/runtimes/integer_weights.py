@@ -45,7 +45,7 @@ def pair(axis: Sampled, bits: int = 0) -> tuple[tuple[Any, Any], tuple[Any, Any]
     high = xp.minimum(low + 1, axis.length - 1)
     one = 2.0**bits
     place = xp.floor(inside * one) if bits else inside
-    weights = (xp.where(low == high, one / 2, xp.abs(place - each * one)) for each in (high, low))
+    weights = (xp.where(low == high, one / 2, xp.abs(place - pixel * one)) for pixel in (high, low))
     near, far = weights
     return (low, high), (near, far)
 
@@ -54,6 +54,7 @@ def four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]
     """Return the four neighbours of each output and OpenVINO's form of Keys' weights."""
     xp = axis.xp
     low = xp.floor(axis.at)
+    # `positive` keeps a graph's runtime from fusing a product into the sum that follows it.
     m, a, product = axis.at - low, float(np.float32(kernel.a)), xp.positive
     weights = (
         product(product(product(a * (m - 1)) * (m - 1)) * m),
@@ -76,7 +77,7 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
     start, stop = xp.floor(centre - support + 0.5), xp.floor(centre + support + 0.5)
     order = xp.arange(0, 2 * xp.ceil(support) + 1)
     count = xp.clip(stop - start, 0.0, 2 * xp.ceil(support) + 1)
-    start, count, centre = (xp.expand_dims(each, 1) for each in (start, count, centre))
+    start, count, centre = (xp.expand_dims(values, 1) for values in (start, count, centre))
     places = start + order
     distance = xp.positive(xp.abs(places - centre + 0.5) * narrow)
     weights = xp.where(order < count, _weigh(kernel, distance, xp), 0.0)
@@ -90,6 +91,7 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
         weights = _folded(weights, order, order < first, first, xp)
         weights = _folded(weights, order, (order > last) & (order < count), last, xp)
         weights = xp.where(inside, weights, 0.0)
+    # A product by the rounded reciprocal, not a quotient: their last bits differ.
     weights = weights * xp.where(total == 0, 1.0, 1 / xp.where(total == 0, 1.0, total))
     return xp.clip(places, 0.0, axis.length - 1), xp.precise(weights)
 
@@ -97,8 +99,8 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
 def _folded(weights: Any, order: Any, beyond: Any, edge: Any, xp: Any) -> Any:
     """Return weights with those ``beyond`` the image added sequentially to that at its edge."""
     at_edge = order == edge
-    kept = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
-    begin = xp.where(order == 0, kept, 0.0)
+    edge_weight = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
+    begin = xp.where(order == 0, edge_weight, 0.0)
     total = xp.running_total(xp.where(beyond, weights, 0.0) + begin)
     return xp.where(at_edge, total, weights)
 

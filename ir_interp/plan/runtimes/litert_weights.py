@@ -44,9 +44,9 @@ def weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.in
     bits = fractional_bits(spec, dtype)
     if is_of_xnnpack(spec, dtype):
         positions = axis.index.astype(np.float32)
-        length, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
+        in_size, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
         with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
-            low, far = of_float32(spec.coordinates, positions, length, outputs, np)
+            low, far = of_float32(spec.coordinates, positions, in_size, outputs, np)
     else:
         numbers = axis.index.astype(np.int64)
         low, far = of_integers(spec.coordinates, numbers, axis.in_size, axis.out_size, np, operator.floordiv)
@@ -60,18 +60,18 @@ def fractional_bits(spec: ResizeSpec, dtype: str) -> int:
     return _OF_XNNPACK if is_of_xnnpack(spec, dtype) else _OWN
 
 
-def of_float32(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any) -> tuple[Any, Any]:
+def of_float32(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any) -> tuple[Any, Any]:
     """Return the first pixel of each output ``index``, and the weight of the second, as float32.
 
     Arrays or tensors, of float32 throughout; ``xp`` holds the functions for them.
     """
-    step = length / outputs
+    step = in_size / outputs
     if coordinates is Coordinates.ALIGN_CORNERS:
-        step = xp.where(outputs > 1, (length - 1) / (outputs - 1), step)
+        step = xp.where(outputs > 1, (in_size - 1) / (outputs - 1), step)
     at = xp.positive(index * step)
     if coordinates is Coordinates.HALF_PIXEL:
         at = at + (xp.positive(step * 0.5) - 0.5)
-    at = xp.clip(at, 0.0, length - 1)
+    at = xp.clip(at, 0.0, in_size - 1)
     low = xp.floor(at)
     return low, xp.rint((at - low) * 2.0**_OF_XNNPACK)
 
@@ -84,20 +84,20 @@ def reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
 
 
 def of_integers(
-    coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
+    coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
     """Return the same as ``of_float32``, of integers throughout; ``divided`` rounds quotients down."""
-    one, at = 2**_OWN, _places(coordinates, index, length, outputs, xp, divided)
-    low = xp.clip(divided(at, one), 0, length - 1)
+    one, at = 2**_OWN, _places(coordinates, index, in_size, outputs, xp, divided)
+    low = xp.clip(divided(at, one), 0, in_size - 1)
     return low, xp.where(at < 0, 0, at - low * one)
 
 
-def _places(coordinates: Any, index: Any, length: Any, outputs: Any, xp: Any, divided: Any) -> Any:
+def _places(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Any) -> Any:
     """Return where outputs lie, in 1/1024 pixel."""
     one = 2**_OWN
-    pixels, parts = length, outputs
+    pixels, parts = in_size, outputs
     if coordinates is Coordinates.ALIGN_CORNERS:
-        pixels, parts = (xp.where(outputs > 1, each - 1, each) for each in (length, outputs))
+        pixels, parts = (xp.where(outputs > 1, count - 1, count) for count in (in_size, outputs))
     step = divided(pixels * one + divided(parts, 2), parts)
     at = index * step
     return at + (divided(step, 2) - one // 2) if coordinates is Coordinates.HALF_PIXEL else at

@@ -1,0 +1,73 @@
+"""onnxruntime's optimiser: which Transposes it moves over a Resize, and how the moved node is then computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import resolve_axes
+from ir_interp.spec import ResizeSpec
+
+from . import onnxruntime
+from .onnxruntime import is_plain_cubic, shrinks
+from .outcome import Outcome, differs, refused
+
+_IMAGE = 4  # axes of a batch of images
+TRANSPOSES_PASS = frozenset(
+    (
+        *("Abs", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish"),
+        *("Identity", "LeakyRelu", "Log", "Neg", "Not", "Reciprocal", "Relu", "Resize", "Round", "Selu", "Sigmoid"),
+        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "DequantizeLinear", "QuantizeLinear"),
+        *("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow"),
+        *("Sub", "Sum", "Where", "Xor", "Concat", "Pad", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Unsqueeze"),
+        *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
+    )
+)
+"""Operators over which it moves a Transpose, so that it meets another and both vanish."""
+_MOVED = "its optimiser moves a Transpose over it, and"
+NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks channels-last images"
+
+
+_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images that it moves
+
+
+def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
+    """Return the outcome of a node between two Transposes after optimisation; None if they make no difference.
+
+    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of the tensor before it.
+    """
+    rank = len(op.shape or ())
+    if op.dtype == "float16":
+        return None  # it stands between Casts, over which no Transpose is moved
+    axes = op.attributes.get("axes")
+    if axes is not None and tuple(axes) != tuple(range(rank)):
+        wrong = differs if len(axes) == rank else refused
+        return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
+    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
+        return None
+    in_front = onnxruntime.outcome(_in_front(op, order), {order[axis] for axis in may_change})
+    alone = onnxruntime.outcome(op, may_change)
+    spec = None if in_front.spec is None else _with_axes(in_front.spec, [order.index(axis) for axis in range(rank)])
+    same = None if alone.spec is None else _with_axes(alone.spec, range(rank))
+    if (in_front.kind, spec, in_front.condition) == (alone.kind, same, alone.condition):
+        return None
+    return replace(in_front, spec=spec, reason=f"{_MOVED} {in_front.reason}" if in_front.reason else "")
+
+
+def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
+    """Return a node with the axes of the tensor before the Transpose in front."""
+    shape = op.shape or ()
+    moved = tuple(shape[order.index(axis)] for axis in range(len(shape)))
+    return replace(op, spec=_with_axes(op.spec, order), shape=moved)
+
+
+def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
+    """Return a resize whose axes have other numbers, ``names`` of each."""
+    listed = resolve_axes(spec.axes, len(names))
+    return replace(spec, axes=tuple(names[axis] for axis in listed))
+
+
+def survives_transposes(op: ResizeOp) -> bool:
+    """Return whether a node with entries for every axis is computed between two Transposes, whatever its sizes."""
+    return not is_plain_cubic(op) or len(op.shape or ()) != _IMAGE or shrinks(op) is False
