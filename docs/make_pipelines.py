@@ -55,7 +55,7 @@ _CLASSES = """
 ## Image processors of Hugging Face
 
 Names end in `ImageProcessor`, `ImageProcessorFast`, `ImageProcessorPil` or `FeatureExtractor`. Each entry has the \
-defaults of keys that a file omits. Both backends match transformers 5.23 bit for bit, floats included \
+defaults of keys that a file omits. Both backends match transformers 5.24 bit for bit, floats included \
 (`python -m tests.sweeps.pipelines`).
 
 The *standard* steps are resize, crop, rescale, normalise. Unless an entry states it, images are normalised, and \

@@ -157,9 +157,17 @@ def _in_passes(
     pieces = [windows(kernel, *of_axis, [_table(spec, *of_axis, rounds)], _PLACES) for of_axis in axes]
 
     def along(y: Picture, axis: int) -> Picture:
-        return y.summed(pieces[axis], axis, lambda sums: clipped((sums + 0.5).floor().cast("float32")))
+        return y.summed(pieces[axis], axis, lambda sums, _: clipped((sums + 0.5).floor().cast("float32")))
 
-    return ordered(along, Picture.of(x, in_rows=True), rounds, lengths, sizes)
+    picture = Picture.of(x, in_rows=True)
+    rows_first = starts_with_rows(rounds, lengths, sizes)
+
+    def columns_first() -> NodeTensor:
+        return along(along(picture, 1), 0).image
+
+    if rows_first is None:
+        return columns_first()
+    return _either(rows_first, lambda: along(along(picture, 0), 1).image, columns_first)
 
 
 def _table(spec: ResizeSpec, length: NodeTensor, size: Size, rounds: FixedPoint) -> NodeTensor:
@@ -167,20 +175,15 @@ def _table(spec: ResizeSpec, length: NodeTensor, size: Size, rounds: FixedPoint)
     return replace(taps, weights=rounded(taps.weights, peak, rounds)).spread(length, size)
 
 
-def ordered(
-    along: Callable[[Picture, int], Picture],
-    picture: Picture,
-    rounds: FixedPoint,
-    lengths: tuple[NodeTensor, NodeTensor],
-    sizes: tuple[Size, Size],
-) -> NodeTensor:
-    """Return an image [height, width, channels] after a pass ``along`` both axes, in the order of the library."""
+def starts_with_rows(
+    rounds: FixedPoint, lengths: tuple[NodeTensor, NodeTensor], sizes: tuple[Size, Size]
+) -> NodeTensor | None:
+    """Return whether the library resizes the height first, of one entry; None if it never does."""
     if rounds.passes is Passes.LAST_FIRST:
-        return along(along(picture, 1), 0).image
+        return None
     lost = [length - size.length for length, size in zip(lengths, sizes, strict=True)]
     is_tall = (lengths[0] > lengths[1] * 100) if rounds.passes is Passes.UNLESS_TALL else lost[0] > lost[1] * 2
-    first = (lost[0] > 0) & is_tall
-    return _either(first, lambda: along(along(picture, 0), 1).image, lambda: along(along(picture, 1), 0).image)
+    return (lost[0] > 0) & is_tall
 
 
 def _either(condition: NodeTensor, yes: Callable[[], NodeTensor], no: Callable[[], NodeTensor]) -> NodeTensor:

@@ -8,6 +8,10 @@ before it becomes an integer. It equals the library's unless it lies that near t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
 import numpy as np
 
 from ir_interp.errors import InexactError
@@ -16,11 +20,11 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, Arithmetic, Between, Coordinates, Cubic, FixedPoint, Linear, Nearest, ResizeSpec
 
 from ..onnx.onnx_primitives import NodeTensor, node
-from .any_size_resize import lengths_of, ordered, sizes_known
+from .any_size_resize import lengths_of, sizes_known, starts_with_rows
 from .any_size_weights import Size, Taps, below, windows
 from .neighbour_sums import Neighbours, shortened
 from .pairs import Pair, select
-from .windowed_products import Picture, clipped
+from .windowed_products import Picture
 
 _RESULT = "an IR of any image size"
 _LOW_BITS = 8  # of a weight of up to 22 bits: 255 * 2**14 * 1.4, the most that high parts sum to, is below 2**24
@@ -85,9 +89,33 @@ def _in_passes(
 
     def along(y: Picture, axis: int) -> Picture:
         unit, half = units[axis]
-        return y.summed(pieces[axis], axis, lambda sums: clipped(((sums + half) / unit).floor()))
 
-    return ordered(along, picture, rounds, lengths, sizes)
+        def finish(sums: NodeTensor, window: Sequence[NodeTensor]) -> NodeTensor:
+            return ((sums + half) / unit).floor().maximum(0.0).minimum(_brightest(window))
+
+        return y.summed(pieces[axis], axis, finish)
+
+    rows_first = starts_with_rows(rounds, lengths, sizes)
+    if rows_first is None:
+        return along(along(picture, 1), 0).image
+    # Both orders, one of them of no planes: OpenVINO's If would copy its inputs, and its branches share no memory.
+    planes = node("Shape", picture.tensor, dtype="int64").take([0], 0)
+    count = rows_first.cast("int64") * planes
+    tall, wide = (replace(picture, planes=bounds) for bounds in ((count * 0, count), (count, planes)))
+    results = [along(along(tall, 0), 1), along(along(wide, 1), 0)]
+    return Picture(tensor=node("Concat", *(result.tensor for result in results), axis=0), in_rows=False).image
+
+
+def _brightest(window: Sequence[NodeTensor]) -> NodeTensor:
+    """Return 255 as a value that depends on the pixels of a window, which are not brighter, in each of their types.
+
+    OpenVINO's tensors of dynamic size that are not alive at the same time share memory, in the order of their nodes.
+    Without this dependency the small result of each window takes the place of its large input, and the next window
+    needs another place of that size.
+    """
+    first, last, places = (window[0].of(three, "int64") for three in ([0] * 3, [1] * 3, [0, 1, 2]))
+    corners = (node("Slice", pixels, first, last, places).cast("float32") for pixels in window)
+    return reduce(lambda one, other: one.maximum(other), corners).maximum(255.0)
 
 
 _PLACES = ((1, 2), (2, 1))

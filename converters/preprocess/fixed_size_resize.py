@@ -154,7 +154,7 @@ def _summed(op: ResizeOp, x: Picture, each: Pass, length: int, largest: int, dty
         (high, low * 2.0**-shift) if shift else (weights,),
         each.axis,
         dtype,
-        lambda sums: _finished(sums, each, each.bits_after - shift, dtype, clips=clips),
+        lambda sums, _: _finished(sums, each, each.bits_after - shift, dtype, clips=clips),
     )
     return y, largest if each.rounding is None else _BRIGHTEST
 

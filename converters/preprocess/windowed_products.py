@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ _GROUP = 8
 _FEW = 2
 """Pixels of an output that are taken one by one: a product with a table would multiply mostly zeros."""
 Tables = Sequence[NDArray[Any]]
+Bounds: TypeAlias = tuple[NodeTensor, NodeTensor]
+Finish: TypeAlias = Callable[[NodeTensor, Sequence[NodeTensor]], NodeTensor]
+"""A function of the sums of a window, and of its pixels: in the type of the image and in that of the weights."""
 
 
 def without_unused(
@@ -49,7 +52,7 @@ class Window:
     """
 
     tables: Sequence[NodeTensor]
-    bounds: tuple[NodeTensor, NodeTensor] | None = None
+    bounds: Bounds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,11 +60,13 @@ class Picture:
     """An image during a resize: ``in_rows`` it is [height, width, channels], otherwise [channels, height, width].
 
     Rows of the other two axes are summed together, which transposes an image for its width: onnxruntime is fast at
-    both. OpenVINO transposes slowly, so its planes are multiplied one by one.
+    both. OpenVINO transposes slowly, so its planes are multiplied one by one. ``planes`` are the first one and the last
+    one, exclusive, that windows take, as bounds are; None for all.
     """
 
     tensor: NodeTensor
     in_rows: bool
+    planes: Bounds | None = None
 
     @staticmethod
     def of(image: NodeTensor, *, in_rows: bool) -> Picture:
@@ -83,9 +88,7 @@ class Picture:
             return table
         return (table if axis == 0 else table.T)[None]  # of the rank of planes: see ``single_precision``
 
-    def summed(
-        self, windows: Iterable[Window], axis: int, finish: Callable[[NodeTensor], NodeTensor] = lambda x: x
-    ) -> Picture:
+    def summed(self, windows: Iterable[Window], axis: int, finish: Finish = lambda sums, _: sums) -> Picture:
         """Return the picture times the weights of windows along height (0) or width (1), and after ``finish``.
 
         All of this is done in each window, so that a large image of uint8 is never converted as a whole. Sums of low
@@ -93,18 +96,23 @@ class Picture:
         """
         results = []
         for window in windows:
-            x = self._turned(window.bounds, axis).cast(window.tables[0].dtype)
-            is_left = self.in_rows or axis == 0
-            results.append(finish(_joined([table @ x if is_left else x @ table for table in window.tables])))
+            pixels, dtype = self._turned(window.bounds, axis), window.tables[0].dtype
+            versions = [pixels] if pixels.dtype == dtype else [pixels, pixels.cast(dtype)]
+            x, is_left = versions[-1], self.in_rows or axis == 0
+            sums = _joined([table @ x if is_left else x @ table for table in window.tables])
+            results.append(finish(sums, versions))
         place = 0 if self.in_rows else axis + 1
         sums = node("Concat", *results, axis=place) if len(results) > 1 else results[0]
-        return self._returned(sums, axis) if self.in_rows else replace(self, tensor=sums)
+        return self._returned(sums, axis) if self.in_rows else replace(self, tensor=sums, planes=None)
 
-    def _turned(self, bounds: tuple[NodeTensor, NodeTensor] | None, axis: int) -> NodeTensor:
+    def _turned(self, bounds: Bounds | None, axis: int) -> NodeTensor:
         """Return a window as a matrix of rows, or as planes."""
         x = self.tensor
-        if bounds is not None:
-            x = node("Slice", x, *bounds, x.of([axis if self.in_rows else axis + 1], "int64"))
+        cuts = [(0, self.planes), (axis if self.in_rows else axis + 1, bounds)]
+        cuts = [(place, ends) for place, ends in cuts if ends is not None]
+        if cuts:
+            places, every = zip(*cuts, strict=True)
+            x = node("Slice", x, *map(_concatenated, zip(*every, strict=True)), x.of(places, "int64"))
         return node("Flatten", x if axis == 0 else x.transposed(1, 2, 0), axis=1) if self.in_rows else x
 
     def _returned(self, rows: NodeTensor, axis: int) -> Picture:
@@ -113,9 +121,7 @@ class Picture:
         x = node("Reshape", rows, node("Concat", others.of([-1]), others, axis=0))
         return replace(self, tensor=x if axis == 0 else x.transposed(2, 0, 1))
 
-    def products(
-        self, tables: Tables, axis: int, dtype: str, finish: Callable[[NodeTensor], NodeTensor] = lambda x: x
-    ) -> Picture:
+    def products(self, tables: Tables, axis: int, dtype: str, finish: Finish = lambda sums, _: sums) -> Picture:
         """Return the picture times a table [out, in], and after ``finish``; a second table holds low parts."""
         if all(int(np.count_nonzero(table, axis=1).max()) <= _FEW for table in tables):
             return self._gathered(tables, axis, dtype, finish)
@@ -130,7 +136,7 @@ class Picture:
             pieces.append(Window(parts, None if is_whole else (x.of([start], "int64"), x.of([stop], "int64"))))
         return self.summed(pieces, axis, finish)
 
-    def _gathered(self, tables: Tables, axis: int, dtype: str, finish: Callable[[NodeTensor], NodeTensor]) -> Picture:
+    def _gathered(self, tables: Tables, axis: int, dtype: str, finish: Finish) -> Picture:
         """Return the same product as a sum of pixels times their weights."""
         turned = self._turned(None, axis)
         place = 0 if self.in_rows else axis + 1
@@ -144,8 +150,12 @@ class Picture:
                 terms.append(turned.take(index, place).cast(dtype) * weight)
             return reduce(operator.add, terms)
 
-        sums = finish(_joined([sum_of(table) for table in tables]))
+        sums = finish(_joined([sum_of(table) for table in tables]), (turned,))
         return self._returned(sums, axis) if self.in_rows else replace(self, tensor=sums)
+
+
+def _concatenated(parts: Sequence[NodeTensor]) -> NodeTensor:
+    return parts[0] if len(parts) == 1 else node("Concat", *parts, axis=0)
 
 
 def clipped(x: NodeTensor) -> NodeTensor:

@@ -53,6 +53,11 @@ _WITHOUT_EFFECT = {
     "apply_ocr", "ocr_lang", "tesseract_config", "mask_size", "mask_pad_size", "use_fast",
 }  # fmt: skip
 """Keys that do not change an RGB image: about files, labels, texts and masks."""
+_WITHOUT_EFFECT_AT: Mapping[str, tuple[Any, ...]] = {
+    "data_format": ("channels_first", "ChannelDimension.FIRST"),
+    "do_resize_and_center_crop": (True,),  # of older PoolFormers, whose other value no release since reads
+}
+"""Keys that do not change it at these values."""
 _COMMON = {
     "do_resize", "size", "resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
     "image_mean", "image_std", "do_pad", "pad_size", "default_to_square",
@@ -134,7 +139,7 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         known = f"expected one of {len(PROCESSORS)} (docs/pipelines.md of the repository)"
         raise ReadError(f"the class {title} is not supported; {known}{class_hint(title)}")
     processor = PROCESSORS[stem]
-    _check_keys(given, set(processor.defaults))
+    _check_keys(given, processor.defaults.keys() | processor.ignores)
     for switch in sorted(processor.refuses & given.keys()):
         if given[switch]:
             raise ReadError(f"{switch} is not supported for {title}, whose backends treat it differently")
@@ -173,9 +178,11 @@ def _check_oldest(config: Configuration) -> None:
 
 def _check_release(config: Configuration, stem: str, stable: Mapping[str, Any]) -> None:
     """Raise SpecError for a value that transformers 4 and 5 treat differently: a file does not name its release."""
-    size = config.keys["size"]
-    is_swapped = stem == "Blip" and isinstance(size, Mapping) and len(set(size.values())) > 1
-    for key in [*(key for key, value in stable.items() if config.keys.get(key) != value), *(["size"] * is_swapped)]:
+    sides = _named_sides(config) if config.is_on("do_resize") else {}
+    is_swapped = stem == "Blip" and len(set(map(repr, sides.values()))) > 1
+    is_limited = sides.keys() == {"shortest_edge", "longest_edge"}  # older ones round the shorter side first
+    sizes = ["size"] * (is_swapped or is_limited)
+    for key in [*(key for key, value in stable.items() if config.keys.get(key) != value), *sizes]:
         problem = f"{key} of {config.title} is {config.keys[key]!r}, which transformers 4 and 5 treat differently"
         raise SpecError(f"{problem}; for transformers 5, name the class {stem}ImageProcessorPil")
 
@@ -197,8 +204,7 @@ def _without_class(given: Mapping[str, Any], backend: Backend | None) -> Configu
 
 def _check_keys(given: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(given.keys() - known - _COMMON - _WITHOUT_EFFECT)
-    if given.get("data_format") in ("channels_first", "ChannelDimension.FIRST"):
-        unknown = [key for key in unknown if key != "data_format"]
+    unknown = [key for key in unknown if given[key] not in _WITHOUT_EFFECT_AT.get(key, ())]
     if unknown:
         raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
 
@@ -263,8 +269,10 @@ def _named_sides(config: Configuration) -> dict[str, Any]:
     size = config.key("size")
     if isinstance(size, Mapping):
         return dict(size)
-    is_square = config.keys.get("default_to_square", True)
-    return {"height": size, "width": size} if is_square else {"shortest_edge": size}
+    if config.keys.get("default_to_square", True):
+        return {"height": size, "width": size}
+    longest = config.keys.get("max_size")
+    return {"shortest_edge": size} | ({} if longest is None else {"longest_edge": longest})
 
 
 def _like(config: Configuration) -> str:

@@ -38,7 +38,7 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """A class: its family and defaults, the switches that it ignores, and those that its backends treat differently.
+    """A class: its family and defaults, the keys that it ignores, and those that its backends treat differently.
 
     ``stable`` are the values of keys for which transformers 4 and 5 agree, where they do not agree for all.
     """
@@ -95,13 +95,19 @@ def _cropped(shortest: int, crop: int, resample: int, statistics: tuple[Numbers,
 
 _TO_RGB: Mapping[str, Any] = {"do_convert_rgb": True}
 _DETECTION = _processor(
-    {"shortest_edge": 800, "longest_edge": 1333}, BILINEAR, _IMAGENET, Family.DETECTION, ignores=(CROP,), do_pad=True
+    {"shortest_edge": 800, "longest_edge": 1333},
+    BILINEAR,
+    _IMAGENET,
+    Family.DETECTION,
+    ignores=(CROP,),
+    do_pad=True,
+    max_size=1333,
 )
 
 PROCESSORS: Mapping[str, Processor] = {
     "Beit": _processor(_square(224), BICUBIC, _HALF, ignores=(PAD,), crop_size=_square(224)),
     "Bit": _cropped(224, 224, BICUBIC, _CLIP, **_TO_RGB),
-    "Blip": _processor(_square(384), BICUBIC, _CLIP, **_TO_RGB),
+    "Blip": _processor(_square(384), BICUBIC, _CLIP, ignores=("size_divisor",), **_TO_RGB),
     "Chameleon": _cropped(512, 512, LANCZOS, ((1.0,) * 3, (1.0,) * 3), rescale_factor=0.0078, **_TO_RGB),
     "ChineseCLIP": _cropped(224, 224, BICUBIC, _CLIP, **_TO_RGB),
     "CLIP": _cropped(224, 224, BICUBIC, _CLIP, **_TO_RGB),

@@ -34,7 +34,7 @@ _SWITCHES = (
     "do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad", "do_convert_rgb", "do_flip_channel_order",
     "include_top", "rescale_offset", "keep_aspect_ratio", "do_reduce_labels", "do_convert_annotations", "apply_ocr",
     "default_to_square", "disable_grouping", "do_thumbnail", "do_align_long_axis", "do_crop_margin",
-    "do_image_splitting",
+    "do_image_splitting", "do_resize_and_center_crop",
 )  # fmt: skip
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "resample": (0, 2, 3),
@@ -49,8 +49,11 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "mask_size": ({"longest_edge": 64},),
     "mask_pad_size": ({"height": 64, "width": 64},),
     "size": (19,),
+    "max_size": (24,),
     "data_format": ("channels_first",),
 }
+_BESIDE: Mapping[str, Config] = {"max_size": {"size": 19}}
+"""Other keys without which a key has no effect."""
 
 
 def base(name: str) -> Config:
@@ -88,7 +91,7 @@ def trials(name: str) -> Iterator[Trial]:
     """Yield the trials of a class."""
     for key in keys():
         for context in CONTEXTS:
-            before = {**base(name), **context}
+            before = {**base(name), **context, **_BESIDE.get(key, {})}
             for value in values(name, key):
                 yield Trial(name=name, key=key, before=before, after={**before, key: value})
 

@@ -129,10 +129,12 @@ def test_explain_and_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ("DPT", {"keep_aspect_ratio": True}, "keep_aspect_ratio"),
         ("DPT", {"ensure_multiple_of": 32}, "ensure_multiple_of"),
         ("Blip", {"size": {"height": 20, "width": 26}}, "size"),
+        ("Detr", {}, "size"),
+        ("GroundingDino", {"size": 800, "max_size": 1333}, "size"),
     ],
 )
 def test_values_that_depend_on_the_release(name: str, keys: dict[str, Any], key: str) -> None:
-    """Images of 37x52 by transformers 4.16.0 (Perceiver), 4.27.4 and 5.23.0: the others agree."""
+    """Images of 37x52 by transformers 4.16.0 (Perceiver), 4.27.4 and 5.23.0, of 301x901 for Detr: the others agree."""
     config = {"image_processor_type": f"{name}ImageProcessor", **keys}
     with pytest.raises(SpecError, match=f"^{key} of {name}ImageProcessor is .*, which transformers 4 and 5 treat diff"):
         ir_interp.pipeline(config, backend="pil")

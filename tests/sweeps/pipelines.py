@@ -99,6 +99,7 @@ _OF_CLASS: dict[str, Callable[[random.Random], Any]] = {
     "crop_pct": lambda draw: draw.choice([0.5, 0.875, 0.9, 0.95]),
     "include_top": lambda draw: draw.random() < 0.5,
     "rescale_offset": lambda draw: draw.random() < 0.5,
+    "max_size": lambda draw: draw.randint(20, 90),
     "size_divisor": lambda draw: draw.choice([4, 8, 32]),
     "keep_aspect_ratio": lambda draw: draw.random() < 0.7,
     "ensure_multiple_of": lambda draw: draw.choice([1, 4, 8]),

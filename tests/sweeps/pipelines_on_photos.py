@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, InexactError, Pipeline
-from ir_interp.converters.preprocess import preprocessed_files
-from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.pipelines import ultralytics_metadata
 from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.output_size import Exactly
@@ -42,6 +41,7 @@ Array = NDArray[Any]
 Config = dict[str, Any]
 Case = tuple[str, Pipeline, Callable[[Array], Any]]
 """A name, the pipeline that is read, and the library's own."""
+preprocess = partial(ir_interp.preprocess, verify=False)
 SHAPES = (
     (481, 641), (333, 500), (500, 333), (1023, 767), (241, 1281), (1281, 241), (97, 131), (719, 1279), (427, 640),
     (640, 427),
@@ -205,13 +205,13 @@ def by_nodes(pipeline: Pipeline, images: list[Array], folder: Path, suffix: str,
     source, whole = identity(folder / "a.onnx", "n", 3, "h", "w"), folder / f"whole{suffix}"
     runtime = {".onnx": "onnxruntime", ".xml": "OpenVINO"}[suffix]
     try:
-        ir_interp.preprocess(source, whole, pipeline=pipeline)
+        preprocess(source, whole, pipeline=pipeline)
         run, sized = opened(whole), [(x, False) for x in images]
     except InexactError:
         sized = [(x, True) for x in images[:2]]
     for x, is_static in sized:
         if is_static:
-            ir_interp.preprocess(source, whole, pipeline=pipeline, image_size=x.shape[:2])
+            preprocess(source, whole, pipeline=pipeline, image_size=x.shape[:2])
             run = opened(whole)
         counts[f"{runtime}, {'static' if is_static else 'any'} size"] += 1
         if not np.array_equal(run(x), pipeline(x)):
@@ -246,7 +246,7 @@ def logits(images: list[Array], folder: Path) -> float:
     pipeline, worst = of_object(transform, Backend.PIL), 0.0
     for suffix in (".onnx", ".xml"):
         whole = folder / f"whole{suffix}"
-        ir_interp.preprocess(source, whole, pipeline=pipeline)
+        preprocess(source, whole, pipeline=pipeline)
         run = opened(whole, {"INFERENCE_PRECISION_HINT": "f32"})
         for x in images:
             with torch.no_grad():
@@ -264,7 +264,7 @@ def resizes(paths: list[Path], folder: Path) -> int:
     source, whole, unequal = identity(folder / "a.onnx", 1, 3, 224, 224), folder / "whole.xml", 0
     for like in RESIZES:
         pipeline = Pipeline(steps=(Resize(like=like, size=Exactly(height=224, width=224)),))
-        ir_interp.preprocess(source, whole, pipeline=pipeline)
+        preprocess(source, whole, pipeline=pipeline)
         for settings in ({}, {"INFERENCE_PRECISION_HINT": "f32"}):
             run = opened(whole, settings)
             for path in paths:
@@ -288,7 +288,7 @@ def main() -> int:
     parser.add_argument("--cases", default=":", help="a slice of the configurations")
     asked = parser.parse_args()
     first, last = (int(bound) if bound else None for bound in asked.cases.split(":"))
-    preprocessed_files.ConvertOptions = lambda: ConvertOptions(verify=False)  # type: ignore[attr-defined,misc,assignment]
+
     images, counts, wrong = photos(asked.folder), Counter[str](), 0
     with tempfile.TemporaryDirectory() as name:
         if asked.reader == "logits":
