@@ -125,7 +125,8 @@ def _named_changes(between: Intermediate | None) -> Iterator[None]:
     try:
         yield
     except VerificationError as error:
-        raise VerificationError("; ".join((str(error), *(between.changes if between else ())))) from None
+        changes = dict.fromkeys(between.changes if between else ())  # a line may resize several times
+        raise VerificationError("; ".join((str(error), *changes))) from None
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
