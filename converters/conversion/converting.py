@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 
 from ir_interp.errors import ReadError, VerificationError
 from ir_interp.files.atomic import OutputError, check_outputs, replacing
-from ir_interp.files.kinds import FileKind, check_named
+from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.paths import exists
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions, StateForm
+from ir_interp.options.image_options import NCHW
 from ir_interp.resize_op import ResizeOp
 
 from ..reports.conversion_report import ConversionReport, Row, State, Written
 from ..reports.verification import Verification
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
+from ..verify.channel_layouts import for_channels_second
 from ..verify.run.inputs import Inputs
 from .effects import check_options
 from .intermediate import Intermediate, intermediate
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
     """Convert a file or a model in memory into a file; see ``ir_interp.convert``."""
+    options = replace(options, images=replace(options.images, layout=options.images.layout or options.layout or ""))
     with as_file(source) as path:
         return replace(_convert(source, path, destination, options), source=shown_path(source, path))
 
@@ -58,7 +61,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
-        between = stack.enter_context(intermediate(source, destination, policy(options), options.exporter))
+        between = stack.enter_context(intermediate(source, destination, policy(options), options))
         model = between.model if between else source
         stack.enter_context(_weights(model, destination, temporary[-1]))
         read, states = stack.enter_context(_stateless(model, kinds, options))
@@ -70,8 +73,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         if between:
             written = Written(rows=between.rows(written.rows), notes=(*written.notes, *between.notes))
             proof = between.proof if options.reference is None else None
-            if not proof and at_first.reference is None:  # the user named no other
-                at_first = replace(at_first, reference=source)
+            at_first = at_first if proof else _with_reference(at_first, source)
         ran = stack.enter_context(_as_run(read, kinds, options))
         with _named_changes(between):
             verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
@@ -110,13 +112,21 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     raise ReadError(f"no conversion from {start} to {end}; {expected}", source.name)
 
 
+def _with_reference(options: ConvertOptions, source: Path) -> ConvertOptions:
+    """Return options in which the source is the reference, unless the user named another."""
+    reference = source if options.reference is None else options.reference
+    is_moved = options.layout == NCHW and FileKind.of(source) in CHANNELS_LAST
+    return replace(options, reference=for_channels_second(reference) if is_moved else reference)
+
+
 @contextmanager
 def _named_changes(between: Intermediate | None) -> Iterator[None]:
     """Add what the exporter of a program changed to an error of verification: it may be the reason."""
     try:
         yield
     except VerificationError as error:
-        raise VerificationError("; ".join((str(error), *(between.changes if between else ())))) from None
+        changes = dict.fromkeys(between.changes if between else ())  # a line may resize several times
+        raise VerificationError("; ".join((str(error), *changes))) from None
 
 
 def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:

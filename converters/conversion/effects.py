@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import FileKind
-from ir_interp.options.convert_options import ConvertOptions, Exporter
+from ir_interp.options.convert_options import ConvertOptions, Exporter, moves_channels
 from ir_interp.options.declaration import options_set
 from ir_interp.options.shared_options import check_needs
 
@@ -26,7 +28,8 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     _check_routes(kinds, options)
     _check_exporter(kinds, options)
     _check_versions(options)
-    check_needs(options)
+    # channels move without an image, too
+    check_needs(replace(options, layout=None) if moves_channels(*kinds) else options)
     if (kinds == PORTABLE) != (options.target is not None):
         raise ReadError(_NO_TARGET if options.target is None else _target_elsewhere(kinds, options.target), name)
 

@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
 from ir_interp.files.scratch import scratch
-from ir_interp.options.convert_options import Exporter
+from ir_interp.options.convert_options import ConvertOptions, Exporter
+from ir_interp.options.image_options import NCHW
 from ir_interp.translation.grades import Grade
 
 from ..reports.conversion_report import FormPolicy, Progress, Row
 from ..verify.run.inputs import Inputs
 
+if TYPE_CHECKING:
+    import openvino
 Proof = Callable[[Path, Inputs, Progress], str]
 
 
@@ -35,18 +39,19 @@ class Intermediate:
 
 
 def intermediate(
-    source: Path, destination: Path, policy: FormPolicy, exporter: Exporter
+    source: Path, destination: Path, policy: FormPolicy, options: ConvertOptions
 ) -> AbstractContextManager[Intermediate | None]:
     """Yield the model that stands for a source, under the result's name; None for one that is converted itself."""
+    moves_channels = options.layout == NCHW
     match FileKind.of(source):
-        case FileKind.PROGRAM if exporter is Exporter.OPENVINO:
+        case FileKind.PROGRAM if options.exporter is Exporter.OPENVINO:
             return _of_program_by_openvino(source, destination, policy)
         case FileKind.PROGRAM:
-            return _of_program(source, destination, exporter)
-        case FileKind.TFLITE if _is_whole(source, destination):
-            return _of_tflite(source, destination, policy)
+            return _of_program(source, destination, options.exporter)
+        case FileKind.TFLITE if _is_whole(source, destination, moves_channels):
+            return _of_tflite(source, destination, policy, moves_channels)
         case kind if kind in OF_TENSORFLOW:
-            return _of_tensorflow(source, destination, policy)
+            return _of_tensorflow(source, destination, policy, moves_channels)
     return nullcontext()
 
 
@@ -81,41 +86,47 @@ def _of_program_by_openvino(source: Path, destination: Path, policy: FormPolicy)
         yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), notes=notes)
 
 
-def _is_whole(source: Path, destination: Path) -> bool:
-    """Return whether a .tflite file is more than a single resize, and becomes a model."""
+def _is_whole(source: Path, destination: Path, moves_channels: bool) -> bool:
+    """Return whether a .tflite file becomes a model: it is more than a single resize, or its channels move."""
     from ..sources.tflite.tflite_files import KINDS, read_file
 
     if FileKind.of(destination) not in (FileKind.ONNX, FileKind.IR):
         return False
     operators = read_file(source).operators
-    return [operator.type in KINDS for operator in operators] != [True]
+    return moves_channels or [operator.type in KINDS for operator in operators] != [True]
 
 
 @contextmanager
-def _of_tflite(source: Path, destination: Path, policy: FormPolicy) -> Iterator[Intermediate]:
+def _of_tflite(source: Path, destination: Path, policy: FormPolicy, moves_channels: bool) -> Iterator[Intermediate]:
     from ..openvino.from_tflite import build
-    from ..openvino.ir_save import save
     from .tflite_proof import proof_of
 
     with scratch() as folder:
         built = build(source, policy)
         model = folder / f"{destination.stem}{FileKind.IR.value}"
-        save(built.model, model)
-        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), proof=proof_of(source))
+        _save(built.model, model, source.name, moves_channels)
+        proof = proof_of(source, moves_channels)
+        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), proof=proof)
 
 
 @contextmanager
-def _of_tensorflow(source: Path, destination: Path, policy: FormPolicy) -> Iterator[Intermediate]:
+def _of_tensorflow(source: Path, destination: Path, policy: FormPolicy, moves_channels: bool) -> Iterator[Intermediate]:
     from ..openvino.from_tensorflow import build
-    from ..openvino.ir_save import save
     from ..sources.tensorflow.tensorflow_files import described, label
 
     with scratch() as folder:
         frozen = folder / "frozen.pb"
         built = build(frozen, described(source, frozen), label(source), policy)
         model = folder / f"{destination.stem}{FileKind.IR.value}"
-        save(built.model, model)
+        _save(built.model, model, label(source), moves_channels)
         yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows))
+
+
+def _save(model: openvino.Model, path: Path, name: str, moves_channels: bool) -> None:
+    from ..openvino.ir_save import save
+    from ..openvino.layouts import with_channels_second
+
+    save(with_channels_second(model, name) if moves_channels else model, path)
 
 
 def _merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -11,26 +11,32 @@ from ir_interp.files.scratch import scratch
 
 from ..reports.conversion_report import Progress
 from ..sources.tflite.tflite_files import is_quantised, read_file
+from ..verify.channel_layouts import channels_last
 from ..verify.run.inputs import Inputs
 from ..verify.run.processes import models, runs
 from ..workers.forks import forks
 from . import tflite_operators
 
 
-def proof_of(source: Path) -> Callable[[Path, Inputs, Progress], str] | None:
-    """Return the proof of a model that is computed in levels; None for one that is computed in floats."""
-    return partial(_prove, source) if is_quantised(read_file(source)) else None
+def proof_of(source: Path, moves_channels: bool) -> Callable[[Path, Inputs, Progress], str] | None:
+    """Return the proof of a model that is computed in levels; None for one that is computed in floats.
+
+    ``moves_channels`` is whether the proven model has channels second.
+    """
+    return partial(_prove, source, moves_channels) if is_quantised(read_file(source)) else None
 
 
-def _prove(source: Path, model: Path, inputs: Inputs, progress: Progress) -> str:
+def _prove(source: Path, moves_channels: bool, model: Path, inputs: Inputs, progress: Progress) -> str:
     with scratch() as folder, forks():
         run = next(runs(models(model, model, inputs), folder, progress))
-        outputs, _ = run.settle(model)
-        arrays = [array for _, array in run.arrays]
+        named, _ = run.settle(model)
+        arrays, outputs = ([array for _, array in those] for those in (run.arrays, named))
+        if moves_channels:
+            arrays, outputs = channels_last(arrays), channels_last(outputs)
         progress(f"running {source.name}", 0, 0)
         try:
             proof = tflite_operators.prove(source, arrays, folder)
-            whole = tflite_operators.whole(source, arrays, [array for _, array in outputs], proof)
+            whole = tflite_operators.whole(source, arrays, outputs, proof)
         except VerificationError as error:
             raise VerificationError(f"{error}; nothing was written") from None
     return f"{proof}; {whole}"

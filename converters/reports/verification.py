@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypedDict, cast
@@ -46,6 +47,10 @@ class Compared:
     def verdict(self) -> str:
         """The verdict in a word: ``equal``, ``INCONCLUSIVE`` or ``DIFFERS``."""
         return ("equal" if self.is_conclusive else "INCONCLUSIVE") if self.passes else "DIFFERS"
+
+    def undecided(self, reason: str) -> Compared:
+        """Return it as INCONCLUSIVE for a reason; unchanged if there is none."""
+        return replace(self, limit=math.inf, remark=reason) if reason else self
 
     @property
     def apart(self) -> str:

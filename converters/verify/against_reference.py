@@ -14,11 +14,13 @@ from ir_interp.files.scratch import scratch
 
 from ..reports.conversion_report import Progress, silent
 from ..workers.forks import forks
-from .compare.array_differences import compare
+from .compare.array_differences import all_pass, compare
 from .compare.first_difference import FirstLayer, Located
 from .compare.source_segments import common
+from .compare.tied_rows import aligned, sorts
+from .compare.undecided_orders import undecided
 from .comparison import ModelComparison, OutputComparison, of_output
-from .graphs import read
+from .graphs import Graph, read
 from .model_pairs import check_model, compared_runs, merged
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .resize_tensors import is_model, resizes_with_tensors
@@ -81,9 +83,8 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
         return f"{what} to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
     worst = next(each for each in comparison.outputs if not each.compared.passes or not each.compared.is_conclusive)
     if worst.compared.passes:
-        raise VerificationError(
-            f"{label} proves nothing about output {worst.name!r}: {worst.verdict}; try other inputs"
-        )
+        problem = f"{label} proves nothing about output {worst.name!r}: {worst.verdict}"
+        raise VerificationError(f"{problem}; try other inputs, as with --seed or --input; nothing was written")
     what = "the model is wrong before conversion: " if is_whole else ""
     raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
@@ -135,12 +136,27 @@ def _compared(
     except IrInterpError as error:  # a function may refuse the sizes that were chosen for dynamic dimensions
         raise IrInterpError("; ".join(filter(None, (str(error), run.hint())))) from None
     pairs = paired(expected, [name for name, _ in actual], known.label)
+    actual, remark = _in_order(pairs, actual, run.models.read(model))
     slack = known.slack(*arrays) if isinstance(known, ComputedOutputs) and known.slack else [0.0] * len(actual)
-    outputs = tuple(
-        of_output(compare(name, theirs, mine, tolerance, least=least), mine, theirs)
+    compared = [
+        replace(compare(name, theirs, mine, tolerance, least=least), remark=remark)
         for (name, mine), theirs, least in zip(actual, pairs.outputs, slack, strict=True)
+    ]
+    if not all_pass(compared):
+        reasons = undecided(run, model)
+        compared = [each if each.passes else each.undecided(reasons.get(each.name, "")) for each in compared]
+    outputs = tuple(
+        of_output(each, mine, theirs) for each, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
     )
     return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
+
+
+def _in_order(pairs: Paired, actual: Named, graph: Graph) -> tuple[Named, str]:
+    """Return a model's outputs with tied rows in the order of the reference, and a note if some change places."""
+    if not sorts(graph):
+        return actual, ""
+    rows = aligned([(name, array) for (name, _), array in zip(actual, pairs.outputs, strict=True)], actual)
+    return rows.outputs, rows.note
 
 
 def _inner(run: Runs, model: Path, actual: Named, pairs: Paired, label: str, tolerance: float | None) -> _Inner:

@@ -93,6 +93,8 @@ class OutputComparison:
             return f"{verdict}: NaN or infinity in only one model; no tolerance would pass"
         largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
         remark = f"; {compared.remark}" if compared.remark else ""
+        if math.isinf(compared.limit):
+            return f"{verdict}: {largest}{remark}"
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
 
 
@@ -124,7 +126,7 @@ class OutputRecord(TypedDict):
     second: ValuesRecord
     absolute: float | None
     relative: float | None
-    limit: float
+    limit: float | None
     least_tolerance: float | None
     histogram: list[BinRecord]
 
@@ -282,7 +284,7 @@ def _output_record(output: OutputComparison) -> OutputRecord:
         "second": _values_record(output.second),
         "absolute": _number(output.seen.absolute),
         "relative": _number(output.seen.relative),
-        "limit": compared.limit,
+        "limit": _number(compared.limit),
         "least_tolerance": output.least_tolerance,
         "histogram": [
             {"lower": _number(part.lower), "upper": _number(part.upper), "count": part.count}

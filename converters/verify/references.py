@@ -71,8 +71,10 @@ Reference = SavedOutputs | ComputedOutputs
 def reference(value: Any) -> Reference:
     """Return a reference that a user named: a path (.npz, .npy, .pt2), arrays, a program of PyTorch, or a function.
 
-    Raises ReadError for a file that holds no arrays, SpecError for another value.
+    A reference is returned as it is. Raises ReadError for a file that holds no arrays, SpecError for another value.
     """
+    if isinstance(value, Reference):
+        return value
     if isinstance(value, str) or hasattr(value, "__fspath__"):
         path = arguments.path(value, "reference")
         if FileKind.of(path) is FileKind.PROGRAM:

@@ -53,6 +53,8 @@ OF_TENSORFLOW = (FileKind.KERAS, FileKind.H5, FileKind.GRAPH)
 """Models that TensorFlow reads; a SavedModel is the .pb in its folder."""
 FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *OF_TENSORFLOW)
 """Models that their own framework runs, which is the reference of their conversions."""
+CHANNELS_LAST = (FileKind.TFLITE, *OF_TENSORFLOW)
+"""Models whose images are NHWC by convention."""
 WITH_RESIZES = (*MODELS, FileKind.JSON, *FOREIGN)
 """Files that resizes are read from."""
 IN_FOLDERS = (*MODELS, FileKind.TFLITE)

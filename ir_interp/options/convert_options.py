@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp import arguments
-from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
+from ir_interp.files.kinds import CHANNELS_LAST, OF_TENSORFLOW, FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
@@ -64,6 +64,11 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
 
 def _between_models(start: FileKind, end: FileKind) -> bool:
     return start in (*_MODELS, _PROGRAM, *OF_TENSORFLOW) and end in _MODELS
+
+
+def moves_channels(start: FileKind, end: FileKind) -> bool:
+    """Return whether a conversion can move the channels of images: the source has them last by convention."""
+    return start in CHANNELS_LAST and end in _MODELS
 
 
 def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
@@ -154,6 +159,14 @@ class ConvertOptions:
         routes=lambda start, end: start is _PROGRAM,
         places=(FILE,),
     )
+    layout: str | None = option(
+        WORD,
+        "Layout of image inputs: nchw or nhwc. From TFLite and TensorFlow, inputs and outputs of rank 4 get it.",
+        "--layout",
+        routes=_is_verified,
+        needs=shared.IMAGES,
+        panel=_RESULT,
+    )
     verify: bool = option(
         SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True
     )
@@ -179,7 +192,7 @@ class ConvertOptions:
         places=(FILE,),
     )
     seed: int = shared.seed(routes=_is_verified, needs=shared.VERIFICATION)
-    images: Images = shared.images(routes=_is_verified, needs=shared.IMAGES, places=(FILE,))
+    images: Images = shared.images(routes=_is_verified, needs=shared.IMAGES, places=(FILE,), leaves_out=("--layout",))
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()
     quiet: bool = shared.quiet()

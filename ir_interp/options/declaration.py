@@ -25,7 +25,7 @@ class Option:
     the command line alone. ``choices`` are the values that it takes there,
     where these are fewer, ``complete`` names the list of words that a shell completes it from, ``panel`` is the heading
     that help shows it under, and ``parts`` is a dataclass whose options stand for it there, without the flags in
-    ``leaves_out``.
+    ``leaves_out``; a part without any other flag is left out.
 
     It has an effect in the ``places`` that its command names, or in all of them; in a conversion by ``routes``, or by
     any; and only together with what ``needs`` names. ``decides`` is whether the result for a model depends on it, as
@@ -97,7 +97,9 @@ def _parts(whole: Option) -> Iterator[Option]:
     """Yield the parts of an option, which have an effect where that has one."""
     for part in declared(whole.parts) if whole.parts else ():
         flags = tuple(flag for flag in part.flags if flag not in whole.leaves_out)
-        yield replace(part, flags=flags, places=whole.places, routes=whole.routes, needs=whole.needs, panel=whole.panel)
+        known = {"places": whole.places, "routes": whole.routes, "needs": whole.needs, "panel": whole.panel}
+        if flags:
+            yield replace(part, flags=flags, **known)
 
 
 def settled(owner: type[Options], values: Mapping[str, Any]) -> Options:

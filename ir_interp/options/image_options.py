@@ -15,7 +15,9 @@ from ir_interp.options.declaration import option
 from ir_interp.options.value_kinds import NUMBERS, SWITCH, WORD
 from ir_interp.text.keyword_names import name_keywords
 
-LAYOUTS = ("nchw", "nhwc")
+IMAGE_RANK = 4
+"""The rank of inputs and outputs that hold images: a batch, channels, height and width."""
+LAYOUTS = NCHW, NHWC = "nchw", "nhwc"
 _RANGES = {"0-255": 1.0, "0-1": 255.0}
 """Ranges of pixels that mean and scale may be meant for, and what makes pixels from 0 to 255 of their numbers."""
 

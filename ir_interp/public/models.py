@@ -63,6 +63,7 @@ def convert(
     fp16: bool = False,
     state: StateForm | str = "inputs",
     exporter: Exporter | str = "dynamo",
+    layout: str | None = None,
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     freeze: bool = False,
@@ -92,8 +93,9 @@ def convert(
     reading of the source. For an .xml, or for a ``target`` ("onnx:11" and the like, "tensorrt", "openvino"), ``only``
     ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses results that are not exact for every
     shape. ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. The ``state``
-    of an IR becomes "inputs" and outputs of an ONNX model, or is a reason to "refuse" it. An option without an effect
-    on these kinds of files is a SpecError.
+    of an IR becomes "inputs" and outputs of an ONNX model, or is a reason to "refuse" it. The ``layout`` "nchw"
+    moves the channels of inputs and outputs of rank 4 from last to second if the source is a .tflite, .keras, .h5 or
+    .pb. An option without an effect on these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` by name (an array as .npy, an image, a

@@ -290,6 +290,19 @@ def test_a_whole_model_equals_litert(dtype: str, note: str, target: str, capsys:
     assert (code, f"input       front: {dtype} 1x5x6x2\noutput      y: {dtype} 1x8x9x2" in printed) == (0, True)
 
 
+@pytest.mark.parametrize(("dtype", "target"), [("float32", "a.onnx"), ("int8", "a.xml")])
+def test_channels_become_the_second_axis(dtype: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    whole_model(Path("a.tflite"), dtype)
+    assert command(capsys, "convert", "a.tflite", target, "--layout", "nchw", "-q") == (0, "", "")
+    code, printed, _ = command(capsys, "inspect", target)
+    assert (code, f"input       front: {dtype} 1x2x5x6\noutput      y: {dtype} 1x2x8x9" in printed) == (0, True)
+
+    def litert(x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+        return [interpreter.outputs(Path("a.tflite"), [x.transpose(0, 2, 3, 1)])[0].transpose(0, 3, 1, 2)]
+
+    assert ir_interp.compare(target, reference=litert, seed=2).passes
+
+
 def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11, weights make other levels."""
     whole_model(Path("a.tflite"), "int8", operator(shape=(1, 9, 11, 4), dtype="int8", size=(31, 29)))

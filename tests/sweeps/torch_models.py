@@ -44,12 +44,16 @@ _OUT: dict[str, Any] = {"out_features": ["stage1", "stage2", "stage3", "stage4"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Net:
-    """An architecture: the function that builds it, the shapes of its images, and how much larger sizes differ."""
+    """An architecture: the function that builds it, the shapes of its images, and how much larger sizes differ.
+
+    ``has_small_weights`` marks those whose initial weights let every signal vanish, so that nothing would differ.
+    """
 
     build: Callable[[], Any]
     shapes: tuple[tuple[int, ...], ...] = ((1, 3, 64, 96),)
     step: int = 32
     forms: tuple[str, ...] = tuple(FORMS)
+    has_small_weights: bool = False
 
 
 def torchvision(path: str, **options: Any) -> Any:
@@ -235,6 +239,7 @@ NETS: dict[str, Net] = {
             bottleneck_features=32, num_relative_features=16,
         ),
         shapes=((1, 3, 64, 64),),
+        has_small_weights=True,
     ),
     "hf_upernet": Net(
         build=partial(
@@ -292,6 +297,7 @@ NETS: dict[str, Net] = {
             encoder_in_channels=[32, 48, 64], decoder_in_channels=[32, 32, 32],
         ),
         forms=("static",),
+        has_small_weights=True,
     ),
     "hf_yolos": Net(
         build=partial(
@@ -309,6 +315,7 @@ NETS: dict[str, Net] = {
             hidden_size=48, convstream_hidden_sizes=[8, 16, 24], fusion_hidden_sizes=[32, 16, 16, 8],
         ),
         shapes=((1, 4, 64, 96),),
+        has_small_weights=True,
     ),
     "hf_sam_encoder": Net(
         build=partial(
@@ -332,6 +339,8 @@ def module(name: str) -> Any:
         for path, tensor in chain(net.named_parameters(), net.named_buffers()):
             if not tensor.is_floating_point() or tensor.numel() == 0:
                 continue
+            if NETS[name].has_small_weights and tensor.ndim > 1:
+                tensor /= max(tensor.std().item(), 1e-6) * np.sqrt(np.prod(tensor.shape[1:]))
             if path.endswith(("bias", "running_mean")):
                 tensor.normal_(0, 0.1)
             elif "pos" in path.split(".")[-1] or "position" in path:

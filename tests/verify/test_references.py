@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,44 @@ def test_conversions_that_must_equal_a_reference(capsys: pytest.CaptureFixture[s
     with pytest.raises(VerificationError, match=r"^reference proves nothing about output 'y': INCONCLUSIVE: "):
         ir_interp.convert(save_model(Path("zero.onnx"), ZERO), "c.xml", reference=lambda x: x * 0)
     assert not Path("c.xml").exists()
+
+
+RANKED = """g (float[1,6] x) => (float[1,2] values, int64[1,2] places, float[1,2] picked, float[1,6] half)
+    <int64[1] k = {2}, float[1] small = {%s}, float[1] two = {2}> {
+    scores = Mul (x, small)
+    half = Div (x, two)
+    values, places = TopK (scores, k)
+    picked = GatherElements <axis = 1> (half, places)
+}"""
+
+
+def _ranked(x: NDArray[Any], *, factor: float, turns: bool, is_half: bool) -> list[NDArray[Any]]:
+    """Return the outputs of RANKED, of which ``picked`` are other elements if ``turns``."""
+    scores, half = x * np.float32(factor), x / np.float32(2)
+    places = np.argsort(-scores, axis=1, kind="stable")[:, :2]
+    taken = places[:, ::-1] if turns else places
+    picked = np.take_along_axis(half, taken, axis=1)
+    return [np.take_along_axis(scores, places, axis=1), places, picked, half if is_half else x]
+
+
+@pytest.mark.parametrize(
+    ("factor", "turns", "is_half", "verdicts"),
+    [
+        (1.0, False, True, ("equal", "equal", "equal", "equal")),
+        (1.0, True, True, ("equal", "equal", "DIFFERS", "equal")),  # these scores are far apart
+        (0.0, True, True, ("INCONCLUSIVE", "equal", "INCONCLUSIVE", "equal")),
+        (0.0, True, False, ("INCONCLUSIVE", "equal", "INCONCLUSIVE", "DIFFERS")),  # which follows from no scores
+    ],
+)
+def test_scores_too_near_to_be_ranked(factor: float, turns: bool, is_half: bool, verdicts: tuple[str, ...]) -> None:
+    save_model(Path("ranked.onnx"), RANKED % factor)
+    reference = partial(_ranked, factor=factor, turns=turns, is_half=is_half)
+    compared = ir_interp.compare("ranked.onnx", reference=reference, seed=1)
+    assert tuple(each.compared.verdict for each in compared.outputs) == verdicts
+    if verdicts[2] == "INCONCLUSIVE":
+        reason = "the TopK that computes 'values' ranks scores 0 apart, so last bits decide their order"
+        assert compared.outputs[2].verdict.endswith(f"; {reason}")
+        assert compared.record()["outputs"][2]["limit"] is None
 
 
 NO_ARRAYS = "not arrays as numpy.savez writes them"

@@ -18,7 +18,7 @@ from ir_interp.files.paths import is_file, is_folder
 from ir_interp.options.compare_options import CompareOptions
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.fix_options import FixOptions
-from ir_interp.options.image_options import Images
+from ir_interp.options.image_options import IMAGE_RANK, Images
 from ir_interp.views.image_arrays import array as array_of
 
 from ...reports.verification import FedImage
@@ -29,7 +29,6 @@ from .input_roles import Role, is_setting, roles
 from .input_shapes import Shapes, check_names, fits
 
 _BYTES_AN_ELEMENT = 8  # of a float64, from which others are derived
-_IMAGE_RANK = 4
 _BRIGHTEST = 255
 _SETTINGS = (1, 2, 3, 8, 32, 64, 100, 224)
 """Frequent values of integers that decide shapes: flags, counts, factors, percentages, sizes."""
@@ -160,7 +159,7 @@ def _random(
 
 def _bounds(dtype: np.dtype[Any], rank: int) -> tuple[int, int]:
     """Return the integers of inputs without a role: 8 bits, and images of 16, are pixels; others may be indices."""
-    is_image = rank >= _IMAGE_RANK
+    is_image = rank >= IMAGE_RANK
     if dtype.itemsize == 1 or (dtype.itemsize == 2 and is_image):
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     return (0, _BRIGHTEST) if is_image else (0, 1)
