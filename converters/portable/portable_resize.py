@@ -196,9 +196,7 @@ class Writer:
         inner, x = self._inner(found), found.node.input[0]
         op, target = _of_what_changes(found, inner)
         try:
-            decomposed = decompose(
-                self.target.primitives(inner, op, self.policy), x, op, target=target, roi=_roi(found)
-            )
+            decomposed = decompose(self.target.primitives(inner, op), x, op, target=target, roi=_roi(found))
         except SpecError as error:
             raise self._refusal(found, f"{why}; and {error}") from None
         problem = self.target.problem(op, decomposed)

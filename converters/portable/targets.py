@@ -23,7 +23,6 @@ from ..onnx.origins import may_change, open_axes
 from ..onnx.resize_nodes import FoundNode, dialect_version
 from ..predictions.runtimes_asked import of_other
 from ..predictions.tensorrt_importer import importer
-from ..reports.conversion_report import FormPolicy
 from ..runtimes import onnxruntime, openvino, tensorrt
 from ..runtimes.node_geometry import changing_axes
 from ..runtimes.others import OtherRuntime, others
@@ -49,7 +48,7 @@ class Target:
     opset: int | None = None
     predict: Callable[[FoundNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
-    primitives: Callable[[Graph, ResizeOp, FormPolicy], Primitives] = lambda graph, op, policy: Primitives(graph)
+    primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
     measures_nothing: str = ""
     least_opset: int = 1
