@@ -31,7 +31,6 @@ from .next_steps import of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
-    from ..runtimes.openvino_sizes import LargestGather
     from ..verify.large_sizes import WriteAlone
 
 
@@ -165,13 +164,13 @@ def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | 
     return None
 
 
-def _ir_alone(options: ConvertOptions, op: ResizeOp, output: Path, largest_gather: LargestGather) -> None:
+def _ir_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
     from ..openvino.single_layer import write_resize
 
-    write_resize(op, output, replace(policy(options), largest_gather=largest_gather))
+    write_resize(op, output, policy(options))
 
 
-def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path, largest_gather: LargestGather) -> None:
+def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
     from ..onnx.native import native_model
     from ..onnx.onnx_save import Unsaved, save
     from ..portable import portable_model as portable
@@ -179,8 +178,7 @@ def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path, largest
     plain = output.with_suffix(".plain.onnx")
     # The node as in the source: onnxruntime may need primitives instead, but OpenVINO would then run exactly these.
     save(Unsaved(model=native_model(op).model, constants={}), plain)
-    chosen = replace(policy(options), largest_gather=largest_gather)
-    portable.write_model(plain, output, "openvino", chosen)
+    portable.write_model(plain, output, "openvino", policy(options))
 
 
 def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:

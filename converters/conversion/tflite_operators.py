@@ -1,6 +1,8 @@
 """The operators of a quantised TFLite model against LiteRT, each by itself on the values that LiteRT computes.
 
-As a whole, a level that rounds the other way in one operator changes others, so that the outputs prove little.
+As a whole, a level that rounds the other way in one operator changes others, so that the outputs prove little. What
+OpenVINO rounds to levels must equal what LiteRT's float kernels compute of the same values. LiteRT's integer kernels
+multiply by fixed-point numbers instead, and so decide some levels otherwise than its own float kernels do.
 """
 
 from __future__ import annotations
@@ -14,33 +16,51 @@ import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 
-from ir_interp.errors import VerificationError
+from ir_interp.errors import IrInterpError, VerificationError
 
 from ..openvino.from_tflite import build
 from ..openvino.ir_save import save
 from ..sources.tflite import interpreter, twins
-from ..sources.tflite.tflite_files import read_file
+from ..sources.tflite.tflite_files import KINDS, Quantisation, read_file
 from ..sources.tflite.twins import Value
+from ..verify.compare import tolerances
 from ..verify.compare.array_differences import compare, largest_difference
 from ..verify.run import array_files, requests
 from ..verify.run.runners import INPUTS, OUTPUTS, Request
 
 Array = NDArray[Any]
-_HALF_LEVEL = 0.5 + 2**-6  # of a value from its level: OpenVINO's float32 sums differ by the last bits
 _MOVES = ("Convert", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """How many levels operators compute, and how many of them round the other way."""
+    """How many levels operators compute, how many of them round the other way, and how far from an edge at most."""
 
     operators: int
     levels: int
     flipped: int
+    furthest: float
 
     def __str__(self) -> str:
-        flipped = f"{self.flipped} of {self.levels} levels round the other way, at edges only"
-        return f"each of {self.operators} values of operators equals LiteRT's: {flipped}"
+        at = f", up to {self.furthest:.2g} levels from an edge" if self.flipped else ""
+        return (
+            f"each of {self.operators} values of operators equals that of LiteRT's float kernels: "
+            f"{self.flipped} of {self.levels} levels round the other way in its integer kernels{at}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """A value that an operator computes: LiteRT's ``expected``, OpenVINO's ``rounded``, and that before rounding.
+
+    ``in_floats`` is that of LiteRT's float kernels; None if it has none for some operator of the file.
+    """
+
+    value: Value
+    expected: Array
+    rounded: Array
+    real: Array
+    in_floats: Array | None
 
 
 def prove(source: Path, arrays: Sequence[Array], folder: Path) -> Proof:
@@ -48,19 +68,35 @@ def prove(source: Path, arrays: Sequence[Array], folder: Path) -> Proof:
 
     Raises VerificationError that names the first operator that differs.
     """
+    results = list(_results(source, arrays, folder))
+    flips = [flip for result in results for flip in _flips(source.name, result)]
+    return Proof(
+        operators=len(results),
+        levels=sum(result.expected.size for result in results if result.value.scale is not None),
+        flipped=len(flips),
+        furthest=max(flips, default=0.0),
+    )
+
+
+def _results(source: Path, arrays: Sequence[Array], folder: Path) -> list[_Result]:
+    """Return the values of all operators, each computed from LiteRT's own values."""
     shown = twins.values(source)
     expected = interpreter.outputs(_written(folder / source.name, twins.showing(source, shown)), arrays)
-    names = [tensor.name for tensor in read_file(source).inputs if tensor is not None]
-    shapes = dict(zip(names, (array.shape for array in arrays), strict=True))
-    shapes |= {tensor.name: array.shape for tensor, array in zip(shown, expected, strict=True)}
-    model = build(_written(folder / "operators.tflite", twins.apart(source, shown, shapes))).model
-    _unrounded(model, shown)
-    save(model, folder / "operators.xml")
-    actual = _run(folder / "operators.xml", folder, [*arrays, *expected])
-    pairs = list(zip(shown, expected, actual, strict=True))
-    flipped = sum(_compared(source.name, *pair) for pair in pairs)
-    levels = sum(array.size for tensor, array, _ in pairs if tensor.scale is not None)
-    return Proof(operators=len(pairs), levels=levels, flipped=flipped)
+    inputs = [each for each in read_file(source).inputs if each is not None]
+    shapes = {each.name: array.shape for each, array in zip(inputs, arrays, strict=True)}
+    shapes |= {each.name: array.shape for each, array in zip(shown, expected, strict=True)}
+    operators = _written(folder / "operators.tflite", twins.apart(source, shown, shapes))
+    rounded = _run(build(operators).model, folder / "operators.xml", [*arrays, *expected])
+    real = _run(_unrounded(build(operators).model, shown), folder / "unrounded.xml", [*arrays, *expected])
+    given = [_of_levels(array, each.quantisation) for each, array in zip(inputs, arrays, strict=True)]
+    given += [_real(array, each) for each, array in zip(shown, expected, strict=True)]
+    in_floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), given)
+    return [
+        _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=floats)
+        for value, levels, mine, unrounded, floats in zip(
+            shown, expected, rounded, real, in_floats or [None] * len(shown), strict=True
+        )
+    ]
 
 
 def _written(path: Path, content: bytes) -> Path:
@@ -68,8 +104,30 @@ def _written(path: Path, content: bytes) -> Path:
     return path
 
 
-def _unrounded(model: ov.Model, shown: Sequence[Value]) -> None:
-    """Let the outputs of a model be the real values that are rounded to levels."""
+def _real(levels: Array, value: Value) -> Array:
+    """Return the real values of levels; floats as they are."""
+    if value.scale is None:
+        return levels
+    return np.asarray((levels.astype(np.float64) - value.zero) * value.scale, np.float32)
+
+
+def _of_levels(array: Array, quantisation: Quantisation) -> Array:
+    """Return the real values of an input, if it is one of levels."""
+    if not quantisation.scales or array.dtype.kind == "f":
+        return array
+    return np.asarray((array.astype(np.float64) - quantisation.zeros[0]) * quantisation.scales[0], np.float32)
+
+
+def _in_floats(twin: Path, arrays: Sequence[Array]) -> list[Array] | None:
+    """Return what LiteRT's float kernels compute; None if it has none for some operator."""
+    try:
+        return interpreter.outputs(twin, arrays)
+    except IrInterpError:
+        return None
+
+
+def _unrounded(model: ov.Model, shown: Sequence[Value]) -> ov.Model:
+    """Return a model whose outputs became the real values that are rounded to levels."""
     for tensor, result in zip(shown, model.get_results(), strict=True):
         moves, output = [], result.input_value(0)
         while output.get_node().get_type_name() in _MOVES:
@@ -81,33 +139,64 @@ def _unrounded(model: ov.Model, shown: Sequence[Value]) -> None:
                 for reader in node.output(0).get_target_inputs():
                     reader.replace_source_output(node.input_value(0))
     model.validate_nodes_and_infer_types()
+    return model
 
 
-def _run(model: Path, folder: Path, arrays: Sequence[Array]) -> list[Array]:
+def _run(model: ov.Model, path: Path, arrays: Sequence[Array]) -> list[Array]:
+    save(model, path)
+    folder = path.parent
     array_files.save(folder / INPUTS, [(str(place), array) for place, array in enumerate(arrays)])
-    requests.answer(Request(model=model, folder=folder, in_openvino=True), float(sum(array.nbytes for array in arrays)))
+    requests.answer(Request(model=path, folder=folder, in_openvino=True), float(sum(array.nbytes for array in arrays)))
     return [array for _, array in array_files.load(folder / OUTPUTS)]
 
 
-def _compared(file: str, value: Value, expected: Array, actual: Array) -> int:
-    """Return how many levels round the other way. Raises VerificationError for other differences."""
+def _flips(file: str, result: _Result) -> list[float]:
+    """Return how far from an edge between two levels each value lies that LiteRT rounds the other way.
+
+    Raises VerificationError for other differences.
+    """
+    value, expected = result.value, result.expected
     where = f"{file}: {value.operator} that computes {value.label!r}"
-    if expected.shape != actual.shape:
-        raise VerificationError(f"{where} has shape {list(actual.shape)}, in LiteRT {list(expected.shape)}")
+    for actual in (result.rounded, result.real):
+        if expected.shape != actual.shape:
+            raise VerificationError(f"{where} has shape {list(actual.shape)}, in LiteRT {list(expected.shape)}")
     if value.scale is None:
-        compared = compare(value.label, expected, actual)
+        compared = compare(value.label, expected, result.real)
         if not compared.passes:
             raise VerificationError(f"{where} {compared.difference} from LiteRT")
-        return 0
-    if actual.dtype.kind == "f":
+        return []
+    places, levels = (_places(array, value, expected.dtype) for array in (result.real, result.rounded))
+    _check_rounding(where, places, levels)
+    if result.in_floats is not None and value.operator not in KINDS:
         ends = np.iinfo(expected.dtype)
-        places = np.clip(actual.astype(np.float64) / value.scale + value.zero, ends.min, ends.max)
-    else:
-        places = actual.astype(np.float64)
-    apart = np.abs(places - expected)
-    if not apart.max(initial=0) <= _HALF_LEVEL:
-        raise VerificationError(f"{where} differs from LiteRT by {apart.max():.3g} levels before rounding")
-    return int((np.rint(places) != expected).sum())
+        apart = np.abs(places - _places(result.in_floats, value, expected.dtype)).max(initial=0)
+        if not apart <= tolerances.OUTPUT * (float(ends.max) - ends.min):
+            raise VerificationError(f"{where} differs from LiteRT's float kernel by {apart:.3g} levels")
+        most = 1
+    else:  # a resize, whose integers are computed as LiteRT's; or nothing says how far integer kernels are off
+        most = 0
+    off = np.abs(np.rint(levels) - expected)
+    if off.max(initial=0) > most:
+        raise VerificationError(f"{where} differs from LiteRT by {off.max():.0f} levels")
+    return [float(distance) for distance in np.abs(np.abs(places - expected) - 0.5)[off > 0]]
+
+
+def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """Return where values lie among levels, within those of an element type; integers are levels."""
+    assert value.scale is not None
+    places = array.astype(np.float64)
+    if array.dtype.kind == "f":
+        places = places / value.scale + value.zero
+    ends = np.iinfo(dtype)
+    return np.clip(places, ends.min, ends.max)
+
+
+def _check_rounding(where: str, places: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
+    """Raise VerificationError if the converted operator rounds to other levels than those of the file."""
+    last_bits = tolerances.QUANTISING * (np.abs(places) + np.abs(levels).max(initial=1))
+    on_levels = np.abs(levels - np.rint(levels)) <= tolerances.LEVEL
+    if not (on_levels & (np.abs(places - np.rint(levels)) <= 0.5 + last_bits)).all():
+        raise VerificationError(f"{where} is rounded to other levels than those of the file")
 
 
 def whole(source: Path, arrays: Sequence[Array], outputs: Sequence[Array], proof: Proof) -> str:

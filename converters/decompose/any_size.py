@@ -47,8 +47,8 @@ def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialSh
     if not isinstance(elements, Tensor):
         return _resized(ops, before, rest, rank, by_gather if elements <= limit.static else by_elements)
     # One of the two parts is empty: both run, but only one has anything to do.
-    count = Functions(ops).where(elements <= limit.dynamic, _length(ops, rest[0].indices), 0.0)
-    parts = zip(_cut(ops, rest[0], count), (by_gather, by_elements), strict=True)
+    is_small = ops.flag((elements <= limit.dynamic).value)
+    parts = zip(_cut(ops, rest[0], is_small), (by_gather, by_elements), strict=True)
     return ops.concat([_resized(ops, before, [part, *rest[1:]], rank, take) for part, take in parts], rest[0].axis)
 
 
@@ -56,9 +56,9 @@ def _resized(ops: Ops, x: Value, axes: Sequence[AxisTaps], rank: int, take: Take
     return functools.reduce(lambda y, axis: resized(ops, y, axis, rank, take), axes, x)
 
 
-def _cut(ops: Ops, axis: AxisTaps, count: Tensor[Ops]) -> tuple[AxisTaps, AxisTaps]:
-    """Return the taps of the first ``count`` outputs of an axis, and those of the others."""
-    at = ops.unsqueeze(ops.convert(count.value, "int64"), (0,))
+def _cut(ops: Ops, axis: AxisTaps, is_small: Value) -> tuple[AxisTaps, AxisTaps]:
+    """Return the taps of all outputs of an axis and of none, or of none and of all unless ``is_small``."""
+    at = ops.elementwise("multiply", is_small, _count(ops, axis.indices))
     indices, weights = (_halves(ops, array, at) for array in (axis.indices, axis.weights))
     first, others = (replace(axis, indices=indices[half], weights=weights[half]) for half in (0, 1))
     return first, others
@@ -101,5 +101,17 @@ def _larger(ops: Ops, left: Any, right: Any) -> Any:
 
 def _length(ops: Ops, indices: Any) -> Any:
     """Return the size to which an axis is resized."""
-    indices = indices[0] if isinstance(indices, tuple) else indices
+    indices = _first(indices)
     return length(ops, indices, 0) if isinstance(indices, Tensor) else len(indices)
+
+
+def _count(ops: Ops, indices: Any) -> Value:
+    """Return the same as int64 of shape [1]."""
+    indices = _first(indices)
+    if not isinstance(indices, Tensor):
+        return ops.constant(np.array([len(indices)]))
+    return ops.gather(ops.lengths(indices.value), ops.constant(np.array([0])), 0)
+
+
+def _first(indices: Any) -> Any:
+    return indices[0] if isinstance(indices, tuple) else indices

@@ -69,6 +69,12 @@ class Ops(Protocol):
     def cut(self, x: Value, at: Value) -> tuple[Value, Value]:
         """Return the entries of the first axis before ``at`` (int64, shape [1]), and the others."""
 
+    def flag(self, condition: Value) -> Value:
+        """Return 1 if a condition (a scalar) holds, else 0, as int64 of shape [1] that only running reveals.
+
+        OpenVINO evaluates whatever a size is computed from in each of its passes: half of the time to compile a model.
+        """
+
     def concat(self, values: Sequence[Value], axis: int) -> Value:
         """Return tensors joined along an axis."""
 

@@ -111,6 +111,11 @@ class Primitives:
         start, end = (self.graph.ints([number]) for number in (0, _END))
         return self.graph.node("Slice", x, start, at), self.graph.node("Slice", x, at, end)
 
+    def flag(self, condition: str) -> str:
+        """Return 1 if a condition holds, else 0."""
+        counted = self.graph.node("Shape", self.graph.node("NonZero", self.unsqueeze(condition, (0,))))
+        return self.gather(counted, self.graph.ints([1]), 0)
+
     def concat(self, values: Sequence[str], axis: int) -> str:
         """Return tensors joined along an axis."""
         return self.graph.node("Concat", *values, axis=axis)

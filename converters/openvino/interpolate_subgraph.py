@@ -24,7 +24,7 @@ from ..dialects.openvino import DIALECT
 from ..reports.conversion_report import Form, FormPolicy, expressed
 from ..runtimes import openvino
 from ..runtimes.onnxruntime import cuts_off
-from .openvino_primitives import gathering
+from .openvino_primitives import OPS
 
 _SINCE_4 = (
     "mode",
@@ -136,7 +136,7 @@ def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alon
 def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, why: str) -> Resized:
     if op.dtype == "str":
         raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
-    made = decompose(gathering(policy.largest_gather), x, op, target=given.target, roi=given.roi)
+    made = decompose(OPS, x, op, target=given.target, roi=given.roi)
     output = _own(made.output, x)
     return Resized(output=output, form=made.form, grade=made.grade, note=why, within=made.within)
 

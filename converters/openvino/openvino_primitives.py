@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import openvino as ov
 import openvino.opset13 as ops
 from openvino.opset15 import bitwise_right_shift
 
-from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
+from ..runtimes.openvino_sizes import LARGEST_GATHER
 
 _LARGEST = np.finfo(np.float32).max
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
@@ -37,7 +36,6 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "positive": lambda x: ops.minimum(x, _LARGEST),  # otherwise a sum is fused with the products that it is made of
 }
 _TYPES = {"float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "boolean", "str": "string"}
-_END = np.iinfo(np.int64).max
 
 
 def element_name(dtype: str) -> str:
@@ -74,11 +72,10 @@ def _nothing(x: ov.Output) -> ov.Output:
     return ops.minimum(ops.convert(positive, "i64"), np.int64(0)).output(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Ops:
     """Builds outputs of OpenVINO nodes; the methods are described in ``tensor.Ops``."""
 
-    largest_gather: LargestGather = LARGEST_GATHER
+    largest_gather = LARGEST_GATHER
 
     def constant(self, array: Any) -> ov.Output:
         array = np.asarray(array)
@@ -134,8 +131,12 @@ class _Ops:
         return ops.broadcast(vector, ops.add(ops.shape_of(vector), _nothing(vector))).output(0)
 
     def cut(self, x: ov.Output, at: ov.Output) -> tuple[ov.Output, ov.Output]:
-        first, others = ops.slice(x, [0], at, [1], [0]), ops.slice(x, at, [_END], [1], [0])
-        return first.output(0), others.output(0)
+        parts = ops.variadic_split(x, np.int64(0), ops.concat([at, np.array([-1])], 0))
+        return parts.output(0), parts.output(1)
+
+    def flag(self, condition: ov.Output) -> ov.Output:
+        counted = ops.shape_of(ops.non_zero(ops.unsqueeze(condition, np.array([0]))))
+        return ops.gather(counted, np.array([1]), np.int64(0)).output(0)
 
     def concat(self, values: Sequence[ov.Output], axis: int) -> ov.Output:
         return ops.concat(list(values), axis).output(0)
@@ -152,8 +153,3 @@ class _Ops:
 
 OPS = _Ops()
 """The primitive operations of a decomposed resize as OpenVINO nodes."""
-
-
-def gathering(largest_gather: LargestGather) -> _Ops:
-    """Return the same operations, which take a Gather up to another number of elements."""
-    return _Ops(largest_gather=largest_gather)

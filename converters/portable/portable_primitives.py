@@ -13,15 +13,12 @@ from ..decompose.exact import quotient
 from ..decompose.tensor import Functions, Tensor
 from ..onnx.graph import Graph
 from ..onnx.onnx_primitives import Primitives
-from ..reports.conversion_report import FormPolicy
 from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 
 
 @dataclass(frozen=True, slots=True)
 class PrimitivesForOpenVINO(Primitives):
     """Adds nodes to a graph that OpenVINO's own frontend is to read."""
-
-    largest: LargestGather = LARGEST_GATHER
 
     def elementwise(self, name: str, *values: str) -> str:
         """Return an elementwise operation; an Abs would be dropped if it is taken for part of a shape."""
@@ -41,7 +38,7 @@ class PrimitivesForOpenVINO(Primitives):
     @property
     def largest_gather(self) -> LargestGather:
         """Return how many elements a Gather of OpenVINO's CPU plugin may take from, or return."""
-        return self.largest
+        return LARGEST_GATHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class ExactPrimitivesForOpenVINO(PrimitivesForOpenVINO):
         return str(quotient(Tensor(self, dividend), Tensor(self, divisor), inverse, Functions(self)).value)
 
 
-def for_openvino(graph: Graph, op: ResizeOp, policy: FormPolicy) -> Primitives:
+def for_openvino(graph: Graph, op: ResizeOp) -> Primitives:
     """Return the operations for a resize: with exact quotients if one may decide which pixel is taken, or a size.
 
     Weights of a continuous kernel move by no more than their rounding.
@@ -74,5 +71,5 @@ def for_openvino(graph: Graph, op: ResizeOp, policy: FormPolicy) -> Primitives:
         isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
     )
     if decides or "int" in (op.dtype or ""):
-        return ExactPrimitivesForOpenVINO(graph, policy.largest_gather)
-    return PrimitivesForOpenVINO(graph, policy.largest_gather)
+        return ExactPrimitivesForOpenVINO(graph)
+    return PrimitivesForOpenVINO(graph)

@@ -206,9 +206,7 @@ class Writer:
         inner, x = self._inner(resize), resize.node.input[0]
         op, target = _of_what_changes(resize, inner)
         try:
-            decomposed = decompose(
-                self.target.primitives(inner, op, self.policy), x, op, target=target, roi=_roi(resize)
-            )
+            decomposed = decompose(self.target.primitives(inner, op), x, op, target=target, roi=_roi(resize))
         except SpecError as error:
             raise self._refusal(resize, f"{why}; and {error}") from None
         problem = self.target.problem(op, decomposed)

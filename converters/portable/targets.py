@@ -23,7 +23,6 @@ from ..onnx.origins import may_change, open_axes
 from ..onnx.resize_nodes import ResizeNode, dialect_version
 from ..predictions.runtimes_asked import of_other
 from ..predictions.tensorrt_importer import importer
-from ..reports.conversion_report import FormPolicy
 from ..runtimes import openvino, tensorrt
 from ..runtimes.node_geometry import changing_axes
 from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
@@ -50,7 +49,7 @@ class Target:
     opset: int | None = None
     predict: Callable[[ResizeNode], Outcome]
     problem: Callable[[ResizeOp, Decomposed], str]
-    primitives: Callable[[Graph, ResizeOp, FormPolicy], Primitives] = lambda graph, op, policy: Primitives(graph)
+    primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
     measures_nothing: str = ""
     least_opset: int = 1

@@ -16,7 +16,6 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.views import describe, notebook
 
-from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
 from .verification import Verification, VerificationRecord, plain
 
 
@@ -209,11 +208,9 @@ def text(value: object) -> str:
 class FormPolicy:
     """Requirements on the nodes of a resize; ``strict`` accepts only nodes that are exact for every shape.
 
-    ``interpolate`` is the version of Interpolate, if they are Interpolate nodes. OpenVINO gathers up to
-    ``largest_gather`` elements by Gather.
+    ``interpolate`` is the version of Interpolate, if they are Interpolate nodes.
     """
 
     form: Form = Form.ANY
     strict: bool = False
     interpolate: int = 11
-    largest_gather: LargestGather = LARGEST_GATHER

@@ -65,11 +65,13 @@ def verify(
     try:
         foreign = frozenset([result] if through_openvino else [])
         both = models(source if is_model(source) else result, result, inputs, foreign)
+        if alone and large_sizes.is_measured():
+            both, alone = replace(both, as_large=frozenset([result])), None
         with scratch() as folder, forks(), numpy_alone():
             verification = _verified(source, result, rows, runs(both, folder, progress), half_weights=half_weights)
             alone_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
             images = images_fed(both.graph, both.inputs)
-            return replace(verification, images=images, alone=tuple(alone_ones))
+            return replace(verification, images=images, alone=(*verification.alone, *alone_ones))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
 
@@ -93,6 +95,7 @@ def _verified(
                 verification = _of_models(run, source, result, resizes, half_weights=half_weights)
             else:
                 verification = _single(run, rows[0].source, result)
+            verification = replace(verification, alone=tuple(large_sizes.as_large(run, result)))
         except NotRunError:
             if run.extent is Extent.REAL:
                 raise

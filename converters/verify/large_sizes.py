@@ -1,9 +1,9 @@
-"""A resize that computes coordinates at run time, run beyond the sizes at which a runtime is known to fail.
+"""Resizes that compute coordinates at run time, beyond the sizes at which a runtime is known to fail.
 
 Whole models are verified on inputs of ordinary sizes. Beyond ``LARGEST_GATHER`` elements, the nodes of such a resize
-gather by another operation, so it is verified once more by itself. For the release of OpenVINO in which that number was
-measured, the resize is written with a smaller number, and a small tensor shows the other operation. For any other
-release the number itself is tried: on a tensor so large that the second of two threads begins beyond it.
+gather by another operation. For the release of OpenVINO in which that number was measured, the whole model runs once
+more as if its tensors were large. For any other release the number itself is tried: by the resize alone, on a tensor so
+large that the second of two threads begins beyond it.
 """
 
 from __future__ import annotations
@@ -31,31 +31,19 @@ from ir_interp.translation.grades import Grade
 from ..reports.conversion_report import Progress, Row
 from ..reports.verification import Compared
 from ..runtimes.openvino import VERSION
-from ..runtimes.openvino_sizes import LARGEST_GATHER, LargestGather
+from ..runtimes.openvino_sizes import LARGEST_GATHER
 from .compare import tolerances
-from .compare.array_differences import check
+from .compare.array_differences import check, compare
 from .run.inputs import Inputs
 from .run.processes import Runs, models, runs
 from .run.requests import NotRunError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
-    """Numbers of elements: up to ``gather`` a Gather is taken, and ``elements`` show the operation beyond it."""
-
-    gather: LargestGather
-    elements: int
-
-
 _THREADS = 2  # OpenVINO takes no more than there are processors, and one thread alone is right
 # The last of n threads begins at (n - 1) / n of all elements, which must lie beyond the limit.
-AT_SIZE = Threshold(gather=LARGEST_GATHER, elements=int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21)
-"""The number that models are written with."""
+ELEMENTS = int(LARGEST_GATHER.dynamic * _THREADS / (_THREADS - 1)) + 2**21
+"""The number of elements that show the operation beyond the limit."""
 
-SCALED_DOWN = Threshold(gather=replace(LARGEST_GATHER, dynamic=2**10), elements=2**12)
-"""Takes no time, and has pixels on both sides of any kernel."""
-
-_MOST = 4 * AT_SIZE.elements  # of any tensor between input and output: larger ones take too much memory
+_MOST = 4 * ELEMENTS  # of any tensor between input and output: larger ones take too much memory
 
 _LEAST = 16  # of a growing axis: fewer pixels may resize to none
 _PIECE = 2**18  # elements that are compared at once: their differences stay in the cache
@@ -66,12 +54,9 @@ _COORDINATE_ERROR = 0.1  # of a pixel, at most: beyond it, the values of random 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteAlone:
-    """The writer of a model of only a resize, for OpenVINO, and the suffix of its files.
+    """The writer of a model of only a resize, for OpenVINO, and the suffix of its files."""
 
-    It takes the resize, a path, and the number of elements up to which it takes a Gather.
-    """
-
-    write: Callable[[ResizeOp, Path, LargestGather], object]
+    write: Callable[[ResizeOp, Path], object]
     suffix: str
 
 
@@ -86,21 +71,25 @@ def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
             yield op
 
 
-def threshold() -> Threshold:
-    """Return the threshold to verify at with the installed release of OpenVINO."""
+def is_measured() -> bool:
+    """Return whether the limit was measured in the installed release of OpenVINO."""
     try:
-        is_measured = metadata.version("openvino").startswith(f"{VERSION}.")
+        return metadata.version("openvino").startswith(f"{VERSION}.")
     except metadata.PackageNotFoundError:  # a frozen program has no metadata
-        is_measured = False
-    return SCALED_DOWN if is_measured else AT_SIZE
+        return False
 
 
-def shape(op: ResizeOp, elements: int) -> tuple[int, ...] | None:
-    """Return the first of ``shapes``; None if there is none."""
-    return next(shapes(op, elements), None)
+def as_large(run: Runs, result: Path) -> Iterator[Compared]:
+    """Yield how the outputs of a model change with resizes as for large tensors.
+
+    Raises VerificationError if one differs by more than two models may.
+    """
+    both = run.as_large(result)
+    for (name, mine), (_, theirs) in zip(*both, strict=True) if both else ():
+        yield check(compare(f"{name} with resizes as for large tensors", mine, theirs))
 
 
-def shapes(op: ResizeOp, elements: int) -> Iterator[tuple[int, ...]]:
+def shapes(op: ResizeOp) -> Iterator[tuple[int, ...]]:
     """Yield input shapes at which a resize handles so many elements, and which prove something.
 
     Float32 has no coordinates for a single axis of so many elements.
@@ -108,11 +97,11 @@ def shapes(op: ResizeOp, elements: int) -> Iterator[tuple[int, ...]]:
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
     images = [axis for axis in dynamic if axis > 0]  # one image of a batch is enough
-    lengths = (_large(op, growing, elements) for growing in (images, dynamic) if growing)
+    lengths = (_large(op, growing) for growing in (images, dynamic) if growing)
     yield from dict.fromkeys(filter(None, lengths))
 
 
-def _large(op: ResizeOp, growing: Sequence[int], elements: int) -> tuple[int, ...] | None:
+def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
     """Return a shape with enough elements, ``growing`` axes all of one size; None if there is none."""
     assert op.shape is not None
     shape = op.shape
@@ -123,7 +112,7 @@ def _large(op: ResizeOp, growing: Sequence[int], elements: int) -> tuple[int, ..
         return max(math.prod(plan(_with_target(op, lengths), lengths).out_shape), math.prod(lengths))
 
     try:
-        lengths = _grown(shape, growing, _LEAST + bisect_left(range(_LEAST, elements), elements, key=size))
+        lengths = _grown(shape, growing, _LEAST + bisect_left(range(_LEAST, ELEMENTS), ELEMENTS, key=size))
         spec = _with_target(op, lengths)
         outputs = plan(spec, lengths).out_shape
     except SpecError:
@@ -160,11 +149,11 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
 
     Raises VerificationError if one differs, or does not run.
     """
-    at, comparisons = threshold(), []
+    comparisons = []
     for number, op in enumerate(of_run_time(rows)):
         model = folder / f"alone{number}{alone.suffix}"
-        for lengths in shapes(op, at.elements):
-            alone.write(op, model, at.gather)
+        for lengths in shapes(op):
+            alone.write(op, model)
             run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
             try:
                 comparisons.append(check(_compared(run, op, model, lengths)))

@@ -78,6 +78,9 @@ class Computed:
     def cut(self, x: Array, at: Array) -> tuple[Array, Array]:
         return x[: at[0]], x[at[0] :]
 
+    def flag(self, condition: Array) -> Array:
+        return np.array([int(condition)])
+
     def concat(self, values: Sequence[Array], axis: int) -> Array:
         return np.concatenate(values, axis)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+import openvino.opset13 as ops
 import pytest
 
 import ir_interp
@@ -18,6 +21,7 @@ from tests.support.commands import command
 
 pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
+from ir_interp.converters.conversion import tflite_operators
 from ir_interp.converters.dialects.tflite import DIALECT
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
@@ -276,7 +280,11 @@ def whole_model(path: Path, dtype: str, resize: ResizeOp | None = None) -> None:
     ("dtype", "note"),
     [
         ("float32", "before conversion the model is equal to a.tflite within "),
-        ("int8", "each of 2 values of operators equals LiteRT's: 0 of 204 levels round the other way, at edges only; "),
+        (
+            "int8",
+            "each of 2 values of operators equals that of LiteRT's float kernels: "
+            "0 of 204 levels round the other way in its integer kernels; ",
+        ),
     ],
 )
 def test_a_whole_model_equals_litert(dtype: str, note: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,6 +309,81 @@ def test_channels_become_the_second_axis(dtype: str, target: str, capsys: pytest
         return [interpreter.outputs(Path("a.tflite"), [x.transpose(0, 2, 3, 1)])[0].transpose(0, 3, 1, 2)]
 
     assert ir_interp.compare(target, reference=litert, seed=2).passes
+
+
+SCALES = (0.02, 0.0173)
+
+
+def leaky(path: Path) -> None:
+    """Write a model of one LeakyRelu between int8 tensors of two scales."""
+    of = schema()
+    single_operator.write_resize(operator(shape=(1, 32, 32, 3), dtype="int8"), path)
+    model = unpacked(path)
+    (graph,), (code,) = model.subgraphs, model.operatorCodes
+    code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.LEAKY_RELU
+    code.version = 2
+    (node,) = graph.operators
+    node.builtinOptionsType, node.builtinOptions = of.BuiltinOptions.LeakyReluOptions, of.LeakyReluOptionsT()
+    node.builtinOptions.alpha = 0.3
+    node.inputs = node.inputs[:1]
+    ends = [graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]]
+    for tensor, scale in zip(ends, SCALES, strict=True):
+        tensor.shape, tensor.shapeSignature = [1, 32, 32, 3], None
+        tensor.quantization = of.QuantizationParametersT()
+        tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [-3]
+    path.write_bytes(packed(model))
+
+
+def test_levels_that_integer_kernels_round_otherwise() -> None:
+    """XNNPACK multiplies by a factor of 8 bits; OpenVINO's value is that of LiteRT's float kernel."""
+    leaky(Path("a.tflite"))
+    verification = ir_interp.convert("a.tflite", "a.xml").verification
+    assert verification is not None
+    flips = re.search(r"(\d+) of 3072 levels round .* up to (0\.\d+) levels from an edge", verification.note)
+    assert flips
+    assert int(flips[1]) > 0
+    assert 2**-6 < float(flips[2]) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda x: ops.multiply(x, np.float32(1.001)), "differs from LiteRT's float kernel by "),
+        (lambda x: ops.add(x, np.float32(SCALES[1] / 20)), "differs from LiteRT's float kernel by 0.05"),
+    ],
+)
+def test_a_wrong_operator_is_refused(spoil: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaky(Path("a.tflite"))
+    change_rounding(monkeypatch, lambda node: node.input(0).replace_source_output(spoil(node.input_value(0)).output(0)))
+    with pytest.raises(VerificationError, match=rf"^a.tflite: LEAKY_RELU that computes 'y' {re.escape(message)}"):
+        ir_interp.convert("a.tflite", "a.xml")
+
+
+@pytest.mark.parametrize("place", range(1, 5))
+def test_other_levels_are_refused(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound of FakeQuantize is off by a tenth of a level."""
+
+    def moved(node: Any) -> None:
+        bound = ops.add(node.input_value(place), np.float32(SCALES[1] / 10))
+        node.input(place).replace_source_output(bound.output(0))
+
+    leaky(Path("a.tflite"))
+    change_rounding(monkeypatch, moved)
+    message = "^a.tflite: LEAKY_RELU that computes 'y' is rounded to other levels than those of the file; "
+    with pytest.raises(VerificationError, match=message):
+        ir_interp.convert("a.tflite", "a.xml")
+
+
+def change_rounding(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
+    """Let the conversion of an operator change the last FakeQuantize."""
+    build = tflite_operators.build
+
+    def changed(path: Path) -> Any:
+        built = build(path)
+        change([node for node in built.model.get_ordered_ops() if node.get_type_name() == "FakeQuantize"][-1])
+        return built
+
+    monkeypatch.setattr(tflite_operators, "build", changed)
 
 
 def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

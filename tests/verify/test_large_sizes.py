@@ -23,7 +23,6 @@ from ir_interp.converters.verify.run.requests import NotRunError
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 
-AT_SIZE = large_sizes.AT_SIZE
 TEXT = """g (float[n,3,h,w] x) => (float[n,c,k,l] y) <float[4] s = {1,1,1.6,1.6}> {
     [up] y = Resize <mode = "linear", antialias = 1> (x, "", s)
 }"""
@@ -41,17 +40,23 @@ def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
     assert report.verification is not None
     (alone,) = report.verification.alone
     assert alone.kind == "resize"
-    lengths = large_sizes.shape(report.rows[0].source, AT_SIZE.elements)
-    assert lengths is not None
+    lengths = next(large_sizes.shapes(report.rows[0].source))
     assert alone.name == f"up alone, on {list(lengths)}"
     assert lengths[:2] == (1, 3)
     assert lengths[2] * lengths[3] * 3 * 1.6**2 > LARGEST_GATHER.dynamic * 2
 
 
-def test_a_measured_release_is_tried_with_a_small_threshold(tmp_path: Path) -> None:
-    report = ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
+@pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
+@pytest.mark.parametrize("shapes", [None, {"x": (1, 3, 20, 30)}])
+def test_a_whole_model_runs_as_if_its_tensors_were_large(
+    end: str, target: str | None, shapes: dict[str, tuple[int, ...]] | None, tmp_path: Path
+) -> None:
+    source = save_model(tmp_path / "a.onnx", TEXT)
+    report = ir_interp.convert(source, tmp_path / f"b.{end}", target=target, shapes=shapes)
     assert report.verification is not None
-    assert [each.name for each in report.verification.alone] == ["up alone, on [1, 3, 24, 24]"]
+    (large,) = report.verification.alone
+    assert (large.kind, large.name, large.passes) == ("output", "y with resizes as for large tensors", True)
+    assert large.largest > 0.5
 
 
 @pytest.mark.parametrize("versions", ["2026.3.9", "2026.40.0", "2027.0.0", None])
@@ -62,14 +67,14 @@ def test_any_other_release_is_tried_at_size(versions: str | None, monkeypatch: p
         return versions
 
     monkeypatch.setattr(metadata, "version", version)
-    assert large_sizes.threshold() is AT_SIZE
+    assert not large_sizes.is_measured()
 
 
 @pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
 def test_a_wrong_operation_beyond_the_threshold_is_refused(
     end: str, target: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole model is right, since it is below."""
+    """As it stands the whole model is right, since it is below."""
 
     def shifted(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
         last = ops.elementwise("maximum", indices, ops.constant(np.int64(1)))
@@ -77,10 +82,11 @@ def test_a_wrong_operation_beyond_the_threshold_is_refused(
 
     source = save_model(tmp_path / "a.onnx", TEXT.replace("linear", "cubic"))
     monkeypatch.setattr(any_size, "by_elements", shifted)
-    with pytest.raises(VerificationError, match=r"^resize 'up alone, on \[1, 3, 24, 24\]' differs by "):
+    with pytest.raises(VerificationError, match=r"^output 'y with resizes as for large tensors' differs by "):
         ir_interp.convert(source, tmp_path / f"b.{end}", target=target)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole model is right here; only what is run alone aligns corners."""
 
@@ -94,6 +100,7 @@ def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("kind", ["sizes", "scales"])
 def test_targets_of_run_time_are_run_alone_too(kind: str, tmp_path: Path) -> None:
     text = TEXT.replace('x, "", s)', 'x, "", "", s)' if kind == "sizes" else 'x, "", s)')
@@ -105,6 +112,7 @@ def test_targets_of_run_time_are_run_alone_too(kind: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("unmeasured")
 def test_portable_models_for_openvino_are_run_alone_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = save_model(tmp_path / "a.onnx", TEXT)
     report = ir_interp.convert(source, tmp_path / "b.onnx", target="openvino")
@@ -123,14 +131,15 @@ def test_what_is_native_or_static_is_not(tmp_path: Path) -> None:
     assert not [*large_sizes.of_run_time(report.rows), *large_sizes.of_run_time(other.rows)]
 
 
-@pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
-def test_one_whose_output_is_empty_there_shows_nothing(end: str, target: str | None, tmp_path: Path) -> None:
+@pytest.mark.long
+@pytest.mark.usefixtures("unmeasured")
+def test_one_whose_output_is_empty_there_shows_nothing(tmp_path: Path) -> None:
     """Its policy leaves no rows, so that there is no largest value to divide by."""
     text = """g (float[n,1,h,w] x) => (float[n,1,k,l] y) <int64[4] s = {2,1,12,16}> {
         [up] y = Resize <mode = "nearest", keep_aspect_ratio_policy = "not_larger"> (x, "", "", s)
     }"""
     source = save_model(tmp_path / "a.onnx", text)
-    report = ir_interp.convert(source, tmp_path / f"b.{end}", shapes={"x": (2, 1, 1, 11)}, target=target)
+    report = ir_interp.convert(source, tmp_path / "b.xml", shapes={"x": (2, 1, 1, 11)})
     assert report.verification is not None
     (alone,) = report.verification.alone
     assert (alone.largest, alone.relative, alone.verdict) == (0, 0, "INCONCLUSIVE")
@@ -151,9 +160,9 @@ def test_the_shape_is_the_least(tmp_path: Path) -> None:
     text = TEXT.replace("1.6,1.6", "0.6,0.6")
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
     (op,) = large_sizes.of_run_time(report.rows)
-    batch, channels, height, width = next(large_sizes.shapes(op, AT_SIZE.elements))
+    batch, channels, height, width = next(large_sizes.shapes(op))
     assert (batch, channels, height) == (1, 3, width)
-    assert 3 * (height - 1) ** 2 < AT_SIZE.elements <= 3 * height**2
+    assert 3 * (height - 1) ** 2 < large_sizes.ELEMENTS <= 3 * height**2
 
 
 def test_no_tensor_between_the_axes_is_too_large(tmp_path: Path) -> None:
@@ -162,11 +171,12 @@ def test_no_tensor_between_the_axes_is_too_large(tmp_path: Path) -> None:
     text += 'coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "ceil"> (x, "", "", z) }'
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
     (op,) = large_sizes.of_run_time(report.rows)
-    shapes = list(large_sizes.shapes(op, AT_SIZE.elements))
+    shapes = list(large_sizes.shapes(op))
     assert shapes
     assert all(len(set(lengths)) == 1 for lengths in shapes)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_one_beyond_the_memory_limit_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def without_memory(*_: object) -> None:
         raise NotRunError("alone0.xml does not run: Failed to allocate 3461475400 bytes of memory")

@@ -102,6 +102,13 @@ def test_levels_flip_as_far_as_the_source_is_unsure(dtype: Any, few: int, most: 
         verify(source, tmp_path / "wrong.onnx", (), Inputs())
 
 
+@pytest.mark.parametrize(("apart", "passes"), [(0.00109, True), (0.00111, False)])
+def test_last_bits_add_to_what_half_precision_moves(apart: float, passes: bool) -> None:
+    expected, moves = np.array([1.0, -0.5], np.float32), 1e-3
+    (compared,) = quantised_levels._outputs([("y", expected)], [("y", expected + np.float32(apart))], [], (moves,))
+    assert compared.passes is passes
+
+
 def test_counts_of_levels_add_up() -> None:
     some = Levels(count=100_000, flipped=61, flipped_by_source=74, runtime="OpenVINO")
     none = Levels(count=80_000, flipped=0, flipped_by_source=None, runtime="OpenVINO")

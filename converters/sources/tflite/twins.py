@@ -17,6 +17,7 @@ from .packing import packed, unpacked
 from .schema import schema
 
 _ROUNDED = ("INT8", "UINT8", "INT16")
+_IN_LEVELS = {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT32": np.int32}  # biases have the last
 _MAIN = 0  # the graph that is no branch and no body of a loop
 
 
@@ -28,10 +29,7 @@ def in_float32(path: Path) -> bytes | None:
     model = unpacked(path)
     weights = {id(tensor): tensor for graph in model.subgraphs for tensor in _hybrid_weights(model, graph)}
     for tensor in weights.values():
-        values = _real(tensor, np.array(model.buffers[tensor.buffer].data))
-        tensor.buffer = len(model.buffers)
-        model.buffers.append(schema().BufferT())
-        model.buffers[-1].data = values.view(np.uint8)
+        _replace(model, tensor, _real(tensor, np.array(model.buffers[tensor.buffer].data)))
         tensor.type, tensor.quantization = schema().TensorType.FLOAT32, None
     return packed(model) if weights else None
 
@@ -44,10 +42,10 @@ def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
             yield from (each for each in data if each.type == of.TensorType.INT8 and _is_constant(model, each))
 
 
-def _real(tensor: Any, held: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the real values of a constant of bytes, flat."""
+def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the real values of a constant in levels, flat."""
     scales, zeros = (np.atleast_1d(each) for each in (tensor.quantization.scale, tensor.quantization.zeroPoint))
-    levels = held.view(np.int8).reshape(tensor.shape)
+    levels = content.view(_levels_of(tensor)).reshape(tensor.shape)
     along = [1] * levels.ndim
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
@@ -114,6 +112,48 @@ def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ..
 
     Its outputs are ``shown``; its inputs are those of the file, which have ``shapes`` by name, then ``shown``.
     """
+    return packed(_apart(path, shown, shapes))
+
+
+def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> bytes:
+    """Return the same file with real values in float32 in place of all levels, which no operator rounds then.
+
+    Raises ReadError for constants of other levels than 8, 16 or 32 bits.
+    """
+    model, of = _apart(path, shown, shapes), schema()
+    graph = model.subgraphs[_MAIN]
+    for tensor in graph.tensors:
+        if tensor.quantization is not None and tensor.quantization.scale is not None:
+            if _is_constant(model, tensor):
+                if _levels_of(tensor) is None:
+                    raise ReadError(f"constant {_name(tensor)!r} has levels of a type that is not read", path.name)
+                _replace(model, tensor, _real(tensor, np.array(model.buffers[tensor.buffer].data)))
+            tensor.type, tensor.quantization = of.TensorType.FLOAT32, None
+    copies = of.OperatorCodeT()
+    copies.builtinCode = copies.deprecatedBuiltinCode = of.BuiltinOperator.CAST
+    copies.version = 1
+    model.operatorCodes.append(copies)
+    for operator in _operators(graph):
+        if _number(model, operator) in (of.BuiltinOperator.QUANTIZE, of.BuiltinOperator.DEQUANTIZE):
+            operator.opcodeIndex = len(model.operatorCodes) - 1
+            operator.builtinOptionsType, operator.builtinOptions = of.BuiltinOptions.NONE, None
+    return packed(model)
+
+
+def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
+    """Return the NumPy type of a tensor of levels; None if it is none of those that are read."""
+    numbers = {getattr(schema().TensorType, name): dtype for name, dtype in _IN_LEVELS.items()}
+    return numbers.get(tensor.type)
+
+
+def _replace(model: Any, tensor: Any, values: NDArray[np.float32]) -> None:
+    """Give a tensor a buffer of float32 values of its own."""
+    tensor.buffer = len(model.buffers)
+    model.buffers.append(schema().BufferT())
+    model.buffers[-1].data = values.view(np.uint8)
+
+
+def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> Any:
     model = unpacked(path)
     graph, places = model.subgraphs[_MAIN], {}
     for tensor in graph.tensors:
@@ -130,7 +170,7 @@ def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ..
     graph.inputs = [*graph.inputs, *places.values()]
     graph.outputs = [each.place for each in shown]
     model.signatureDefs = None
-    return packed(model)
+    return model
 
 
 def _computing(model: Any, graph: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -273,14 +273,15 @@ class _Segment:
 def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment], own: Sequence[float]) -> Iterator[Compared]:
     """Yield how outputs compare; a rounded one may differ by a level, since its segment was compared.
 
-    ``own`` is how far half precision moves each in the source.
+    ``own`` is how far half precision moves each in the source, to which the last bits of the result add.
     """
     levels = {
         segment.end.after: float(np.abs(segment.end.level).max()) * (1 + tolerances.LEVEL) for segment in segments
     }
     for place, ((name, mine), (_, theirs)) in enumerate(zip(expected, actual, strict=True)):
-        least = max(levels.get(name, 0.0), coordinate_error(mine), *own[place : place + 1])
-        yield compare(name, mine, theirs, tolerances.OUTPUT, least=least)
+        least = max(levels.get(name, 0.0), coordinate_error(mine))
+        compared = compare(name, mine, theirs, tolerances.OUTPUT, least=least)
+        yield replace(compared, limit=compared.limit + sum(own[place : place + 1]))
 
 
 def _note(every: _Ends, segments: Sequence[_Segment]) -> str:

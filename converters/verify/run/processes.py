@@ -23,7 +23,7 @@ from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
-from .runners import INPUTS, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
+from .runners import INPUTS, LARGE, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
 from .tensor_memory import declared_bytes
 
 
@@ -35,13 +35,15 @@ class NoSourceError(NotRunError):
 class Models:
     """Two models that are run on the same inputs, those of ``graph``; ``graphs`` has the graph of each model.
 
-    .onnx runs in onnxruntime, except those of ``through_openvino``, .xml in OpenVINO.
+    .onnx runs in onnxruntime, except those of ``through_openvino``, .xml in OpenVINO. ``as_large`` are those that also
+    run with resizes as for large tensors.
     """
 
     graph: Graph
     inputs: Inputs
     graphs: Mapping[Path, Graph]
     through_openvino: frozenset[Path] = frozenset()
+    as_large: frozenset[Path] = frozenset()
 
     def in_openvino(self, model: Path) -> bool:
         """Return whether OpenVINO runs a model; onnxruntime runs the others."""
@@ -91,6 +93,7 @@ class Runs:
     has_settled: bool = False
     trial: Trial | None = None
     arrays: Named = field(default_factory=list)
+    _large: dict[Path, tuple[Named, Named]] = field(default_factory=dict)
     _tried: int = 0
     _source_problem: str = ""
 
@@ -299,11 +302,21 @@ class Runs:
             if given:
                 save(folder / REPLACEMENTS, list(given.items()))
             answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
-            return load(folder / OUTPUTS), dict(load(folder / TENSORS))
+            outputs = load(folder / OUTPUTS)
+            if (folder / LARGE).exists():
+                self._large[model] = outputs, load(folder / LARGE)
+            return outputs, dict(load(folder / TENSORS))
+
+    def as_large(self, model: Path) -> tuple[Named, Named] | None:
+        """Return the outputs of a model that ran, and those with resizes as for large tensors; None if it has none."""
+        rehearsed = self.rehearsals.recall_as_large(model, self.trial) if self.trial else None
+        return rehearsed or self._large.get(model)
 
     def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
-        in_openvino = self.models.in_openvino(model)
-        return Request(model=model, folder=folder, tensors=tuple(tensors), in_openvino=in_openvino, **options)
+        in_openvino, as_large = self.models.in_openvino(model), model in self.models.as_large
+        return Request(
+            model=model, folder=folder, tensors=tuple(tensors), in_openvino=in_openvino, as_large=as_large, **options
+        )
 
     def _declared(self, shapes: Shapes) -> float:
         """Return the memory of the models' tensors on inputs of these shapes."""

@@ -16,7 +16,7 @@ from ir_interp.files.memory import MemoryBoundError
 from .array_files import Named, load, save
 from .input_shapes import Shapes
 from .requests import NotLoadedError, NotRunError, answer, not_run
-from .runners import INPUTS, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered, try_inputs
+from .runners import INPUTS, LARGE, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered, try_inputs
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""
@@ -121,6 +121,12 @@ class Rehearsals:
         if run.file(PROBLEM).exists():
             raise not_run(run.request, run.file(PROBLEM).read_text(encoding="utf-8"))
         return None
+
+    def recall_as_large(self, model: Path, trial: Trial) -> tuple[Named, Named] | None:
+        """Return the outputs of a model, and those with resizes as for large tensors; None if it has none."""
+        runs = (run for (known, _, key), run in self._runs.items() if (known, key) == (model, trial.key))
+        both = ((load(run.file(OUTPUTS)), load(run.file(LARGE))) for run in runs if run.file(LARGE).exists())
+        return next(both, None)
 
     def refuses(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:
         """Return whether a model is known not to run on the inputs of a trial."""

@@ -17,6 +17,7 @@ from ir_interp.files.memory import allow_files
 from ...runtimes.messages import reason
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named, load, save
+from .lowered_limits import LimitInput
 
 T = TypeVar("T")
 USAGE = 3
@@ -60,7 +61,8 @@ class Request:
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO
     multiply integers between FakeQuantize layers, as it does by default. With ``threads`` 0 it chooses
-    their number. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
+    their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors, if that differs; see
+    ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
     """
 
     model: Path
@@ -71,10 +73,11 @@ class Request:
     rounds_given: bool = False
     in_8_bits: bool = False
     threads: int = 0
+    as_large: bool = False
     groups: tuple[Group[int], ...] = ()
 
 
-INPUTS, OUTPUTS, TENSORS, REPLACEMENTS = "inputs", "outputs", "tensors", "replacements"
+INPUTS, OUTPUTS, TENSORS, REPLACEMENTS, LARGE = "inputs", "outputs", "tensors", "replacements", "large"
 PROBLEM = "problem.txt"
 """The names of files in the folder of a request."""
 
@@ -112,16 +115,22 @@ def try_inputs(request: Request) -> int:
 
 def _proves(request: Request, runner: _Onnx | _Ir, number: int) -> bool:
     """Run a model on one set of inputs; return whether it ran, and nothing was empty."""
-    names = (numbered(name, number) for name in (INPUTS, OUTPUTS, TENSORS))
-    inputs, outputs, tensors = (request.folder / name for name in names)
+    names = (numbered(name, number) for name in (INPUTS, OUTPUTS, TENSORS, LARGE))
+    inputs, outputs, tensors, large = (request.folder / name for name in names)
     try:
         results = runner.run(load(inputs))
         save(tensors, results[runner.count :])
+        _save_as_large(runner, inputs, large)
         save(outputs, results[: runner.count])  # last: it marks this number as done
     except Exception as error:  # whatever a runtime raises, of several lines
         (request.folder / numbered(PROBLEM, number)).write_text(reason(error), encoding="utf-8")
         return False
     return all(array.size for _, array in results)
+
+
+def _save_as_large(runner: _Onnx | _Ir, inputs: Path, large: Path) -> None:
+    if runner.limit is not None and runner.limit.is_known:
+        save(large, runner.run(load(inputs), as_large=True)[: runner.count])
 
 
 def numbered(name: str, number: int) -> str:
@@ -143,6 +152,7 @@ def _run(request: Request) -> None:
     results = runner.run(load(folder / INPUTS))
     save(folder / OUTPUTS, results[: runner.count])
     save(folder / TENSORS, results[runner.count :])
+    _save_as_large(runner, folder / INPUTS, folder / LARGE)
 
 
 class _NotLoadedError(Exception):
@@ -151,6 +161,8 @@ class _NotLoadedError(Exception):
 
 class _Onnx:
     """A model in onnxruntime; ``count`` is the number of its own outputs, more tensors follow."""
+
+    limit = None  # it computes every size by the same operations
 
     def __init__(self, request: Request, replacements: dict[str, NDArray[Any]]) -> None:
         import onnxruntime
@@ -166,7 +178,7 @@ class _Onnx:
         self._replacements = replacements
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
-    def run(self, arrays: Named) -> Named:
+    def run(self, arrays: Named, *, as_large: bool = False) -> Named:
         # A replaced tensor became an input under its own name, or under another that is cast to its type.
         fed = {f"{name}/given": array for name, array in self._replacements.items()} | self._replacements
         known = [tensor.name for tensor in self._session.get_inputs()]
@@ -278,15 +290,17 @@ class _Ir:
             model = openvino.Model(results, parameters, "fed")
         else:
             model.add_results(results[self.count :])
+        self.limit = LimitInput(model) if request.as_large else None
         self._replacements = [replacements[name] for name in fed]
         settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
         self._model = openvino.Core().compile_model(model, "CPU", settings)
 
-    def run(self, arrays: Named) -> Named:
+    def run(self, arrays: Named, *, as_large: bool = False) -> Named:
         by_name = dict(arrays)
         named = by_name.keys() == set(self._inputs)
         in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
-        results = self._model(in_order + self._replacements)
+        limit = self.limit.value(lowered=as_large) if self.limit else []
+        results = self._model(in_order + self._replacements + limit)
         return [(name, self._array(results, index)) for index, name in enumerate(self._names)]
 
     def _array(self, results: Any, index: int) -> NDArray[Any]:
