@@ -90,12 +90,11 @@ def _results(source: Path, arrays: Sequence[Array], folder: Path) -> list[_Resul
     real = _run(_unrounded(build(operators).model, shown), folder / "unrounded.xml", [*arrays, *expected])
     given = [_of_levels(array, each.quantisation) for each, array in zip(inputs, arrays, strict=True)]
     given += [_real(array, each) for each, array in zip(shown, expected, strict=True)]
-    in_floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), given)
+    floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), given)
+    in_floats: Sequence[Array | None] = floats if floats is not None else [None] * len(shown)
     return [
-        _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=floats)
-        for value, levels, mine, unrounded, floats in zip(
-            shown, expected, rounded, real, in_floats or [None] * len(shown), strict=True
-        )
+        _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=in_float)
+        for value, levels, mine, unrounded, in_float in zip(shown, expected, rounded, real, in_floats, strict=True)
     ]
 
 

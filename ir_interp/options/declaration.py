@@ -97,7 +97,12 @@ def _parts(whole: Option) -> Iterator[Option]:
     """Yield the parts of an option, which have an effect where that has one."""
     for part in declared(whole.parts) if whole.parts else ():
         flags = tuple(flag for flag in part.flags if flag not in whole.leaves_out)
-        known = {"places": whole.places, "routes": whole.routes, "needs": whole.needs, "panel": whole.panel}
+        known: dict[str, Any] = {
+            "places": whole.places,
+            "routes": whole.routes,
+            "needs": whole.needs,
+            "panel": whole.panel,
+        }
         if flags:
             yield replace(part, flags=flags, **known)
 

@@ -23,6 +23,7 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
 from ir_interp.converters.conversion import tflite_operators
 from ir_interp.converters.dialects.tflite import DIALECT
+from ir_interp.converters.openvino import from_tflite
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.sources.tflite import interpreter, single_operator, tflite_files
@@ -376,7 +377,7 @@ def test_other_levels_are_refused(place: int, monkeypatch: pytest.MonkeyPatch) -
 
 def change_rounding(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
     """Let the conversion of an operator change the last FakeQuantize."""
-    build = tflite_operators.build
+    build = from_tflite.build
 
     def changed(path: Path) -> Any:
         built = build(path)

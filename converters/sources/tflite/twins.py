@@ -17,7 +17,12 @@ from .packing import packed, unpacked
 from .schema import schema
 
 _ROUNDED = ("INT8", "UINT8", "INT16")
-_IN_LEVELS = {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT32": np.int32}  # biases have the last
+_IN_LEVELS: dict[str, type[np.integer[Any]]] = {
+    "INT8": np.int8,
+    "UINT8": np.uint8,
+    "INT16": np.int16,
+    "INT32": np.int32,  # of biases
+}
 _MAIN = 0  # the graph that is no branch and no body of a loop
 
 
@@ -45,7 +50,9 @@ def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
 def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     """Return the real values of a constant in levels, flat."""
     scales, zeros = (np.atleast_1d(each) for each in (tensor.quantization.scale, tensor.quantization.zeroPoint))
-    levels = content.view(_levels_of(tensor)).reshape(tensor.shape)
+    dtype = _levels_of(tensor)
+    assert dtype is not None
+    levels = content.view(dtype).reshape(tensor.shape)
     along = [1] * levels.ndim
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
@@ -142,7 +149,9 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
 
 def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
     """Return the NumPy type of a tensor of levels; None if it is none of those that are read."""
-    numbers = {getattr(schema().TensorType, name): dtype for name, dtype in _IN_LEVELS.items()}
+    numbers: dict[Any, type[np.integer[Any]]] = {
+        getattr(schema().TensorType, name): dtype for name, dtype in _IN_LEVELS.items()
+    }
     return numbers.get(tensor.type)
 
 

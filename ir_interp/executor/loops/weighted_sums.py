@@ -33,15 +33,15 @@ def along(
     count, nothing, one, two, three = len(first), sums.dtype.type(0), np.uint64(1), np.uint64(2), np.uint64(3)
     row, to, before, after = np.uint64(begin), np.uint64(start), inner[0], inner[1]
     if after and depth == 1:
-        left, right, tap = begin + np.intp(first[before]), begin + np.intp(first[before + 1]), before * width
+        near, far, weighted = begin + np.intp(first[before]), begin + np.intp(first[before + 1]), before * width
         vectors = (after - before) // (2 * PAIRS)
         after = before + 2 * PAIRS * vectors
         for i in range(vectors):
-            cells, place = i * PAIRS, start + before + 2 * i * PAIRS
+            cells, output = i * PAIRS, start + before + 2 * i * PAIRS
             if width == 2:
-                pairs_of_two(x, left + cells, right + cells, weights, tap, sums, place)
+                pairs_of_two(x, near + cells, far + cells, weights, weighted, sums, output)
             else:
-                pairs_of_four(x, left + cells, right + cells, weights, tap, sums, place)
+                pairs_of_four(x, near + cells, far + cells, weights, weighted, sums, output)
     elif after:
         if width == 2:
             for i in range(after):
@@ -59,16 +59,16 @@ def along(
     elif depth == 1 and width == 2:
         after = count
         for i in range(count):
-            at, place = row + np.uint64(first[i]), np.uint64(2 * i)
-            total = added(nothing, x[at], weights[place])
-            sums[to + np.uint64(i)] = added(total, x[at + one], weights[place + one])
+            at, tap = row + np.uint64(first[i]), np.uint64(2 * i)
+            total = added(nothing, x[at], weights[tap])
+            sums[to + np.uint64(i)] = added(total, x[at + one], weights[tap + one])
     elif depth == 1 and width == 4:
         after = count
         for i in range(count):
-            at, place = row + np.uint64(first[i]), np.uint64(4 * i)
-            total = added(added(nothing, x[at], weights[place]), x[at + one], weights[place + one])
-            total = added(total, x[at + two], weights[place + two])
-            sums[to + np.uint64(i)] = added(total, x[at + three], weights[place + three])
+            at, tap = row + np.uint64(first[i]), np.uint64(4 * i)
+            total = added(added(nothing, x[at], weights[tap]), x[at + one], weights[tap + one])
+            total = added(total, x[at + two], weights[tap + two])
+            sums[to + np.uint64(i)] = added(total, x[at + three], weights[tap + three])
     for rest in range(before + count - after):
         i = rest if rest < before else rest - before + after
         for cell in range(depth):
