@@ -42,6 +42,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Start children with the usual signals: a shell's background jobs ignore two, and children inherit that."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def left() -> list[str]:
     return sorted(path.name for place in (Path(), Path("temporary")) for path in place.glob(".ir-interp-*"))
 
