@@ -33,10 +33,12 @@ def _image(name: str, mode: str, shape: tuple[int, ...], sizes: tuple[int, ...],
     return Case(name=name, mode=mode, shape=shape, sizes=sizes, axes=(2, 3), **more)  # type: ignore[arg-type]
 
 
-def _photos(sides: tuple[int, int], sizes: tuple[int, int], *modes: str) -> list[Case]:
-    """Return resizes of an image as people have them: height x width x 3, as bytes and as floats."""
+def _photos(
+    sides: tuple[int, int], sizes: tuple[int, int], *modes: str, dtypes: tuple[str, ...] = ("uint8", "float32")
+) -> list[Case]:
+    """Return resizes of an image as people have them: height x width x 3, of each type."""
     cases = []
-    for dtype in ("uint8", "float32"):
+    for dtype in dtypes:
         for mode in modes:
             kernel, _, antialias = mode.partition(" ")
             corner = kernel in ("nearest", "area")
@@ -96,17 +98,21 @@ GROWTH = [
 
 CAMERA, THUMB = (3279, 4928), (567, 852)
 UHD, FULL = (2160, 3840), (1080, 1920)
-VGA = (480, 640)
+VGA, SMALL, DOUBLE = (480, 640), (224, 224), (448, 448)
 _EVERY = ("nearest", "linear", "cubic", "linear antialias", "cubic antialias", "area")
 IMAGES = [
     *_photos(CAMERA, THUMB, *_EVERY),
     *_photos(UHD, FULL, "linear", "area"),
-    *_photos(VGA, (224, 224), "nearest", "linear", "cubic", "linear antialias"),
+    *_photos(VGA, SMALL, "nearest", "linear", "cubic", "linear antialias"),
     *_photos(VGA, (640, 640), "linear", "cubic"),
+    *_photos(SMALL, DOUBLE, "linear", "cubic"),
+    *_photos(CAMERA, THUMB, "linear", dtypes=("float16",)),
+    *_photos(VGA, SMALL, "linear", "cubic", dtypes=("float16",)),
+    *_photos(SMALL, DOUBLE, "linear", "cubic", dtypes=("float16",)),
 ]
 LIBRARIES = [
     _library(call, sides, sizes)
-    for sides, sizes in ((CAMERA, THUMB), (VGA, (224, 224)))
+    for sides, sizes in ((CAMERA, THUMB), (VGA, SMALL))
     for call in ("pillow:bilinear", "pillow:bicubic", "pillow:lanczos", "opencv:linear", "opencv:cubic", "opencv:area")
 ]
 SUITES = {"maps": MAPS, "images": IMAGES, "libraries": LIBRARIES}

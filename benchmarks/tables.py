@@ -17,7 +17,7 @@ OTHERWISE = "*"
 """Behind the name of an engine that computes something else: its time is shown, and is never the best."""
 OWN = ("ours", "fast")
 PEERS = ("onnxruntime", "openvino", "torch", "opencv", "pillow")
-GROUPS = ("uint8", "float32")  # what the names of images begin with
+GROUPS = ("uint8", "float32", "float16")  # what the names of images begin with
 
 
 def tables(times: dict[str, dict[str, Times]]) -> str:
@@ -98,6 +98,7 @@ def means(runs: dict[int, list[dict[str, dict[str, Times]]]]) -> str:
 _MEANS = (
     ("uint8, height x width x 3", "images", "uint8", ""),
     ("float32, height x width x 3", "images", "float32", ""),
+    ("float16, height x width x 3", "images", "float16", ""),
     ("feature maps, of the best of four", "maps", "", ""),
     ("feature maps, of the best of onnxruntime, OpenVINO and PyTorch", "maps", "", "runtimes"),
     ("feature maps, of onnxruntime's", "maps", "", "onnxruntime"),
