@@ -26,7 +26,7 @@ from ir_interp.plan.exact_sums import WholeSum, Windows, in_lowest_terms
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-_MOST_IN_SHORT, _MOST_IN_SINGLE = 2**15, 2**24  # below these int16 and float32 represent every integer
+_MOST_IN_SHORT, _MOST_IN_SINGLE, _MOST_IN_WORD = 2**15, 2**24, 2**31  # bounds of int16, float32 and int32
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _FEW_ROWS = 0.6  # inputs of an output row; with fewer it is faster to sum their columns first, once
 _READ_TOGETHER = 8  # cells of two pixels, as the loop of means reads them
@@ -82,11 +82,12 @@ class _ByteSum:
     def _along_two(self, rows: Windows, columns: Windows) -> Call:
         largest = max(abs(self._ending.least), self._ending.most)
         # The second sums are integers, too: float32 represents them up to 2**24, float64 beyond all that plans allow.
-        floats = np.float32 if largest * rows.largest * columns.largest < _MOST_IN_SINGLE else np.float64
+        most = largest * rows.largest * columns.largest
+        second = np.float32 if most < _MOST_IN_SINGLE else np.int32 if most < _MOST_IN_WORD else np.float64
         if self.extents.height <= _FEW_ROWS * len(rows.first):
-            return self._both(ColumnsFirst, _weighed(rows, floats), _weighed(columns, np.int32))
-        integers = np.int16 if largest * rows.largest < _MOST_IN_SHORT else np.int32
-        return self._both(RowsFirst, _weighed(rows, integers), _weighed(columns, floats))
+            return self._both(ColumnsFirst, _weighed(rows, second), _weighed(columns, np.int32))
+        first = np.int16 if largest * rows.largest < _MOST_IN_SHORT else np.int32
+        return self._both(RowsFirst, _weighed(rows, first), _weighed(columns, second))
 
     def _both(self, order: type[RowsFirst | ColumnsFirst], rows: Windows, columns: Windows) -> Call:
         of_rows = RowWindows.of(rows, self.extents.height)

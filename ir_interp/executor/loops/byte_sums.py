@@ -2,8 +2,8 @@
 
 Images are [rows, columns * depth], with many of ``height`` rows stacked vertically. An output weights a window of
 inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]. Sums have the type of their weights:
-int16 or int32 along one axis, float32 or float64 along two, which represent all of them; so they are exact in any
-order.
+int16 or int32 along one axis, float32, int32 or float64 along two, which represent all of them; so they are exact in
+any order. Factors and bounds are float32, which represents them, so that float32 sums stay float32.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def bytes_rows_first(
     begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
     places = first_columns - np.uint32(begin)
-    number = column_weights.dtype.type
-    factor, half, low, high = number(2.0**-bits), number(0.5), number(least), number(most)
+    factor, half, low, high = np.float32(2.0**-bits), np.float32(0.5), np.float32(least), np.float32(most)
     sums, total = np.empty(count, row_weights.dtype), np.empty(made, column_weights.dtype)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
@@ -93,8 +92,7 @@ def bytes_columns_first(
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells, taps = row_weights.shape, y.shape[1], x.shape[1], column_weights.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    number = row_weights.dtype.type
-    factor, half, low, high = number(2.0**-bits), number(0.5), number(least), number(most)
+    factor, half, low, high = np.float32(2.0**-bits), np.float32(0.5), np.float32(least), np.float32(most)
     sums, held = np.empty(width * count, column_weights.dtype), np.full(width, -1)
     total = np.empty(count, row_weights.dtype)
     for out in range(start, stop):
