@@ -161,6 +161,7 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
         errors = [*closed, *errors]
         costs: list[Cost] = []
         if preprocessing is not None and _is_wanted(CODE, options):
+            # The errors of these files are known already; measuring would add them again.
             unread = {error.where for error in errors}
             called = labels(names.get(str(path), str(path)) for path in files)
             readable = {path: called[names.get(str(path), str(path))] for path in files if path.name not in unread}

@@ -63,6 +63,7 @@ class Expanded:
         """Add the files that a path stands for. Raises ReadError if there are none."""
         if str(path) == "-":
             raise ReadError("standard input is not supported; expected paths of models or folders", "-")
+        # A file or folder that is itself called @… is no list.
         if path.name.startswith("@") and not exists(path):
             self._add_list(path.with_name(path.name[1:]))
             return
@@ -100,6 +101,7 @@ def _inside(folder: Path, closed: list[ReadError]) -> list[Path]:
         closed.append(ReadError(f"cannot be read: {error.strerror or error}", str(error.filename)))
 
     names = [Path(place, name) for place, _, names in os.walk(folder, onerror=note) for name in names]
+    # os.walk follows the order of the file system, reports must not.
     return sorted(name for name in names if FileKind.of(name) in IN_FOLDERS)
 
 

@@ -29,6 +29,7 @@ NATIVE = "openvino"
 
 def policy(options: ConvertOptions) -> FormPolicy:
     """Return the forms that resizes may take."""
+    # An IR of version 10 has no Interpolate-11.
     newest = INTERPOLATE[-2 if options.ir == OLD_IR else -1]
     return FormPolicy(form=options.only, strict=options.strict, interpolate=options.interpolate or newest)
 

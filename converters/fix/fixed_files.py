@@ -122,6 +122,7 @@ def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelCom
     except ReadError:
         raise
     except IrInterpError as problem:
+        # The mistake may be what keeps the source from running, so the result is tried alone.
         try:
             over(result, result)
         except IrInterpError as own:

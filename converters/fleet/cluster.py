@@ -32,6 +32,7 @@ def each(question: pool.Question, items: Sequence[Any], address: str) -> Iterato
             client.wait_for_workers(1)
         waiting = enumerate(items)
         count = _WAITING * sum(client.nthreads().values())
+        # Calls with equal arguments are one future in dask unless they are impure; here every item has an answer.
         numbers = {client.submit(pool.answer, question, item, pure=False): n for n, item in islice(waiting, count)}
         done = as_completed(list(numbers))
         for future in done:

@@ -51,6 +51,7 @@ def _check_copies(weights: Set[Path], source: Path, output: Path) -> None:
     replaced = {real(path) for path in external_files(output)} if is_file(output) else set()
     for path in weights:
         copy = output.parent / path.relative_to(source.parent)
+        # Contents are compared: files of the same size and time may differ.
         is_free = not exists(copy) or real(copy) in replaced or (is_file(copy) and filecmp.cmp(path, copy, False))
         if not is_free:
             problem = f"{copy} is there with other contents, and {source.name} needs its weights under this name"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir_interp.resize_op import ResizeOp
 
@@ -66,13 +66,9 @@ def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
 _BEFORE_SIZES = ("roi", "scales")  # inputs between the data and the sizes
 
 
-def _of_onnxruntime(edition: Edition) -> Runtime:
+def _of_release(title: str, edition: Edition) -> Runtime:
     return Runtime(
-        title=f"onnxruntime {edition.version}",
-        version=edition.version,
-        predict=edition.outcome,
-        among_others=neighbours.in_onnxruntime,
-        is_asked=False,
+        title=title.format(edition.version), version=edition.version, predict=edition.outcome, is_asked=False
     )
 
 
@@ -86,22 +82,7 @@ def _of_provider(provider: Provider) -> Runtime:
     )
 
 
-def _of_openvino(edition: Edition) -> Runtime:
-    title = f"OpenVINO {edition.version}, own frontend"
-    return Runtime(title=title, version=edition.version, predict=edition.outcome, is_asked=False)
-
-
-def _of_layers(edition: Edition) -> Runtime:
-    title = f"OpenVINO {edition.version}"
-    return Runtime(title=title, version=edition.version, predict=edition.outcome, is_asked=False)
-
-
-def _of_layers_alone(edition: Edition) -> Runtime:
-    """Return a release in which only layers of IRs were run."""
-    title = f"OpenVINO {edition.version}, own frontend"
-    return Runtime(title=title, version=edition.version, predict=lambda op: _NO_NODES, is_asked=False)
-
-
+_FRONTEND = "OpenVINO {}, own frontend"
 _NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR first")
 
 
@@ -136,13 +117,17 @@ RUNTIMES: Mapping[str, Runtime] = {
         title="TensorRT's importer", version=tensorrt_facts.VERSION, predict=tensorrt_importer.importer
     ),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, predict=reference.outcome),
-    **{f"onnxruntime:{name}": _of_onnxruntime(edition) for name, edition in onnxruntime_editions.EDITIONS.items()},
-    **{name: _of_provider(provider) for name, provider in PROVIDERS.items()},
     **{
-        f"openvino:{name}": _of_layers_alone(edition)
+        f"onnxruntime:{name}": replace(_of_release("onnxruntime {}", edition), among_others=neighbours.in_onnxruntime)
+        for name, edition in onnxruntime_editions.EDITIONS.items()
+    },
+    **{name: _of_provider(provider) for name, provider in PROVIDERS.items()},
+    # Releases in which only layers of IRs were run come first: those that also ran nodes replace them.
+    **{
+        f"openvino:{name}": replace(_of_release(_FRONTEND, edition), predict=lambda op: _NO_NODES)
         for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()
     },
-    **{f"openvino:{name}": _of_openvino(edition) for name, edition in openvino_editions.EDITIONS.items()},
+    **{f"openvino:{name}": _of_release(_FRONTEND, edition) for name, edition in openvino_editions.EDITIONS.items()},
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(runtime) for name, runtime in others().items()},
 }
@@ -154,7 +139,10 @@ LAYER_RUNTIMES: Mapping[str, Runtime] = {
         title="onnxruntime, converted here", version=onnxruntime.VERSION, predict=after_conversion.onnxruntime
     ),
     "tensorrt": Runtime(title="TensorRT, converted here", version="10", predict=after_conversion.tensorrt),
-    **{f"openvino:{name}": _of_layers(edition) for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()},
+    **{
+        f"openvino:{name}": _of_release("OpenVINO {}", edition)
+        for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()
+    },
 }
 """For layers of IRs."""
 

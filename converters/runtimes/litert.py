@@ -61,7 +61,7 @@ def fixed_pixels(axis: AxisPlan) -> NDArray[np.int64]:
 
 def _fixed_step(axis: AxisPlan) -> int:
     """Return a step in 2^-16, which is rounded up."""
-    return axis.in_size * _FIXED // axis.out_size + 1
+    return axis.in_size * _FIXED // axis.out_size + 1  # by optimized_ops.h; whole steps too become 1 longer
 
 
 def _by_fixed_steps(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:

@@ -78,7 +78,7 @@ class _Layers:
 
     def total(self, x: Any, axis: int, *, keep: bool) -> str:
         """Return the sum along an axis."""
-        operands = f"{x}, trt.ReduceOperation.SUM, axes={1 << axis}, keep_dims={keep}"
+        operands = f"{x}, trt.ReduceOperation.SUM, axes={1 << axis}, keep_dims={keep}"  # axes are a mask of bits
         return self._added(f"add_reduce({operands})", self.ranks[x] - (not keep))
 
     @property
@@ -98,6 +98,7 @@ class _Layers:
             return str(value)
         array = value.value.reshape((1,) * (rank - value.value.ndim) + value.value.shape)
         name = f"ADD_{self.prefix.upper()}_{len(self.arrays)}"  # a function's name may begin with a digit
+        # "unique" writes the shortest text that reads back as the same float.
         text = np.array2string(array, separator=", ", threshold=array.size + 1, floatmode="unique", max_line_width=100)
         self.arrays.append(f"{name} = np.array({text}, np.{array.dtype.name})")
         return self._added(f"add_constant({array.shape}, {name})", rank)

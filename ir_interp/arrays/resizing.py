@@ -111,7 +111,7 @@ def _of_numpy(
 
 def _bound(x: Any, request: Request, names: Sequence[Any] = ()) -> ResizeSpec:
     shape = tuple(x.shape)
-    if any(size != size for size in shape):
+    if any(size != size for size in shape):  # NaN: the size of a Dask array that was selected by a mask
         raise ShapeError("the shape of x is unknown; call x.compute_chunk_sizes() first")
     spec = request.bound(shape, np.dtype(x.dtype).name, names=names)
     return executor.planned(spec, shape).spec
