@@ -72,10 +72,11 @@ def _of(name: str, version: int, dtype: str, depth: int) -> Iterator[KnownCall]:
 
 
 def effective(spec: ResizeSpec, shapes: Sequence[tuple[Shape, tuple[int, int], Box | None]]) -> ResizeSpec:
-    """Return a resize without its block-averaging prefilter if that has no effect for ``shapes``.
+    """Return a resize without what has no effect for ``shapes``: the images that it accepts, and its block averages.
 
     These are the shapes of images, the sizes that they are resized to, and the box that is resized, if not all.
     """
+    spec = replace(spec, images=None)
     if not isinstance(spec.before, Reduce):
         return spec
     targets = [(shape, replace(spec, target=Sizes(sizes), box=box)) for shape, sizes, box in shapes]
