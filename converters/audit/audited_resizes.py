@@ -35,31 +35,38 @@ class Found:
     exporters: Mapping[str, Verdict] = field(default_factory=dict)
 
 
-def of_file(path: Path, shapes: chosen_shapes.Shapes) -> list[Found]:
+def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = False) -> list[Found]:
     """Return the resizes of a file, its inputs in these shapes; those of a program as PyTorch exports them.
 
-    Raises ReadError for an unreadable file, and for a shape that an input cannot have.
+    With ``asks_exporters``, each resize of another framework's model is exported alone. Raises ReadError for an
+    unreadable file, and for a shape that an input cannot have.
     """
-    if FileKind.of(path) is not FileKind.PROGRAM:
-        return list(found(path, chosen_shapes.chosen(path, shapes)))
-    return _of_program(path, shapes)
+    kind = FileKind.of(path)
+    if kind is FileKind.PROGRAM:
+        return _of_program(path, shapes, asks_exporters)
+    resizes = found(path, chosen_shapes.chosen(path, shapes))
+    if not asks_exporters or kind not in (FileKind.TFLITE, *OF_TENSORFLOW):
+        return list(resizes)
+    from .tensorflow_exporters import of_model
+
+    return [replace(resize, exporters=verdicts) for resize, verdicts in zip(resizes, of_model(path), strict=True)]
 
 
-def _of_program(path: Path, shapes: chosen_shapes.Shapes) -> list[Found]:
+def _of_program(path: Path, shapes: chosen_shapes.Shapes, asks_exporters: bool) -> list[Found]:
     """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
     from ..sources.programs.exported_models import exported
     from .exporters import of_program
 
     with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
         nodes = {node.op.name: node for node in of_file(program.model, shapes)}
-        verdicts = of_program(program)
+        verdicts = of_program(program) if asks_exporters else {}
         resizes = []
         for resize in program.resizes:
             source = resize.source
             node = nodes.pop(resize.written.name, None) if resize.written else None
             matched = node or Found(file=path, op=source, mistakes=(), remarks=())
             op = replace(matched.op, where=source.where)
-            resizes.append(replace(matched, file=path, op=op, exporters=verdicts[source.name]))
+            resizes.append(replace(matched, file=path, op=op, exporters=verdicts.get(source.name, {})))
     return resizes
 
 

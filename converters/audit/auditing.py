@@ -18,13 +18,14 @@ from ..predictions.runtimes_asked import Runtime, runtimes_of
 from ..reports.conversion_report import Progress, silent
 from ..runtimes.outcome import Outcome
 from ..sources.readers import saved_model
-from . import chosen_shapes
+from . import chosen_shapes, exporters, tensorflow_exporters
 from .audited_resizes import Found, of_file
-from .exporters import EXPORTERS
 from .findings import Audited
 from .mishaps import noted
 from .runtime_results import seen
 from .verdicts import Verdict, judge
+
+_EXPORTERS = tensorflow_exporters.TITLES | {name: each.title for name, each in exporters.EXPORTERS.items()}
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
@@ -135,8 +136,8 @@ def audit(
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         with noted(errors, path.name):
-            inside = of_file(path, shapes or {})
-            audited += [_audited(file, runtimes) for file in inside]
+            inside = of_file(path, shapes or {}, asks_exporters=runtimes is None)
+            audited += [_audited(resize, runtimes) for resize in inside]
             resizes += inside
     return (seen(resizes, audited, errors, progress) if run else audited), errors
 
@@ -148,9 +149,8 @@ def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
         if runtime.is_asked if chosen is None else name in chosen:
             verdicts[name] = judge(resize.op, _prediction(runtime, resize))
             titles[name] = runtime.title
-    if resize.exporters and chosen is None:
-        verdicts |= resize.exporters
-        titles |= {name: EXPORTERS[name].title for name in resize.exporters}
+    verdicts |= resize.exporters
+    titles |= {name: _EXPORTERS[name] for name in resize.exporters}
     return Audited(
         file=str(resize.file),
         op=resize.op,

@@ -5,13 +5,17 @@ Nothing here is a rule: the installed releases answer.
 
 from __future__ import annotations
 
+import atexit
+import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ir_interp.errors import IrInterpError
+from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.translation.meaning import differences
 
@@ -24,7 +28,9 @@ from ..sources.programs import program_files, program_resizes
 from ..sources.programs.exported_models import ExportedModel, ExportedResize
 from ..sources.programs.program_resizes import Call
 from ..verify.against_reference import compare_with
+from ..verify.compare.array_differences import compare
 from ..verify.run.inputs import Inputs
+from ..workers.worker import Died, Late, Question, Worker
 from .verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -32,16 +38,27 @@ if TYPE_CHECKING:
 
 _Key = tuple[str, ...]
 _LONGEST = 160  # of an exporter's error text
+_CHILD = "ir_interp.converters.audit.exporter_child"
+_SECONDS = 300.0  # for one resize; the first one imports the packages
+_IDLE = 600.0
 _DYNAMIC = 24  # a length for a dynamic dimension, which exporters of single operations get as static
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exporter:
-    """An exporter: its title, the suffix of its files, and the function that writes a program of one operation."""
+    """An exporter: its title, and the function that returns its verdict on a program of one operation.
+
+    ``package`` is the one that it needs besides PyTorch and this program; without it, the exporter is not asked.
+    """
 
     title: str
-    suffix: str
-    write: Callable[[ExportedProgram, Path], None]
+    verdict: Callable[[ExportedProgram], Verdict]
+    package: str = "torch"
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its package is there."""
+        return importlib.util.find_spec(self.package) is not None
 
 
 def _by_dynamo(program: ExportedProgram, path: Path) -> None:
@@ -59,14 +76,6 @@ def _by_openvino(program: ExportedProgram, path: Path) -> None:
         save_ir(openvino.convert_model(program), path)
 
 
-DYNAMO = "torch-dynamo"
-EXPORTERS: Mapping[str, Exporter] = {
-    DYNAMO: Exporter(title="torch.onnx (dynamo)", suffix=".onnx", write=_by_dynamo),
-    "torch-script": Exporter(title="torch.onnx (TorchScript)", suffix=".onnx", write=_by_torch_script),
-    "openvino-pytorch": Exporter(title="OpenVINO's PyTorch frontend", suffix=".xml", write=_by_openvino),
-}
-
-
 def of_program(exported: ExportedModel) -> dict[str, dict[str, Verdict]]:
     """Return what each exporter makes of the resizes of a program, by the name of the resize, and of the exporter."""
     calls = {call.node.name: call for call in program_resizes.calls(exported.program)}
@@ -79,13 +88,15 @@ def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) ->
     program = _alone(call)
     verdicts = {}
     for name, exporter in EXPORTERS.items():
+        if not exporter.is_installed:
+            continue
         key = (name, call.operation, str(call.arguments), str(resize.source.shape), str(resize.source.dtype))
         if name == DYNAMO and resize.written is not None:  # known from the whole program
             verdicts[name] = _of_meaning(resize)
         elif program is None:
             verdicts[name] = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
         else:
-            verdicts[name] = known.get(key) or _of_run(exporter, program)
+            verdicts[name] = known.get(key) or exporter.verdict(program)
             known[key] = verdicts[name]
     return verdicts
 
@@ -94,16 +105,16 @@ def _of_meaning(resize: ExportedResize) -> Verdict:
     return Verdict(kind=Kind.SAME) if resize.grade else Verdict(kind=Kind.DIFFERS, reason=resize.difference)
 
 
-def _of_run(exporter: Exporter, program: ExportedProgram) -> Verdict:
-    """Return whether an exported resize computes what PyTorch does, by running both."""
+def _of_model(write: Callable[[ExportedProgram, Path], None], kind: FileKind, program: ExportedProgram) -> Verdict:
+    """Return whether an exported model of one resize computes what PyTorch does, by running both."""
     with scratch() as folder:
-        return _of_file(exporter, program, folder / f"resize{exporter.suffix}")
+        return _of_file(write, program, folder / f"resize{kind.value}")
 
 
-def _of_file(exporter: Exporter, program: ExportedProgram, path: Path) -> Verdict:
+def _of_file(write: Callable[[ExportedProgram, Path], None], program: ExportedProgram, path: Path) -> Verdict:
     with program_files.silent():
         try:
-            exporter.write(program, path)
+            write(program, path)
         except Exception as error:  # whatever an exporter raises for an operation that it does not know
             cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
             return Verdict(kind=Kind.REFUSED, reason=shorten(reason(cause), _LONGEST, placeholder=" ..."))
@@ -121,6 +132,53 @@ def _of_file(exporter: Exporter, program: ExportedProgram, path: Path) -> Verdic
     parts = [differences(source.spec, operation.spec, source.shape) for operation in operations if not others]
     listed = ", ".join(map(str, *parts))
     return Verdict(kind=Kind.DIFFERS, reason=others or listed, difference=output.compared.absolute)
+
+
+def _elsewhere(name: str, program: ExportedProgram) -> Verdict:
+    """Return whether a resize computes what PyTorch does in the exporter's own runtime, in a process of its own."""
+    (x,), _ = program.example_inputs
+    with scratch() as folder:
+        path = folder / f"resize{FileKind.PROGRAM.value}"
+        program_files.save(program, path)
+        question = Question(
+            function=f"{_CHILD}:answer", setting=(name, str(path.absolute())), limit=_SECONDS, attempts=1
+        )
+        answer = _worker(name).answer(question, [x.numpy()])
+    if isinstance(answer, Died | Late):
+        return Verdict(kind=Kind.CRASHES, reason=str(answer))
+    if isinstance(answer, Verdict):
+        return replace(answer, reason=shorten(answer.reason, _LONGEST, placeholder=" ..."))
+    [expected], [actual] = program_files.function(program)(x.numpy()), answer
+    compared = compare("output", expected, actual)
+    if compared.passes:
+        return Verdict(kind=Kind.SAME)
+    return Verdict(kind=Kind.DIFFERS, reason=compared.apart if compared.shapes else "", difference=compared.absolute)
+
+
+@cache
+def _worker(name: str) -> Worker:
+    """Return the process of an exporter, which has imported its packages after the first answer."""
+    worker = Worker(idle=_IDLE)
+    atexit.register(worker.close)
+    return worker
+
+
+DYNAMO = "torch-dynamo"
+EXPORTERS: Mapping[str, Exporter] = {
+    DYNAMO: Exporter(title="torch.onnx (dynamo)", verdict=partial(_of_model, _by_dynamo, FileKind.ONNX)),
+    "torch-script": Exporter(
+        title="torch.onnx (TorchScript)", verdict=partial(_of_model, _by_torch_script, FileKind.ONNX)
+    ),
+    "openvino-pytorch": Exporter(
+        title="OpenVINO's PyTorch frontend", verdict=partial(_of_model, _by_openvino, FileKind.IR)
+    ),
+    "executorch": Exporter(title="ExecuTorch", verdict=partial(_elsewhere, "executorch"), package="executorch"),
+    "litert-torch": Exporter(
+        title="LiteRT's converter", verdict=partial(_elsewhere, "litert-torch"), package="litert_torch"
+    ),
+    "coremltools": Exporter(title="coremltools", verdict=partial(_elsewhere, "coremltools"), package="coremltools"),
+}
+"""The exporters by name; one without its package is not asked."""
 
 
 def _alone(call: Call) -> ExportedProgram | None:

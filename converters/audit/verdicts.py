@@ -64,10 +64,11 @@ def judge(op: ResizeOp, prediction: Outcome) -> Verdict:
         return Verdict(kind=Kind.SAME, reason=str(prediction))
     outcome = _of_floats(op, prediction)
     is_same = outcome.kind is Kind.SAME and not outcome.reason
-    return replace(outcome, reason=_INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else outcome
+    return replace(outcome, reason=INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else outcome
 
 
-_INTEGERS = "but for integers, which may be off by 1 per axis"
+INTEGERS = "but for integers, which may be off by 1 per axis"
+"""The reason why a resize is the same although sums of integers are rounded otherwise."""
 
 
 def _rounds_otherwise(op: ResizeOp, other: ResizeSpec) -> bool:

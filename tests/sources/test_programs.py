@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, SpecError, VerificationError
+from ir_interp.converters.audit import exporters
 from ir_interp.converters.audit.auditing import models
 from ir_interp.converters.audit.exporters import EXPORTERS
 from ir_interp.errors import UnsupportedLayerError
@@ -356,8 +358,36 @@ def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str])
         "refused: No conversion rule found for operations: aten._upsample_bilinear2d_aa.default"
     )
     assert exact["torch-dynamo"] == "same: as other operations"
-    assert list(rows[-1].titles) == list(EXPORTERS)
+    assert list(rows[-1].titles) == [name for name, each in EXPORTERS.items() if each.is_installed]
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_exporter_without_its_package_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = replace(EXPORTERS["torch-script"], package="no_such_package")
+    monkeypatch.setattr(exporters, "EXPORTERS", {"absent": absent})
+    assert [row.predictions for row in ir_interp.audit(program(Alone())).rows] == [{}]
+
+
+class Alone(torch.nn.Module):  # type: ignore[misc]
+    """One resize."""
+
+    def forward(self, x: Any) -> Any:
+        return interpolate(x, scale_factor=1.3, mode="bilinear")
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("executorch", "same"),
+        ("litert-torch", r"differs by 0\.\d+"),  # litert-torch 0.10 drops scale_factor
+        ("coremltools", "refused: recompute_scale_factor = False, align_corners = False with float output size .*"),
+    ],
+)
+def test_exporters_with_runtimes_of_their_own(name: str, verdict: str) -> None:
+    if not EXPORTERS[name].is_installed:
+        pytest.skip(f"pip install {name}")
+    (row,) = ir_interp.audit(program(Alone())).rows
+    assert re.fullmatch(verdict, str(row.predictions[name]))
 
 
 class Attention(torch.nn.Module):  # type: ignore[misc]

@@ -275,3 +275,22 @@ def test_preprocessing_in_front(tensorflow: Any, name: str, target: str) -> None
         return net(ir_interp.resize(x, (12, 10), "pillow:bicubic")[None].astype(np.float32)).numpy()
 
     assert ir_interp.compare(target, reference=meant, inputs={"image": "x.npy"}).passes
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_exporters_make_of_a_resize(tensorflow: Any) -> None:
+    """They are asked, not predicted, so the answers are those of the installed releases."""
+    image = tensorflow.keras.Input((9, 7, 2), name="image")
+    up = tensorflow.keras.layers.UpSampling2D(2, interpolation="bilinear")(image)
+    area = tensorflow.keras.ops.image.resize(up, (5, 4), interpolation="bicubic")
+    tensorflow.keras.Model(image, area).save("net.keras")
+    bilinear, cubic = ir_interp.audit("net.keras").rows
+    assert str(bilinear.predictions["openvino-tensorflow"]) == "same"
+    assert str(cubic.predictions["openvino-tensorflow"]).startswith(
+        "refused: No conversion rule found for operations: "
+    )
+    assert ir_interp.audit("net.keras", runtimes=["tensorrt"]).rows[0].predictions == {}
+    if importlib.util.find_spec("tf2onnx"):
+        assert str(bilinear.predictions["tf2onnx"]) == "same"
+    if importlib.util.find_spec("ai_edge_litert"):
+        assert str(bilinear.predictions["tflite-converter"]) == "same"
