@@ -46,6 +46,27 @@ FIXED = {
 """Attributes that are refused but for one value, with another that OpenVINO's inputs would have to suit."""
 
 
+_ACCEPTS = "decides which shapes are accepted: 'none' equal ones; 'pdpd' is refused where OpenVINO ignores it"
+_COUNTS = "the shapes of the inputs state it; other layers are drawn with other values and shapes"
+REASONS = {
+    ("", "auto_broadcast"): _ACCEPTS,
+    ("", "hidden_size"): _COUNTS,
+    ("convertpromotetypes", "promote_unsafe"): "decides which types are accepted",
+    ("deformableconvolution", "pads_begin"): _COUNTS,
+    ("deformableconvolution", "pads_end"): _COUNTS,
+    ("deformablepsroipooling", "part_size"): _COUNTS,
+    ("experimentaldetectrondetectionoutput", "class_agnostic_box_regression"): "true is refused: OpenVINO reads out of bounds",
+    ("interpolate", "antialias"): "the CPU plugin ignores it: its mode linear averages whatever shrinks",
+    ("lstmcell", "input_forget"): "true is refused; the CPU plugin ignores it",
+    ("psroipooling", "spatial_bins_x"): _COUNTS,
+    ("psroipooling", "spatial_bins_y"): _COUNTS,
+    ("regionyolo", "mask"): f"only their number counts, and {_COUNTS}",
+    ("regionyolo", "num"): _COUNTS,
+    ("squeeze", "allow_axis_skip"): "decides which rank is inferred for dynamic dimensions",
+}
+"""Why an attribute has no effect in a drawn layer though OpenVINO takes other values, by layer type, or for all."""
+
+
 @pytest.mark.parametrize(("kind", "attribute"), FIXED)
 def test_each_other_value_is_refused(kind: str, attribute: str, tmp_path: Path) -> None:
     path, refusals = tmp_path / "x.xml", 0
@@ -83,6 +104,12 @@ def test_each_attribute_has_a_row(tmp_path: Path) -> None:
     assert every <= shown | IDLE
     assert not shown & IDLE
     assert EMITTERS.keys() - kinds == {kind.lower() for kind in refused.REASONS}, "refused whatever their attributes"
+
+
+def test_each_attribute_without_effect_has_a_reason() -> None:
+    taken = {(kind, name) for kind, _, name in IDLE - UNTAKEN}
+    used = {key if key in REASONS else ("", key[1]) for key in taken}
+    assert used == REASONS.keys()
 
 
 def test_each_change_shows() -> None:

@@ -20,7 +20,7 @@ def shift(kind: str) -> Configuration:
 
 
 def promoted(draw: Draw) -> Any:
-    kinds = [draw.among(np.int32, np.float32, np.int64, np.uint8, np.uint64, np.bool_) for _ in range(2)]
+    kinds = [draw.among(np.int32, np.float32, np.float16, np.int64, np.uint8, np.uint64, np.bool_) for _ in range(2)]
     inputs = [draw.numbers(draw.among(draw.shape(), []), kind, 0, 5) for kind in kinds]
     stated = {"promote_unsafe": True, "pytorch_scalar_promotion": draw.chance()}
     stated["u64_integer_promotion_target"] = draw.among("f32", "i64")

@@ -38,16 +38,17 @@ def resize_of_axes(version: int) -> Configuration:
 
     def draw_layer(draw: Draw) -> Any:
         x, sizes = draw.numbers([1, 2, *draw.integers(2, 5, 9)]), draw.integers(2, 2, 12)
-        attributes: dict[str, Any] = {"antialias": draw.chance(), "pads_begin": [0], "pads_end": [0]}
+        pads = {name: draw.among([0], [0, 0, 1, 2]) for name in ("pads_begin", "pads_end")}
+        attributes: dict[str, Any] = {"antialias": draw.chance(), **pads}
         if version == 1:
             attributes |= {"axes": [2, 3], "mode": draw.among("nearest", "linear"), "align_corners": draw.chance()}
             return followed(layer("Interpolate", 1, x, constant(sizes, np.int64), **attributes))
         attributes |= {
-            "mode": draw.among("linear", "linear_onnx", "nearest"),
+            "mode": draw.among("linear", "linear_onnx", "nearest", "cubic"),
             "shape_calculation_mode": "sizes",
             "coordinate_transformation_mode": draw.among("half_pixel", "asymmetric"),
             "nearest_mode": draw.among("floor", "round_prefer_ceil"),
-            "cube_coeff": -0.75,
+            "cube_coeff": draw.among(-0.75, -0.5),
         }
         scales, axes = constant([1, 1], np.float32), constant([2, 3], np.int64)
         return followed(layer("Interpolate", 4, x, constant(sizes, np.int64), scales, axes, **attributes))

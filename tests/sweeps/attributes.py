@@ -49,6 +49,12 @@ _UNWRITTEN = {
     ("matrixnms", "post_threshold"): "1",
 }
 """How values begin with which OpenVINO outputs memory that nothing has written."""
+_HIDDEN_BY = {
+    ("mvn", "across_channels"): ("reduction_axes",),
+    ("roipooling", "output_roi"): ("output_size", "pooled_h", "pooled_w"),
+    ("roipooling", "output_size"): ("output_roi", "pooled_h", "pooled_w"),
+}
+"""Attributes that OpenVINO writes beside another and reads first; without them, the other counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +86,11 @@ def apply(change: Change, path: Path) -> tuple[Draw, list[Array], list[Array]]:
     Raises RuntimeError where OpenVINO does not take the value.
     """
     draw = saved(drawn()[change.module, change.configuration], change.seed, path)
+    tree = etree.parse(path)
+    for data in _data(change, tree):
+        for name in _HIDDEN_BY.get((change.type, change.attribute), ()):
+            data.attrib.pop(name, None)
+    tree.write(str(path))
     before = in_openvino(ov.Core().read_model(path), draw.feeds)
     return draw, before, _changed(change, draw, path)
 
@@ -88,12 +99,18 @@ def _kind(layer: Any) -> str:
     return str(layer.get("type")).lower()
 
 
-def _changed(change: Change, draw: Draw, path: Path) -> list[Array]:
-    tree = etree.parse(path)
+def _data(change: Change, tree: Any) -> Iterator[Any]:
+    """Yield the attributes of the layers that are changed."""
     for layer in tree.getroot().iter("layer"):
         data = layer.find("data")
         if (_kind(layer), layer.get("version")) == change.key[:2] and data is not None:
-            data.set(change.attribute, change.value)
+            yield data
+
+
+def _changed(change: Change, draw: Draw, path: Path) -> list[Array]:
+    tree = etree.parse(path)
+    for data in _data(change, tree):
+        data.set(change.attribute, change.value)
     changed = path.with_name("changed.xml")
     tree.write(str(changed))
     path.with_suffix(".bin").replace(changed.with_suffix(".bin"))
@@ -117,9 +134,10 @@ def _ports(path: Path) -> list[tuple[str | None, tuple[str | None, ...]]]:
 
 
 def differ(first: Sequence[Array], second: Sequence[Array]) -> bool:
-    """Say whether results differ, in shape or value."""
+    """Say whether results differ, in type, shape or value."""
     return any(
-        mine.shape != theirs.shape or not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+        (mine.dtype, mine.shape) != (theirs.dtype, theirs.shape)
+        or not np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
         for mine, theirs in zip(first, second, strict=True)
     )
 
@@ -127,6 +145,10 @@ def differ(first: Sequence[Array], second: Sequence[Array]) -> bool:
 def candidates(text: str, others: Sequence[str]) -> Iterator[str]:
     """Yield values to try in place of an attribute's: those of other layers first, then such as lie near."""
     yield from (other for other in others if other != text)
+    yield from (other for other in _near(text) if other != text)
+
+
+def _near(text: str) -> Iterator[str]:
     if text in _FLAGS:
         yield _FLAGS[text]
     for change in _NEAR:
