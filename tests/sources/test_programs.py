@@ -365,7 +365,8 @@ def test_what_each_exporter_makes_of_a_resize(capfd: pytest.CaptureFixture[str])
 def test_an_exporter_without_its_package_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     absent = replace(EXPORTERS["torch-script"], package="no_such_package")
     monkeypatch.setattr(exporters, "EXPORTERS", {"absent": absent})
-    assert [row.predictions for row in ir_interp.audit(program(Alone())).rows] == [{}]
+    (row,) = ir_interp.audit(program(Alone())).rows
+    assert row.predictions.keys().isdisjoint({"absent", "torch-script"})
 
 
 class Alone(torch.nn.Module):  # type: ignore[misc]
@@ -408,7 +409,7 @@ def test_attention_is_exported_with_any_strides_and_rank(exporter: str) -> None:
 
 class Unknown(torch.nn.Module):  # type: ignore[misc]
     def forward(self, x: Any) -> Any:
-        return torch.linalg.eigh(x[..., :20])
+        return tuple(torch.linalg.eigh(x[..., :20]))  # torch 2.14 does not save its own type
 
 
 def test_refusals_of_exporters_name_the_line_and_the_others() -> None:
