@@ -76,7 +76,7 @@ def _by_coremltools(program: ExportedProgram, arrays: Sequence[Array]) -> Verdic
 
 def _described(operation: Any) -> str:
     """Return an operation of Core ML with its settings."""
-    values = {name: getattr(each, "val", None) for name, each in operation.inputs.items()}
+    values: dict[str, Any] = {name: getattr(each, "val", None) for name, each in operation.inputs.items()}
     settings = [
         f"{name}={value:g}" for name, value in sorted(values.items()) if np.ndim(value) == 0 and _is_number(value)
     ]

@@ -55,7 +55,7 @@ REASONS = {
     ("deformableconvolution", "pads_begin"): _COUNTS,
     ("deformableconvolution", "pads_end"): _COUNTS,
     ("deformablepsroipooling", "part_size"): _COUNTS,
-    ("experimentaldetectrondetectionoutput", "class_agnostic_box_regression"): "true is refused: OpenVINO reads out of bounds",
+    ("experimentaldetectrondetectionoutput", "class_agnostic_box_regression"): "true is refused: out-of-bounds reads",
     ("interpolate", "antialias"): "the CPU plugin ignores it: its mode linear averages whatever shrinks",
     ("lstmcell", "input_forget"): "true is refused; the CPU plugin ignores it",
     ("psroipooling", "spatial_bins_x"): _COUNTS,

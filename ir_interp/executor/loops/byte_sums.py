@@ -20,9 +20,7 @@ from ir_interp.executor.loops.weighted_sums import across, along
 
 
 @compiled
-def _store(
-    sums: Array, factor: float, half: float, rounding: int, low: float, high: float, target: Array, start: int
-) -> None:
+def _store(sums: Array, factor: Any, half: Any, rounding: int, low: Any, high: Any, target: Array, start: int) -> None:
     """Store sums times ``factor``, rounded, and clipped to ``low`` and ``high``, from ``start`` on."""
     to = np.uint64(start)
     if rounding == HALF_EVEN:
