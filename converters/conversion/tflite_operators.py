@@ -1,8 +1,8 @@
 """The operators of a quantised TFLite model against LiteRT, each by itself on the values that LiteRT computes.
 
-As a whole, a level that rounds the other way in one operator changes others, so that the outputs prove little. What
-OpenVINO rounds to levels must equal what LiteRT's float kernels compute of the same values. LiteRT's integer kernels
-multiply by fixed-point numbers instead, and so decide some levels otherwise than its own float kernels do.
+As a whole, a level that rounds the other way in one operator changes others, so that the outputs prove little. The
+values that OpenVINO rounds to levels must equal those of LiteRT's float kernels on the same inputs. LiteRT's integer
+kernels multiply by fixed-point numbers instead, and so decide some levels otherwise than its own float kernels do.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _flips(file: str, result: _Result) -> list[float]:
         if not apart <= tolerances.OUTPUT * (float(ends.max) - ends.min):
             raise VerificationError(f"{where} differs from LiteRT's float kernel by {apart:.3g} levels")
         most = 1
-    else:  # a resize, whose integers are computed as LiteRT's; or nothing says how far integer kernels are off
+    else:  # a resize, whose integers are LiteRT's; or it is unknown how far integer kernels are off
         most = 0
     off = np.abs(np.rint(levels) - expected)
     if off.max(initial=0) > most:
