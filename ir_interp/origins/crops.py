@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ir_interp.array_types import Array
-from ir_interp.origins.layouts import Layout, Steps, whole
+from ir_interp.origins.layouts import Box, Layout, Steps, whole
 from ir_interp.origins.registration import likeliest
 
 _LARGEST = 2.0  # largest ratio of an image to a result that is a centre crop of it
@@ -25,21 +25,34 @@ Lengths = Callable[[tuple[int, ...], int], tuple[int, int]]
 def fitted(before: Array, after: Array) -> list[Steps]:
     """Return the crop of ``ImageOps.fit``: the largest box of the result's aspect ratio in the middle, not in pixels.
 
-    The resize reads the pixels around it, too, so that its borders are not those of a crop.
+    The resize reads the pixels around it, too, so that its borders are not those of a crop; but nearest neighbours are
+    those of a crop as well, by any library, so the crop of the nearest pixels follows.
     """
-    return [Steps(layout=_fit, text="ImageOps.fit")]
+    box = _fitted_box(before, after)
+    if box is None:
+        return []
+    side = max(1, round(min(stop - start for start, stop in box)))
+    kind = "a square of {}" if after.shape[0] == after.shape[1] else "aspect ratio of the result, shorter side {}"
+    crops = _rounded(_crop_of_image, _BOXES[kind], side, f"centre crop, {kind}")
+    return [Steps(layout=_fit, text="ImageOps.fit"), *crops]
 
 
 def _fit(before: Array, after: Array) -> Layout | None:
-    """Return the layout of a box that is smaller than the image; its edges are computed as Pillow does."""
+    """Return the layout of a box that is smaller than the image."""
+    box = _fitted_box(before, after)
+    sizes = after.shape[0], after.shape[1]
+    return None if box is None else Layout(x=before, sizes=sizes, place=whole(after), box=box)
+
+
+def _fitted_box(before: Array, after: Array) -> Box | None:
+    """Return the box of ``ImageOps.fit``, its edges computed as Pillow does; None if it is the whole image."""
     (height, width), (rows, columns) = before.shape[:2], after.shape[:2]
     ratio, wanted = width / height, columns / rows
     if ratio == wanted:
         return None
     crop_width, crop_height = (wanted * height, height) if ratio >= wanted else (width, width / wanted)
     left, top = (width - crop_width) * 0.5, (height - crop_height) * 0.5
-    box = ((top, top + crop_height), (left, left + crop_width))
-    return Layout(x=before, sizes=(rows, columns), place=whole(after), box=box)
+    return (top, top + crop_height), (left, left + crop_width)
 
 
 def cropped(before: Array, after: Array) -> list[Steps]:

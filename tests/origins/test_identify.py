@@ -81,6 +81,14 @@ def test_steps_around_a_call(name: str) -> None:
     assert answer.text.startswith(call)
 
 
+def test_nearest_pixels_of_a_crop_are_those_of_several_libraries() -> None:
+    """Pillow's ``ImageOps.fit`` resizes a box, and takes the same pixels."""
+    nearest = ir_interp.load("opencv:INTER_NEAREST_EXACT")[0].spec
+    answer = ir_interp.identify([(X, ir_interp.resize(np.ascontiguousarray(X[:, 10:80]), nearest, sizes=(33, 33)))])
+    assert {"pillow:NEAREST", "torch:nearest-exact"} <= {name for each in answer.fitting for name in each.names}
+    assert not answer.is_sure
+
+
 def test_two_resizes_are_told_and_not_sure() -> None:
     """Only the likeliest earlier resizes are tried."""
     answer = ir_interp.identify([(X, opencv(pillow(X, 35, 45), 20, 29))])
