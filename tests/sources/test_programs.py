@@ -392,12 +392,14 @@ def test_exporters_with_runtimes_of_their_own(name: str, verdict: str) -> None:
 
 
 class Attention(torch.nn.Module):  # type: ignore[misc]
-    """A view of attention's output, whose strides depend on the code that computes it, and one without a batch."""
+    """Attention whose output is viewed, though its strides depend on the code; without a batch; and with windows."""
 
     def forward(self, x: Any) -> Any:
         attention = torch.nn.functional.scaled_dot_product_attention
         y, x = x.reshape(1, 20, 2, 21).transpose(1, 2), x[0]
-        return attention(y, y, y).transpose(1, 2).view(1, 20, 42), attention(x, x * 2, x, x @ x.mT) + 1
+        z = x.reshape(1, 2, 2, 10, 21)
+        plain, windowed = attention(x, x * 2, x, x @ x.mT) + 1, attention(z, z * 2, z) + 1
+        return attention(y, y, y).transpose(1, 2).view(1, 20, 42), plain, windowed
 
 
 @pytest.mark.parametrize("exporter", ["dynamo", "openvino"])

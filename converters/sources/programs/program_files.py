@@ -24,10 +24,10 @@ from ir_interp.shapes import PartialShape
 
 from ...runtimes.messages import first_line
 from . import containers
+from .attention import of_any_layout
 from .python_lines import place
 
 if TYPE_CHECKING:
-    import torch.fx
     from torch.export import ExportedProgram
 End: TypeAlias = tuple[str, str, PartialShape]
 
@@ -43,7 +43,7 @@ def read(path: Path) -> ExportedProgram:
             raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
         try:
             containers.register(path)
-            return _of_any_layout(torch.export.load(path))
+            return of_any_layout(torch.export.load(path))
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
         except Exception as error:  # whatever torch raises for another file
@@ -57,45 +57,6 @@ def _check(path: Path) -> None:
         check_regular(path)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-
-
-def _of_any_layout(program: ExportedProgram) -> ExportedProgram:
-    """Return a program that computes the same, whatever the rank and the strides of attention are.
-
-    Exporters write attention in primitive operations, whose strides differ from those of torch's kernel, so that a
-    view of its output fails. A copy has the same strides in both, and a reshape takes any. The dynamo exporter also
-    requires a batch.
-    """
-    import torch
-
-    aten, graph = torch.ops.aten, program.graph
-    for node in list(graph.nodes):
-        if node.target is aten.view.default:
-            node.target = aten.reshape.default
-        elif node.target is aten.scaled_dot_product_attention.default:
-            _replace_attention(node)
-    program.graph_module.recompile()
-    return program
-
-
-def _replace_attention(node: torch.fx.Node) -> None:
-    """Let the users of attention read a copy of it, computed with a batch of one if it has no batch."""
-    import torch
-
-    aten, graph = torch.ops.aten, node.graph
-    has_batch = node.meta["val"].ndim != 3
-    with graph.inserting_after(node):
-        copy = graph.call_function(aten.clone.default, (node,), {"memory_format": torch.contiguous_format})
-    copy.meta = dict(node.meta)
-    node.replace_all_uses_with(copy, lambda user: user is not copy and user.op != "output")
-    if not has_batch:
-        with graph.inserting_before(copy):
-            batch = [graph.call_function(aten.unsqueeze.default, (tensor, 0)) for tensor in node.args[:3]]
-            attended: Any = node.target
-            attended = graph.call_function(attended, (*batch, *node.args[3:]), dict(node.kwargs))
-            copy.args = (graph.call_function(aten.squeeze.dim, (attended, 0)),)
-        if not node.users:
-            graph.erase_node(node)
 
 
 def _cause_of_loading(path: Path, error: Exception) -> Exception:
