@@ -8,12 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import ir_interp
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
@@ -86,10 +86,33 @@ def test_the_hooks_run(capsys: pytest.CaptureFixture[str]) -> None:
         assert command(capsys, *entry.split(), *given.split(", "), "my models/a.onnx")[0] == 1
 
 
-def test_the_lines_for_pytest() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)
+def lines_for_pytest(number: int) -> str:
+    """Return a block of Python on the page, which holds a test of three lines."""
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), re.DOTALL)[number]
     assert code.partition("\n\n\n")[2].count("\n") == 3
-    held: dict[str, Any] = {"ir_interp": ir_interp}
-    exec(compile(code.replace("models/", "my models"), "ci.md", "exec"), held)
+    return str(code)
+
+
+def test_the_lines_for_pytest() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(lines_for_pytest(0).replace("models/", "my models"), "ci.md", "exec"), names)
     with pytest.raises(AssertionError, match="IRI023"):
-        held["test_every_runtime_computes_the_same"]()
+        names["test_every_runtime_computes_the_same"]()
+
+
+@pytest.mark.parametrize("exported", ["bilinear", "bicubic"])
+def test_the_lines_for_a_module_of_pytorch(exported: str) -> None:
+    """The lines pass for the module that was exported, and fail for one that computes something else."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    names: dict[str, Any] = {"net": torch.nn.Upsample((16, 16), mode="bilinear").eval()}
+    exec(compile(lines_for_pytest(1), "ci.md", "exec"), names)
+    export = torch.onnx.export
+
+    def exports(_: Any, *arguments: Any) -> None:
+        export(torch.nn.Upsample((16, 16), mode=exported).eval(), *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.onnx, "export", exports)
+        with nullcontext() if exported == "bilinear" else pytest.raises(AssertionError):
+            names["test_my_export_equals_my_module"]()

@@ -73,11 +73,11 @@ def test_what_nobody_expects_costs_one_file(
         save(file, TensorProto.FLOAT, MODES["linear"])
     function, called = getattr(module, name), []
 
-    def fails_first(*arguments: Any) -> Any:
+    def fails_first(*arguments: Any, **keywords: Any) -> Any:
         called.append(arguments)
         if len(called) == 1:
             raise error
-        return function(*arguments)
+        return function(*arguments, **keywords)
 
     monkeypatch.setattr(module, name, fails_first)
     code, printed, errors = command(capsys, "audit", "zoo", "--run", "--format", "json", "--runtime", "onnxruntime")
