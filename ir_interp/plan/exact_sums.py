@@ -203,5 +203,24 @@ def doubt(sums: WholeSum, most: int) -> float:
     return float(most * np.ldexp(size, -sums.bits) * (terms + _SPARE) * _ULP)
 
 
+def error_bound(first: Windows, second: Windows, most: int, bits: int) -> float:
+    """Return the largest error of a sum of integers up to ``most`` in float32, tap by tap along two axes in this order.
+
+    Every product and every sum so far is rounded at most once, by ``_ULP`` of its size (Higham, equation 3.4, which is
+    sharper than 3.5 since early sums are small). Integer weights need no rounding below 2**24.
+    """
+    (size, error), (size_of_sums, error_of_sums) = (_growth(windows.weights) for windows in (first, second))
+    summed = error * size_of_sums + size * error_of_sums
+    return float(_MORE * _ULP * (most * np.ldexp(summed, -bits) + _ENDS * most))
+
+
+def _growth(weights: NDArray[Any]) -> tuple[float, float]:
+    """Return the largest sum of absolute weights of an output, and of the sizes of its products and sums so far."""
+    sums = np.abs(weights.astype(np.float64)).cumsum(axis=1)
+    return float(sums[:, -1].max()), float((sums[:, -1] + sums.sum(axis=1)).max())
+
+
+_MORE = 1.001  # errors of errors, of up to 4,000 taps
+_ENDS = 4  # roundings of bytes and bounds, which may be a bit larger than ``most``
 _EXACT = 2**24  # float32 represents every integer up to here
 _SPARE = 8  # roundings of the largest sum: of weights, between axes, of the final rounding, and of products of these

@@ -29,9 +29,10 @@ from ir_interp import (
     Rounding,
     Sizes,
 )
+from ir_interp.executor.compiled import exact_jobs
 from ir_interp.executor.compiled import loop_runner as compiled_loops
 from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
-from ir_interp.plan.exact_sums import WholeSum
+from ir_interp.plan.exact_sums import WholeSum, Windows, error_bound
 from ir_interp.spec import Kernel
 from tests.support.loops import use_loops
 
@@ -175,6 +176,72 @@ def test_doubled_rows(dtype: str, kernel: Kernel, coordinates: Coordinates, monk
         spec = ResizeSpec(kernel=kernel, coordinates=coordinates, axes=(0, 1), target=Sizes((9, 2 * width)))
         products, loops = _both(x, spec, monkeypatch)
         np.testing.assert_array_equal(loops, products)
+
+
+SETTLED = [
+    ResizeSpec(kernel=kernel, axes=(0, 1), target=Sizes(sizes), integers=rounding)
+    for kernel in (Linear(), Cubic(a=-0.75), Cubic(a=-0.5, antialias=Antialias.SHRINKING))
+    for sizes in ((37, 50), (200, 333))
+    for rounding in (None, IntegerRounding.HALF_UP, IntegerRounding.HALF_AWAY)
+]
+
+
+@compiled
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(
+    "spec", SETTLED, ids=lambda spec: f"{type(spec.kernel).__name__} {spec.target} {spec.integers}"
+)
+def test_sums_in_doubt_are_settled(spec: ResizeSpec, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a doubt above every error all outputs are summed again."""
+    x = _bytes((101, 90, 3), dtype)
+    use_loops(monkeypatch, "0")
+    expected = ir_interp.resize(x, spec)
+    use_loops(monkeypatch, "1")
+    for doubt in (0.75, None):
+        with monkeypatch.context() as patch:
+            if doubt:
+                patch.setattr(exact_jobs, "error_bound", lambda *_, doubt=doubt: doubt)
+            run = ir_interp.prepare(spec, x.shape, dtype)
+            (job,) = run._jobs
+            assert isinstance(job.call.arguments[-1], np.ndarray)
+            assert (job.call.arguments[-1] > 0).any()
+            np.testing.assert_array_equal(run(x), expected)
+
+
+@compiled
+def test_a_doubt_below_the_error_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_jobs, "error_bound", lambda *_: 0.0)
+    x = np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8)
+    spec = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((224, 224)))
+    products, loops = _both(x, spec, monkeypatch)
+    assert (loops != products).any()
+
+
+@pytest.mark.parametrize("shape", [(101, 90), (37, 41), (300, 11)])
+@pytest.mark.parametrize("kernel", KERNELS[:5], ids=str)
+def test_float32_sums_stay_within_their_bound(kernel: Kernel, shape: tuple[int, int]) -> None:
+    """The largest and the least bytes alone: no sums are larger on the way."""
+    spec = ResizeSpec(kernel=kernel, axes=(0, 1), target=Sizes((50, 37)))
+    x = np.random.default_rng(7).choice(np.array([0, 255], np.uint8), shape)
+    (sums,) = ir_interp.prepare(spec, shape, "uint8")._case.exact_sums
+    for first, second in (sums.windows, sums.windows[::-1]):
+        exact, single = x.astype(np.int64), x.astype(np.float32)
+        for window in (first, second):
+            exact = _tap_by_tap(exact, window, window.weights.astype(np.int64))
+            single = _tap_by_tap(single, window, window.weights.astype(np.float32))
+        bound = error_bound(first, second, 255, sums.bits)
+        errors = np.abs(
+            np.ldexp(single.astype(np.float64), -sums.bits) - np.ldexp(exact.astype(np.float64), -sums.bits)
+        )
+        assert bound / 100 < errors.max() < bound
+
+
+def _tap_by_tap(x: Array, window: Windows, weights: Array) -> Array:
+    x = np.moveaxis(x, window.axis, 0)
+    total = np.zeros((len(weights), *x.shape[1:]), x.dtype)
+    for tap, weight in enumerate(weights.T):
+        total += x[window.first + tap] * weight[:, None]
+    return np.moveaxis(total, 0, window.axis)
 
 
 @compiled

@@ -17,7 +17,7 @@ from ir_interp.array_types import Array
 from ir_interp.caching import cached_property
 from ir_interp.plan.exact_sums import Windows
 
-_FEWEST = 40  # outputs in pairs; with fewer, those left over beside whole vectors take as long
+_FEWEST = 16  # outputs of a vector of pairs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,14 +75,14 @@ class RowWindows(Group):
 class ColumnWindows(Group):
     """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
 
-    From the first to the second number of ``inner``, pixels of three or four cells may be read and written as four,
-    and outputs of one cell are pairs that double the row.
+    From the first to the second number of ``inner``, outputs are vectors. The third says how many of them share
+    weights: 1 for pixels of three or four cells, which may be read and written as four; 2 for pairs that double a row.
     """
 
     first_columns: Array
     column_weights: Array
     depth: int
-    inner: tuple[int, int]
+    inner: tuple[int, int, int]
 
     @classmethod
     def of(cls, windows: Windows, depth: int) -> ColumnWindows:
@@ -91,32 +91,32 @@ class ColumnWindows(Group):
             first_columns=(windows.first * depth).astype(np.uint32),
             column_weights=windows.weights,
             depth=depth,
-            inner=_doubled(windows) if depth == 1 else (0, _readable(windows, depth)),
+            inner=_doubled(windows, depth) or (0, *_readable(windows, depth)),
         )
 
 
-def _readable(columns: Windows, depth: int) -> int:
-    """Return for how many outputs pixels of three or four cells may be read and written as four; 0 for others."""
+def _readable(columns: Windows, depth: int) -> tuple[int, int]:
+    """Return for how many outputs pixels of three or four cells may be read and written as four, and 1; or zeros."""
     if depth not in (3, 4):
-        return 0
+        return 0, 0
     width = columns.weights.shape[1]
     beyond = (columns.first + width - 1) * depth + 4 > (int(columns.first.max()) + width) * depth
     beyond[-1] |= depth < 4  # writes beyond the last pixel are beyond the row
-    return int(beyond.argmax()) if beyond.any() else len(beyond)
+    return int(beyond.argmax()) if beyond.any() else len(beyond), 1
 
 
-def _doubled(columns: Windows) -> tuple[int, int]:
-    """Return the first and the end of outputs in pairs, with windows of two or four cells; (0, 0) if there are few.
+def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
+    """Return the first and the end of outputs in pairs, with windows of two or four pixels, and 2; None if few are.
 
     The windows of the next pair begin one cell later and have the same weights, as where the row is doubled.
     """
     weights = columns.weights
-    if weights.shape[1] not in (2, 4):
-        return 0, 0
+    if weights.shape[1] not in (2, 4) or depth not in (1, 3, 4):
+        return None
     repeats = (columns.first[2:] - columns.first[:-2] == 1) & (weights[2:] == weights[:-2]).all(axis=1)
     edges = np.flatnonzero(np.diff(repeats, prepend=False, append=False)).reshape(-1, 2)
     begin, end = max(edges.tolist(), key=lambda edge: edge[1] - edge[0], default=(0, 0))
-    return (begin, end + 1) if end - begin >= _FEWEST else (0, 0)
+    return (begin, end + 2, 2) if end + 2 - begin >= _FEWEST else None
 
 
 # Endings of sums
@@ -151,6 +151,23 @@ class Whole(Ending):
     rounding: int
     least: int
     most: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settled(Ending):
+    """float32 sums become bytes like ``Whole``; those in doubt are summed again, with integer weights over ``2**bits``.
+
+    A row of outputs has the doubts [cells] in the row of ``doubts`` before ``row_doubts``; 0 for a row without doubts.
+    """
+
+    bits: int
+    rounding: int
+    least: int
+    most: int
+    whole_rows: Array
+    whole_columns: Array
+    row_doubts: Array
+    doubts: Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.executor.compiled.calls import (
     Blended,
@@ -19,14 +19,18 @@ from ir_interp.executor.compiled.calls import (
     Rows,
     RowsFirst,
     RowWindows,
+    Settled,
     Whole,
 )
 from ir_interp.executor.compiled.jobs import Extents, Job, extents, taps_of
-from ir_interp.plan.exact_sums import WholeSum, Windows, in_lowest_terms
+from ir_interp.plan.exact_sums import WholeSum, Windows, error_bound, in_lowest_terms
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-_MOST_IN_SHORT, _MOST_IN_SINGLE, _MOST_IN_WORD = 2**15, 2**24, 2**31  # bounds of int16, float32 and int32
+BLOCK = 64  # sums that a loop rounds together
+_SHORT = (
+    2**8
+)  # of the weights of an output in lowest terms: 255 * 2**8 * 2**8 is below 2**24, the last integer of float32
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _FEW_ROWS = 0.6  # inputs of an output row; with fewer it is faster to sum their columns first, once
 _READ_TOGETHER = 8  # cells of two pixels, as the loop of means reads them
@@ -80,18 +84,28 @@ class _ByteSum:
         return Rows(rows=RowWindows.of(window, self.extents.height), ending=self._ending)
 
     def _along_two(self, rows: Windows, columns: Windows) -> Call:
-        largest = max(abs(self._ending.least), self._ending.most)
-        # The second sums are integers, too: float32 represents them up to 2**24, float64 beyond all that plans allow.
-        most = largest * rows.largest * columns.largest
-        second = np.float32 if most < _MOST_IN_SINGLE else np.int32 if most < _MOST_IN_WORD else np.float64
-        if self.extents.height <= _FEW_ROWS * len(rows.first):
-            return self._both(ColumnsFirst, _weighed(rows, second), _weighed(columns, np.int32))
-        first = np.int16 if largest * rows.largest < _MOST_IN_SHORT else np.int32
-        return self._both(RowsFirst, _weighed(rows, first), _weighed(columns, second))
-
-    def _both(self, order: type[RowsFirst | ColumnsFirst], rows: Windows, columns: Windows) -> Call:
-        of_rows = RowWindows.of(rows, self.extents.height)
-        return order(rows=of_rows, columns=ColumnWindows.of(columns, self.extents.depth), ending=self._ending)
+        columns_first = self.extents.height <= _FEW_ROWS * len(rows.first)
+        largest, depth = max(abs(self._ending.least), self._ending.most), self.extents.depth
+        bound = error_bound(*((columns, rows) if columns_first else (rows, columns)), largest, self.sums.bits)
+        cells = np.repeat(_are_short(columns), depth)
+        doubts = np.full((2, -len(cells) // BLOCK * -BLOCK), bound, np.float32)
+        doubts[:, len(cells) :] = 0
+        doubts[0, : len(cells)][cells] = 0
+        settled = Settled(
+            bits=self.sums.bits,
+            rounding=self.sums.rounding.code,
+            least=self._ending.least,
+            most=self._ending.most,
+            whole_rows=rows.weights,
+            whole_columns=columns.weights,
+            row_doubts=np.where(_are_short(rows), int(not cells.all()), 2),
+            doubts=doubts,
+        )
+        rows = _weighed(rows, np.float32)
+        columns = replace(columns, weights=np.ldexp(columns.weights.astype(np.float32), -self.sums.bits))
+        order = ColumnsFirst if columns_first else RowsFirst
+        of_rows, of_columns = RowWindows.of(rows, self.extents.height), ColumnWindows.of(columns, depth)
+        return order(rows=of_rows, columns=of_columns, ending=settled)
 
     def _blended(self, rows: Windows, columns: Windows) -> Call:
         depth, cells = self.extents.depth, self.extents.shape_in[2]
@@ -122,3 +136,10 @@ class _ByteSum:
 
 def _weighed(window: Windows, dtype: DTypeLike) -> Windows:
     return replace(window, weights=window.weights.astype(dtype))
+
+
+def _are_short(windows: Windows) -> NDArray[np.bool_]:
+    """Return which outputs have weights so short that float32 sums of bytes along two such axes are exact."""
+    weights = windows.weights.astype(np.int64)
+    every = np.bitwise_or.reduce(weights, axis=1)
+    return np.asarray(np.abs(weights).sum(axis=1) <= _SHORT * (every & -every))

@@ -11,27 +11,24 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
 from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import AHEAD, fetch, nearest_byte, spread
+from ir_interp.executor.loops.vectors import AHEAD, array_data, fetch, intrinsic, large, nearest_byte, spread
 
 _BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written; with three channels some are not used
 _BYTE, _INDEX, _WIDE = ir.IntType(8), ir.IntType(32), ir.IntType(32)
-_intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
 def _blending(depth: int) -> Any:
     """Return a function that computes a pixel of ``depth`` channels."""
 
-    @_intrinsic
+    @intrinsic
     def blend(
         context: Any, x: Any, upper: Any, lower: Any, above: Any, below: Any, weights: Any, at: Any, y: Any, place: Any
     ) -> Any:
-        def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
-            arrays = ((x, 0), (weights, 5), (y, 7))
-            source, factors, goal = (target.make_array(kind)(target, builder, values[k]).data for kind, k in arrays)
+        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+            source, factors, goal = (array_data(target, builder, signature, values, k) for k in (0, 5, 7))
             wide, exact = ir.VectorType(_WIDE, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
             total = ir.Constant(wide, None)
             for begin, weight in zip(values[1:3], values[3:5], strict=True):
@@ -40,7 +37,7 @@ def _blending(depth: int) -> Any:
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
-            mean = ir.Constant(exact, [1.5 * 2**52] * _ONE)  # without a fraction: adding to it rounds
+            mean = large(exact)
             products = []
             for side in (0, 1):
                 lanes = ir.Constant(ir.VectorType(_INDEX, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)])

@@ -1,9 +1,8 @@
-"""Sums of 8-bit integers in integers.
+"""Sums of 8-bit integers, which are exact.
 
 Images are [rows, columns * depth], with many of ``height`` rows stacked vertically. An output weights a window of
-inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]. Sums have the type of their weights:
-int16 or int32 along one axis, float32, int32 or float64 along two, which represent all of them; so they are exact in
-any order. Factors and bounds are float32, which represents them, so that float32 sums stay float32.
+inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]. Along one axis sums are int32. Along
+two they are float32: an output that these leave in doubt is summed again, in int64.
 """
 
 from __future__ import annotations
@@ -13,10 +12,24 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.executor.loops.blocks import (
+    BLOCK,
+    blend,
+    exact_away,
+    exact_even,
+    exact_up,
+    lowest,
+    sure_away,
+    sure_even,
+    sure_up,
+)
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
 from ir_interp.executor.loops.vectors import nearest_byte
 from ir_interp.executor.loops.weighted_sums import across, along
+
+_EXACT = 0  # the doubt of a row, if sums of all its columns are exact
+_FEW = 8  # inputs along an axis; the sums of a wider window are vectors
 
 
 @compiled
@@ -36,6 +49,108 @@ def _store(sums: Array, factor: Any, half: Any, rounding: int, low: Any, high: A
 
 
 @compiled
+def _blended(x: Array, starts: Array, begin: int, weights: Array, tap: int, sums: Array, count: int) -> None:
+    """Fill ``count`` cells of ``sums`` with weighted sums of the rows of ``x`` at ``starts``, from ``begin`` on."""
+    for block in range(count // BLOCK):
+        blend(x, starts, begin + block * BLOCK, weights, tap, len(starts), sums, block * BLOCK)
+    if count % BLOCK and count > BLOCK:
+        blend(x, starts, begin + count - BLOCK, weights, tap, len(starts), sums, count - BLOCK)
+    elif count < BLOCK:
+        for i in range(count):
+            total = np.float32(0)
+            for row in range(len(starts)):
+                total += weights[tap + row] * np.float32(x[starts[row] + begin + i])
+            sums[i] = total
+
+
+@compiled
+def _rounded(
+    sums: Array, rounding: int, low: Any, high: Any, doubts: Array, doubt: int, line: Array, masks: Array
+) -> bool:
+    """Store the sums of a row in ``line``; return whether any are in doubt, as the masks of their blocks tell.
+
+    Masks are stored, since a branch on each of them would wait for the whole computation of its block.
+    """
+    every = np.uint64(0)
+    for block in range(len(masks)):
+        mask, at = np.uint64(0), block * BLOCK
+        if doubt == _EXACT:
+            if rounding == HALF_EVEN:
+                exact_even(sums, at, low, high, line)
+            elif rounding == HALF_UP:
+                exact_up(sums, at, low, high, line)
+            else:
+                exact_away(sums, at, low, high, line)
+        else:
+            row = (doubt - 1) * len(sums)
+            if rounding == HALF_EVEN:
+                mask = sure_even(sums, at, low, high, line, doubts, row)
+            elif rounding == HALF_UP:
+                mask = sure_up(sums, at, low, high, line, doubts, row)
+            else:
+                mask = sure_away(sums, at, low, high, line, doubts, row)
+        masks[block] = mask
+        every |= mask
+    return every != 0
+
+
+@compiled
+def _settle(
+    x: Array,
+    line: Array,
+    masks: Array,
+    begin: int,
+    cells: int,
+    rows: Array,
+    place: int,
+    first_columns: Array,
+    columns: Array,
+    depth: int,
+    sums: Array,
+    factor: float,
+    rounding: int,
+    low: Any,
+    high: Any,
+) -> None:
+    """Sum outputs of a row that are in doubt again, in integers; inputs begin at ``begin``, in rows of ``cells``."""
+    height, width = rows.shape[1], columns.shape[1]
+    span = (width - 1) * depth + 1
+    for block in range(len(masks)):
+        mask = masks[block]
+        while mask:
+            output = block * BLOCK + lowest(mask)
+            mask &= mask - np.uint64(1)
+            column = np.intp(np.uint32(output) // np.uint32(depth))
+            at, total = np.uint64(begin + np.intp(first_columns[column]) + output - column * depth), np.int64(0)
+            if width < _FEW:
+                for i in range(height):
+                    part, cell = np.int64(0), at + np.uint64(i * cells)
+                    for j in range(width):
+                        part += np.int64(columns[column, j]) * np.int64(x[cell + np.uint64(j * depth)])
+                    total += part * np.int64(rows[place, i])
+            else:
+                for j in range(span):
+                    sums[np.uint64(j)] = 0
+                for i in range(height):
+                    weight, cell = rows[place, i], at + np.uint64(i * cells)
+                    for j in range(span):
+                        sums[np.uint64(j)] += weight * np.int32(x[cell + np.uint64(j)])
+                for j in range(width):
+                    total += np.int64(columns[column, j]) * np.int64(sums[j * depth])
+            line[output] = np.int32(min(max(_nearest(total * factor, rounding), low), high))
+
+
+@compiled
+def _nearest(value: float, rounding: int) -> float:
+    """Return an exact sum rounded; float64 represents it, and a half more."""
+    if rounding == HALF_EVEN:
+        return np.rint(value)
+    if rounding == HALF_UP:
+        return np.floor(value + 0.5)
+    return np.copysign(np.floor(abs(value) + 0.5), value)
+
+
+@compiled
 def bytes_rows_first(
     x: Array,
     y: Array,
@@ -47,26 +162,57 @@ def bytes_rows_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
     bits: int,
     rounding: int,
     least: int,
     most: int,
+    whole_rows: Array,
+    whole_columns: Array,
+    row_doubts: Array,
+    doubts: Array,
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``: whole rows are summed, many cells at once, before their columns."""
-    outputs, width, cells, made = len(row_weights), column_weights.shape[1], x.shape[1], y.shape[1]
-    source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
+    (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
+    source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
     begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
-    places = first_columns - np.uint32(begin)
-    factor, half, low, high = np.float32(2.0**-bits), np.float32(0.5), np.float32(least), np.float32(most)
-    sums, total = np.empty(count, row_weights.dtype), np.empty(made, column_weights.dtype)
+    low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
+    places, starts, sums = first_columns - np.uint32(begin), np.empty(taps, np.intp), np.empty(count, np.float32)
+    total, line = np.zeros(doubts.shape[1], np.float32), np.empty(doubts.shape[1], y.dtype)
+    masks, part, errors = (
+        np.empty(doubts.shape[1] // BLOCK, np.uint64),
+        np.empty(width * depth, np.int32),
+        doubts.reshape(-1),
+    )
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        across(source, first, len(x), cells, begin, row_weights, place, sums, 0, count)
+        first = (image * height + first_rows[place]) * cells
+        for tap in range(taps):
+            starts[tap] = first + tap * cells
+        _blended(source, starts, begin, factors, place * taps, sums, count)
         along(sums, 0, places, weights, width, depth, inner, total, 0)
-        _store(total, factor, half, rounding, low, high, target, out * made)
+        if _rounded(total, rounding, low, high, errors, row_doubts[place], line, masks):
+            _settle(
+                source,
+                line,
+                masks,
+                first,
+                cells,
+                whole_rows,
+                place,
+                first_columns,
+                whole_columns,
+                depth,
+                part,
+                factor,
+                rounding,
+                low,
+                high,
+            )
+        to = np.uint64(out * made)
+        for i in range(made):
+            target[to + np.uint64(i)] = line[np.uint64(i)]
 
 
 @compiled
@@ -81,28 +227,55 @@ def bytes_columns_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
     bits: int,
     rounding: int,
     least: int,
     most: int,
+    whole_rows: Array,
+    whole_columns: Array,
+    row_doubts: Array,
+    doubts: Array,
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
-    (outputs, width), count, cells, taps = row_weights.shape, y.shape[1], x.shape[1], column_weights.shape[1]
-    source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    factor, half, low, high = np.float32(2.0**-bits), np.float32(0.5), np.float32(least), np.float32(most)
-    sums, held = np.empty(width * count, column_weights.dtype), np.full(width, -1)
-    total = np.empty(count, row_weights.dtype)
+    (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
+    source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
+    low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
+    starts, held = np.empty(taps, np.intp), np.full(taps, -1)
+    sums, total = np.empty(taps * made, np.float32), np.zeros(doubts.shape[1], np.float32)
+    line, masks = np.empty(doubts.shape[1], y.dtype), np.empty(doubts.shape[1] // BLOCK, np.uint64)
+    part, errors = np.empty(width * depth, np.int32), doubts.reshape(-1)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
-                at = row % width * count
-                along(source, row * cells, first_columns, weights, taps, depth, inner, sums, at)
-                held[row % width] = row
-        across(sums, first, width, count, 0, row_weights, place, total, 0, count)
-        _store(total, factor, half, rounding, low, high, target, out * count)
+        for tap in range(taps):
+            row = first + tap
+            starts[tap] = row % taps * made
+            if held[row % taps] != row:
+                along(source, row * cells, first_columns, weights, width, depth, inner, sums, starts[tap])
+                held[row % taps] = row
+        _blended(sums, starts, 0, factors, place * taps, total, made)
+        if _rounded(total, rounding, low, high, errors, row_doubts[place], line, masks):
+            _settle(
+                source,
+                line,
+                masks,
+                first * cells,
+                cells,
+                whole_rows,
+                place,
+                first_columns,
+                whole_columns,
+                depth,
+                part,
+                factor,
+                rounding,
+                low,
+                high,
+            )
+        to = np.uint64(out * made)
+        for i in range(made):
+            target[to + np.uint64(i)] = line[np.uint64(i)]
 
 
 @compiled
@@ -114,7 +287,7 @@ def bytes_columns(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
     bits: int,
     rounding: int,
     least: int,

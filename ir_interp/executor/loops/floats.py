@@ -27,7 +27,7 @@ def floats_columns_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
 ) -> bool:
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
@@ -67,7 +67,7 @@ def floats_rows_first(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
 ) -> bool:
     """Compute rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     outputs, width, cells = len(row_weights), column_weights.shape[1], x.shape[1]
@@ -93,7 +93,7 @@ def floats_columns(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
 ) -> bool:
     """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
     source, target, flat, count, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), y.shape[1], False

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
 from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import AHEAD, fetch, spread
+from ir_interp.executor.loops.vectors import AHEAD, fetch, intrinsic, spread
 
 _READ = 64  # bytes at a time, of each of two rows
 _BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
-_intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
 
 
 def _halving(depth: int) -> Any:
@@ -33,7 +31,7 @@ def _halving(depth: int) -> Any:
     def every(value: int) -> Any:
         return ir.Constant(words, [value] * words.count)
 
-    @_intrinsic
+    @intrinsic
     def halve(context: Any, x: Any, upper: Any, lower: Any, even: Any, y: Any, place: Any) -> Any:
         def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
             source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))

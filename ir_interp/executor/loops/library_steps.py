@@ -49,7 +49,7 @@ def shortened(
     first_columns: Array,
     column_weights: Array,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
     bits_before: int,
     bits_after: int,
 ) -> None:

@@ -12,16 +12,16 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic as numba_intrinsic
 
 _LANES = 4
 PAIRS = 8  # of outputs that are computed together
 _BYTE = 8  # bits of a cell of an image; other integers are sums, which the cache holds
 AHEAD = 2048  # bytes: the distance at which an image outside the cache is read soon, at times beyond a page of memory
-_intrinsic: Any = intrinsic  # to a type checker its first argument would be the caller's, too
+intrinsic: Any = numba_intrinsic  # to a type checker its first argument would be the caller's, too
 
 
-@_intrinsic
+@intrinsic
 def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
     """Return ``total`` plus the product of a cell and its weight, both rounded; for integers in 32 bits."""
 
@@ -31,7 +31,7 @@ def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
     return total(total, cell, weight), made
 
 
-@_intrinsic
+@intrinsic
 def fused(context: Any, total: Any, cell: Any, weight: Any) -> Any:
     """Return ``total`` plus the product of a float cell and its weight, rounded once."""
 
@@ -41,7 +41,7 @@ def fused(context: Any, total: Any, cell: Any, weight: Any) -> Any:
     return total(total, cell, weight), made
 
 
-@_intrinsic
+@intrinsic
 def nearest_byte(context: Any, value: Any) -> Any:
     """Return the last eight bits of a float rounded half to even, with at most 16 bits before the point.
 
@@ -49,14 +49,13 @@ def nearest_byte(context: Any, value: Any) -> Any:
     """
 
     def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
-        large = ir.Constant(values[0].type, 1.5 * 2 ** (23 if value.bitwidth == 32 else 52))
-        bits = builder.bitcast(builder.fadd(values[0], large), ir.IntType(value.bitwidth))
+        bits = builder.bitcast(builder.fadd(values[0], large(values[0].type)), ir.IntType(value.bitwidth))
         return builder.trunc(bits, ir.IntType(_BYTE))
 
     return types.uint8(value), made
 
 
-@_intrinsic
+@intrinsic
 def float_of(context: Any, bits: Any) -> Any:
     """Return the float32 with the given bits."""
 
@@ -66,7 +65,7 @@ def float_of(context: Any, bits: Any) -> Any:
     return types.float32(types.uint32), made
 
 
-@_intrinsic
+@intrinsic
 def bits_of(context: Any, value: Any) -> Any:
     """Return the bits of a float32."""
 
@@ -76,14 +75,12 @@ def bits_of(context: Any, value: Any) -> Any:
     return types.uint32(types.float32), made
 
 
-@_intrinsic
+@intrinsic
 def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any:
     """Return the sum of four neighbouring cells, of two and two products, each rounded separately."""
 
-    def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
-        source, factors = (
-            target.make_array(kind)(target, builder, values[k]).data for kind, k in ((row, 0), (weights, 2))
-        )
+    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, factors = (array_data(target, builder, signature, values, k) for k in (0, 2))
         vector, index = ir.VectorType(target.get_value_type(weights.dtype), _LANES), ir.VectorType(ir.IntType(32), 2)
         cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)
         place, factor = (builder.gep(array, [values[k]]) for array, k in ((source, 1), (factors, 3)))
@@ -102,14 +99,12 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any]) -> Any:
     One chain may have any number of taps. ``add`` adds a product to a sum.
     """
 
-    @_intrinsic
+    @intrinsic
     def sum_pixels(
         context: Any, row: Any, at: Any, step: Any, weights: Any, output: Any, width: Any, sums: Any, place: Any
     ) -> Any:
         def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
-            source, factors, results = (
-                target.make_array(signature.args[number])(target, builder, values[number]).data for number in (0, 3, 6)
-            )
+            source, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 3, 6))
             first, vector = builder.mul(values[4], values[5]), ir.VectorType(target.get_value_type(sums.dtype), _LANES)
             cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)
 
@@ -143,55 +138,73 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any]) -> Any:
     return sum_pixels
 
 
-def _pairs_of(width: int) -> Any:
-    """Return a function that sums ``PAIRS`` pairs of outputs of ``width`` taps, which double a row."""
+@intrinsic
+def sum_pairs(
+    context: Any, row: Any, near: Any, far: Any, weights: Any, tap: Any, width: Any, depth: Any, sums: Any, place: Any
+) -> Any:
+    """Store the weighted sums of ``PAIRS`` pairs of outputs of ``width`` pixels, which double a row.
 
-    @_intrinsic
-    def sum_pairs(context: Any, row: Any, near: Any, far: Any, weights: Any, tap: Any, sums: Any, place: Any) -> Any:
-        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
-            source, factors, results = (
-                target.make_array(signature.args[number])(target, builder, values[number]).data for number in (0, 3, 5)
-            )
-            vector, cells = (ir.VectorType(target.get_value_type(kind.dtype), PAIRS) for kind in (sums, row))
+    The windows of the first pair begin at ``near`` and ``far``, and move by one pixel of ``depth`` cells from pair to
+    pair. All pairs have the same weights, which begin at ``tap``. So inputs are contiguous, and no index or weight is
+    read for each output. There are vectors for windows of two and four pixels, of one, three or four cells.
+    """
+
+    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 3, 7))
+        _, near, far, _, tap, *_, place = values
+
+        def store(width: int, depth: int) -> None:
+            vector, cells = (ir.VectorType(target.get_value_type(kind.dtype), PAIRS * depth) for kind in (sums, row))
             totals = []
-            for begin, first in ((values[1], 0), (values[2], width)):
+            for begin, first in ((near, 0), (far, width)):
                 total = ir.Constant(vector, None)
                 for number in range(width):
-                    at, factor = (
-                        builder.add(base, ir.Constant(base.type, step))
-                        for base, step in ((begin, number), (values[4], first + number))
-                    )
+                    at = builder.add(begin, ir.Constant(begin.type, number * depth))
+                    factor = builder.add(tap, ir.Constant(tap.type, first + number))
                     pointer = builder.bitcast(builder.gep(source, [at]), cells.as_pointer())
                     weight = spread(builder, builder.load(builder.gep(factors, [factor])), vector)
-                    values_read = builder.load(pointer, align=row.dtype.bitwidth // 8)
-                    total = _added(builder, row.dtype, values_read, weight, total)
+                    read = builder.load(pointer, align=row.dtype.bitwidth // 8)
+                    total = _added(builder, row.dtype, read, weight, total)
                 totals.append(total)
-            order = [side * PAIRS + pair for pair in range(PAIRS) for side in (0, 1)]
-            both = builder.shuffle_vector(*totals, ir.Constant(ir.VectorType(ir.IntType(32), 2 * PAIRS), order))
-            pointer = builder.bitcast(builder.gep(results, [values[6]]), both.type.as_pointer())
+            order = [
+                side * vector.count + pair * depth + cell
+                for pair in range(PAIRS)
+                for side in (0, 1)
+                for cell in range(depth)
+            ]
+            both = builder.shuffle_vector(*totals, ir.Constant(ir.VectorType(ir.IntType(32), len(order)), order))
+            pointer = builder.bitcast(builder.gep(results, [place]), both.type.as_pointer())
             builder.store(both, pointer, align=sums.dtype.bitwidth // 8)
-            return target.get_dummy_value()
 
-        place = types.intp
-        return types.none(row, place, place, weights, place, sums, place), made
+        for wide in (2, 4):
+            for deep in (1, 3, 4):
+                alike = (
+                    builder.icmp_signed("==", values[5], ir.Constant(values[5].type, wide)),
+                    builder.icmp_signed("==", values[6], ir.Constant(values[6].type, deep)),
+                )
+                with builder.if_then(builder.and_(*alike)):
+                    store(wide, deep)
+        return target.get_dummy_value()
 
-    return sum_pairs
+    position = types.intp
+    return types.none(row, position, position, weights, position, position, position, sums, position), made
 
 
 def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
     """Return ``total`` plus the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
     if isinstance(getattr(total.type, "element", total.type), ir.IntType):
-        return builder.add(builder.mul(_cast(builder, cell, value, total.type), weight), total)
-    return builder.fadd(total, builder.fmul(_cast(builder, cell, value, total.type), weight))
+        return builder.add(builder.mul(cast(builder, cell, value, total.type), weight), total)
+    return builder.fadd(total, builder.fmul(cast(builder, cell, value, total.type), weight))
 
 
 def _fused(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
     """Return ``total`` plus such a product of floats, rounded once."""
     kind = total.type
-    return builder.call(_fusing(builder, kind), [_cast(builder, cell, value, kind), weight, total])
+    return builder.call(_fusing(builder, kind), [cast(builder, cell, value, kind), weight, total])
 
 
-def _cast(builder: Any, cell: Any, value: Any, kind: Any) -> Any:
+def cast(builder: Any, cell: Any, value: Any, kind: Any) -> Any:
+    """Return a value, of the type of a ``cell``, as one of the ``kind`` of a sum; or vectors of them."""
     if isinstance(cell, types.Float) or value.type == kind:
         return value
     if isinstance(getattr(kind, "element", kind), ir.IntType):
@@ -210,14 +223,6 @@ ensure that they exist. Sums start from 0 and add one product at a time; two cha
 """
 
 
-pairs_of_two, pairs_of_four = _pairs_of(2), _pairs_of(4)
-"""``pairs_of_two(row, near, far, weights, tap, sums, place)``: the weighted sums of pairs of outputs.
-
-The windows of the first pair begin at ``near`` and ``far``, and move by one cell from pair to pair. All pairs have the
-same weights, which begin at ``tap``. So inputs are contiguous, and no index or weight is read for each output.
-"""
-
-
 def fetch(builder: Any, pointer: Any) -> None:
     """Prefetch the cell at a pointer into the cache; the pointer may be beyond all memory."""
     number = ir.IntType(32)
@@ -226,6 +231,21 @@ def fetch(builder: Any, pointer: Any) -> None:
     builder.call(
         cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [pointer, to_read, near, of_numbers]
     )
+
+
+def array_data(target: Any, builder: Any, signature: Any, values: Any, number: int) -> Any:
+    """Return the pointer to the elements of the array that is argument ``number``."""
+    return target.make_array(signature.args[number])(target, builder, values[number]).data
+
+
+def large(kind: Any) -> Any:
+    """Return the number of a float type, or a vector of it, that has no fraction in any sum with a byte.
+
+    Added to it, a byte is rounded half to even, and its bits are the last ones of the sum.
+    """
+    element = getattr(kind, "element", kind)
+    number = 1.5 * 2 ** (23 if isinstance(element, ir.FloatType) else 52)
+    return ir.Constant(kind, number if element is kind else [number] * kind.count)
 
 
 def spread(builder: Any, value: Any, vector: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import PAIRS, added, pairs_of_four, pairs_of_two, sum_four, sum_pixels, sum_two
+from ir_interp.executor.loops.vectors import PAIRS, added, sum_four, sum_pairs, sum_pixels, sum_two
 
 
 @compiled
@@ -21,28 +21,33 @@ def along(
     weights: Array,
     width: int,
     depth: int,
-    inner: tuple[int, int],
+    inner: tuple[int, int, int],
     sums: Array,
     start: int,
 ) -> None:
     """Fill ``sums`` from ``start`` on with weighted sums along a row of ``x``, which begins at ``begin``.
 
-    ``first`` counts cells. From the first to the second number of ``inner``, outputs of one cell are pairs, and four
-    neighbouring cells of pixels may be read and written.
+    ``first`` counts cells. ``inner`` is the first of the outputs that are vectors, the one after the last, and how many
+    have their weights together: pairs of outputs that double the row, or single pixels of three or four cells.
     """
     count, nothing, one, two, three = len(first), sums.dtype.type(0), np.uint64(1), np.uint64(2), np.uint64(3)
-    row, to, before, after = np.uint64(begin), np.uint64(start), inner[0], inner[1]
-    if after and depth == 1:
-        near, far, weighted = begin + np.intp(first[before]), begin + np.intp(first[before + 1]), before * width
-        vectors = (after - before) // (2 * PAIRS)
-        after = before + 2 * PAIRS * vectors
-        for i in range(vectors):
-            cells, output = i * PAIRS, start + before + 2 * i * PAIRS
-            if width == 2:
-                pairs_of_two(x, near + cells, far + cells, weights, weighted, sums, output)
-            else:
-                pairs_of_four(x, near + cells, far + cells, weights, weighted, sums, output)
-    elif after:
+    row, to, before, after, together = np.uint64(begin), np.uint64(start), inner[0], inner[1], inner[2]
+    if together == 2:
+        near, far, size = begin + np.intp(first[before]), begin + np.intp(first[before + 1]), (after - before) // 2
+        for i in range(0, size, PAIRS):
+            cells = min(i, size - PAIRS) * depth  # the last vectors may overlap
+            sum_pairs(
+                x,
+                near + cells,
+                far + cells,
+                weights,
+                before * width,
+                width,
+                depth,
+                sums,
+                start + before * depth + 2 * cells,
+            )
+    elif together:
         if width == 2:
             for i in range(after):
                 sum_two(x, begin + np.intp(first[i]), depth, weights, i, 2, sums, start + i * depth)

@@ -1,0 +1,127 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
+"""Blocks of neighbouring cells as vectors: weighted sums of rows of bytes, and sums that become bytes.
+
+These float32 sums are exact, or checked and summed again in integers, so their products may be fused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from ir_interp.executor.loops.vectors import array_data, cast, intrinsic, large, spread
+
+BLOCK = (
+    64  # cells: their sums fill half of the vector registers, and the places of doubtful ones the bits of an integer
+)
+_SINGLE, _WORD, _BYTE = (ir.VectorType(kind, BLOCK) for kind in (ir.FloatType(), ir.IntType(32), ir.IntType(8)))
+
+
+@intrinsic
+def blend(
+    context: Any, x: Any, starts: Any, begin: Any, weights: Any, tap: Any, count: Any, sums: Any, place: Any
+) -> Any:
+    """Store the weighted sums of a block of some rows, each of which begins at ``starts[row] + begin``."""
+
+    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, rows, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 1, 3, 6))
+        cells = ir.VectorType(target.get_value_type(x.dtype), BLOCK)
+        total = cgutils.alloca_once_value(builder, ir.Constant(_SINGLE, None))
+        with cgutils.for_range(builder, values[5]) as loop:
+            at = builder.add(builder.load(builder.gep(rows, [loop.index])), values[2])
+            pointer = builder.bitcast(builder.gep(source, [at]), cells.as_pointer())
+            block = cast(builder, x.dtype, builder.load(pointer, align=x.dtype.bitwidth // 8), _SINGLE)
+            weight = builder.load(builder.gep(factors, [builder.add(values[4], loop.index)]))
+            builder.store(_contracted(builder, block, spread(builder, weight, _SINGLE), builder.load(total)), total)
+        pointer = builder.bitcast(builder.gep(results, [values[7]]), _SINGLE.as_pointer())
+        builder.store(builder.load(total), pointer, align=4)
+        return target.get_dummy_value()
+
+    position = types.intp
+    return types.none(x, starts, position, weights, position, position, sums, position), made
+
+
+def _contracted(builder: Any, value: Any, weight: Any, total: Any) -> Any:
+    """Return ``total`` plus a product, which is rounded only on processors that cannot fuse it."""
+    kind = ir.FunctionType(_SINGLE, [_SINGLE] * 3)
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{BLOCK}f32")
+    return builder.call(function, [value, weight, total])
+
+
+def _rounding_half(to_even: bool, away: bool) -> Any:
+    """Return two functions that round a block of sums: exact ones, and those that are known within a doubt."""
+
+    def rounded(builder: Any, value: Any) -> Any:
+        if to_even:
+            return builder.bitcast(builder.fadd(value, large(value.type)), _WORD)
+        half = ir.Constant(_SINGLE, [0.5] * BLOCK)
+        if away:
+            is_negative = builder.fcmp_ordered("<", value, ir.Constant(_SINGLE, None))
+            return builder.fptosi(builder.fadd(value, builder.select(is_negative, builder.fneg(half), half)), _WORD)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_SINGLE, [_SINGLE]), f"llvm.floor.v{BLOCK}f32"
+        )
+        return builder.fptosi(builder.call(function, [builder.fadd(value, half)]), _WORD)
+
+    @intrinsic
+    def store_exact(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any) -> Any:
+        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+            source, results = (array_data(target, builder, signature, values, k) for k in (0, 4))
+            value = _clipped(builder, _block(builder, source, values[1]), values[2], values[3])
+            _store(builder, rounded(builder, value), results, values[1])
+            return target.get_dummy_value()
+
+        return types.none(sums, types.intp, types.float32, types.float32, line), made
+
+    @intrinsic
+    def store_sure(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any, doubts: Any, row: Any) -> Any:
+        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+            source, results, errors = (array_data(target, builder, signature, values, k) for k in (0, 4, 5))
+            value = _block(builder, source, values[1])
+            doubt = _block(builder, errors, builder.add(values[6], values[1]))
+            ends = (builder.fsub(value, doubt), builder.fadd(value, doubt))
+            least, most = (rounded(builder, _clipped(builder, end, values[2], values[3])) for end in ends)
+            _store(builder, least, results, values[1])
+            return builder.bitcast(builder.icmp_unsigned("!=", least, most), ir.IntType(BLOCK))
+
+        position, single = types.intp, types.float32
+        return types.uint64(sums, position, single, single, line, doubts, position), made
+
+    return store_exact, store_sure
+
+
+def _block(builder: Any, source: Any, at: Any) -> Any:
+    return builder.load(builder.bitcast(builder.gep(source, [at]), _SINGLE.as_pointer()), align=4)
+
+
+def _clipped(builder: Any, value: Any, low: Any, high: Any) -> Any:
+    low, high = (spread(builder, bound, _SINGLE) for bound in (low, high))
+    value = builder.select(builder.fcmp_ordered(">", value, low), value, low)
+    return builder.select(builder.fcmp_ordered("<", value, high), value, high)
+
+
+def _store(builder: Any, words: Any, results: Any, at: Any) -> None:
+    pointer = builder.bitcast(builder.gep(results, [at]), _BYTE.as_pointer())
+    builder.store(builder.trunc(words, _BYTE), pointer, align=1)
+
+
+exact_even, sure_even = _rounding_half(to_even=True, away=False)
+exact_up, sure_up = _rounding_half(to_even=False, away=False)
+exact_away, sure_away = _rounding_half(to_even=False, away=True)
+"""``exact_up(sums, at, low, high, line)`` stores a block of sums, from ``at`` on, as bytes from ``line[at]`` on.
+
+They are clipped to ``low`` and ``high``. ``sure_up(..., doubts, row)`` returns a mask of those of which another byte is
+as likely: sums are known within ``doubts[row + at]`` and the following ones.
+"""
+
+
+@intrinsic
+def lowest(context: Any, mask: Any) -> Any:
+    """Return the position of the lowest bit of a mask that is set."""
+
+    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), made
