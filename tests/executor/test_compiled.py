@@ -169,13 +169,21 @@ def test_halves(shape: tuple[int, ...], axes: tuple[int, int], rounding: Any, mo
 @pytest.mark.parametrize("kernel", [Nearest(rounding=Rounding.FLOOR), Linear(), Cubic(a=-0.75)], ids=str)
 @pytest.mark.parametrize("coordinates", [Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS])
 def test_doubled_rows(dtype: str, kernel: Kernel, coordinates: Coordinates, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outputs in pairs fill vectors of sixteen; the lengths leave none, one, some and nearly all of a vector over."""
-    for width, channels in ((19, 1), (21, 1), (25, 1), (33, 1), (70, 1), (21, 4), (21, 5)):
+    """Outputs in pairs fill vectors of sixteen; the lengths leave none, one, some and nearly all of a vector over.
+
+    So do regions, some of an odd number of outputs.
+    """
+    for width, channels in ((19, 1), (21, 1), (25, 3), (33, 1), (70, 3), (21, 4), (21, 5)):
         shape = (3, width, channels)
         x = (np.random.default_rng(width).random(shape) * 250).astype(dtype)
         spec = ResizeSpec(kernel=kernel, coordinates=coordinates, axes=(0, 1), target=Sizes((9, 2 * width)))
         products, loops = _both(x, spec, monkeypatch)
         np.testing.assert_array_equal(loops, products)
+        for stop in range(2 * width - 4, 2 * width):
+            part = np.s_[:, stop - 30 : stop]
+            np.testing.assert_array_equal(ir_interp.resize(x, spec, region=part), products[part])
+            part = np.s_[:, stop - 31 : stop]
+            np.testing.assert_array_equal(ir_interp.resize(x, spec, region=part), products[part])
 
 
 SETTLED = [

@@ -116,7 +116,8 @@ def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
     repeats = (columns.first[2:] - columns.first[:-2] == 1) & (weights[2:] == weights[:-2]).all(axis=1)
     edges = np.flatnonzero(np.diff(repeats, prepend=False, append=False)).reshape(-1, 2)
     begin, end = max(edges.tolist(), key=lambda edge: edge[1] - edge[0], default=(0, 0))
-    return (begin, end + 2, 2) if end + 2 - begin >= _FEWEST else None
+    pairs = (end + 2 - begin) // 2
+    return (begin, begin + 2 * pairs, 2) if 2 * pairs >= _FEWEST else None
 
 
 # Endings of sums
