@@ -221,6 +221,6 @@ def _growth(weights: NDArray[Any]) -> tuple[float, float]:
 
 
 _MORE = 1.001  # errors of errors, of up to 4,000 taps
-_ENDS = 4  # roundings of bytes and bounds, which may be a bit larger than ``most``
+_ENDS = 1  # the rounding of a limit
 _EXACT = 2**24  # float32 represents every integer up to here
 _SPARE = 8  # roundings of the largest sum: of weights, between axes, of the final rounding, and of products of these

@@ -158,7 +158,8 @@ class Whole(Ending):
 class Settled(Ending):
     """float32 sums become bytes like ``Whole``; those in doubt are summed again, with integer weights over ``2**bits``.
 
-    A row of outputs has the doubts [cells] in the row of ``doubts`` before ``row_doubts``; 0 for a row without doubts.
+    A sum is in doubt where it is as far from the nearest integer as its limit. The limits of a row of outputs [cells]
+    are in the row of ``limits`` before ``row_limits``, which is 0 for a row of exact sums.
     """
 
     bits: int
@@ -167,8 +168,8 @@ class Settled(Ending):
     most: int
     whole_rows: Array
     whole_columns: Array
-    row_doubts: Array
-    doubts: Array
+    row_limits: Array
+    limits: Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

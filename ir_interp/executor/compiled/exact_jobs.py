@@ -31,6 +31,7 @@ BLOCK = 64  # sums that a loop rounds together
 _SHORT = (
     2**8
 )  # of the weights of an output in lowest terms: 255 * 2**8 * 2**8 is below 2**24, the last integer of float32
+_NEVER = 1.0  # the distance from the nearest integer that no sum has
 _HALVED = (1, 3, 4)  # channels of images whose halves have a loop
 _FEW_ROWS = 0.6  # inputs of an output row; with fewer it is faster to sum their columns first, once
 _READ_TOGETHER = 8  # cells of two pixels, as the loop of means reads them
@@ -88,9 +89,10 @@ class _ByteSum:
         largest, depth = max(abs(self._ending.least), self._ending.most), self.extents.depth
         bound = error_bound(*((columns, rows) if columns_first else (rows, columns)), largest, self.sums.bits)
         cells = np.repeat(_are_short(columns), depth)
-        doubts = np.full((2, -len(cells) // BLOCK * -BLOCK), bound, np.float32)
-        doubts[:, len(cells) :] = 0
-        doubts[0, : len(cells)][cells] = 0
+        limits = np.full((2, -len(cells) // BLOCK * -BLOCK), _NEVER, np.float32)
+        limits[:, : len(cells)] = 0.5 - bound
+        # Exact sums are nearest to the byte half to even that is stored; other roundings of a half are settled.
+        limits[0, : len(cells)][cells] = _NEVER if self.sums.rounding is IntegerRounding.HALF_EVEN else 0.5
         settled = Settled(
             bits=self.sums.bits,
             rounding=self.sums.rounding.code,
@@ -98,8 +100,8 @@ class _ByteSum:
             most=self._ending.most,
             whole_rows=rows.weights,
             whole_columns=columns.weights,
-            row_doubts=np.where(_are_short(rows), int(not cells.all()), 2),
-            doubts=doubts,
+            row_limits=np.where(_are_short(rows), int(not cells.all()), 2),
+            limits=limits,
         )
         rows = _weighed(rows, np.float32)
         columns = replace(columns, weights=np.ldexp(columns.weights.astype(np.float32), -self.sums.bits))

@@ -28,15 +28,33 @@ def blend(
     def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
         source, rows, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 1, 3, 6))
         cells = ir.VectorType(target.get_value_type(x.dtype), BLOCK)
-        total = cgutils.alloca_once_value(builder, ir.Constant(_SINGLE, None))
-        with cgutils.for_range(builder, values[5]) as loop:
-            at = builder.add(builder.load(builder.gep(rows, [loop.index])), values[2])
+
+        def added(total: Any, row: Any) -> Any:
+            at = builder.add(builder.load(builder.gep(rows, [row])), values[2])
             pointer = builder.bitcast(builder.gep(source, [at]), cells.as_pointer())
             block = cast(builder, x.dtype, builder.load(pointer, align=x.dtype.bitwidth // 8), _SINGLE)
-            weight = builder.load(builder.gep(factors, [builder.add(values[4], loop.index)]))
-            builder.store(_contracted(builder, block, spread(builder, weight, _SINGLE), builder.load(total)), total)
-        pointer = builder.bitcast(builder.gep(results, [values[7]]), _SINGLE.as_pointer())
-        builder.store(builder.load(total), pointer, align=4)
+            weight = builder.load(builder.gep(factors, [builder.add(values[4], row)]))
+            return _contracted(builder, block, spread(builder, weight, _SINGLE), total)
+
+        def store(total: Any) -> None:
+            pointer = builder.bitcast(builder.gep(results, [values[7]]), _SINGLE.as_pointer())
+            builder.store(total, pointer, align=4)
+
+        number, nothing = values[5].type, ir.Constant(_SINGLE, None)
+        is_other = ir.Constant(ir.IntType(1), 1)
+        for taps in (2, 4):  # without a loop, those of most resizes take two thirds of the time
+            is_known = builder.icmp_signed("==", values[5], ir.Constant(number, taps))
+            is_other = builder.and_(is_other, builder.not_(is_known))
+            with builder.if_then(is_known):
+                total = nothing
+                for row in range(taps):
+                    total = added(total, ir.Constant(number, row))
+                store(total)
+        with builder.if_then(is_other):
+            kept = cgutils.alloca_once_value(builder, nothing)
+            with cgutils.for_range(builder, values[5]) as loop:
+                builder.store(added(builder.load(kept), loop.index), kept)
+            store(builder.load(kept))
         return target.get_dummy_value()
 
     position = types.intp
@@ -51,22 +69,19 @@ def _contracted(builder: Any, value: Any, weight: Any, total: Any) -> Any:
 
 
 def _rounding_half(to_even: bool, away: bool) -> Any:
-    """Return two functions that round a block of sums: exact ones, and those that are known within a doubt."""
+    """Return a function that rounds a block of exact sums to bytes."""
 
     def rounded(builder: Any, value: Any) -> Any:
         if to_even:
-            return builder.bitcast(builder.fadd(value, large(value.type)), _WORD)
+            return builder.bitcast(builder.fadd(value, large(_SINGLE)), _WORD)
         half = ir.Constant(_SINGLE, [0.5] * BLOCK)
         if away:
             is_negative = builder.fcmp_ordered("<", value, ir.Constant(_SINGLE, None))
             return builder.fptosi(builder.fadd(value, builder.select(is_negative, builder.fneg(half), half)), _WORD)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_SINGLE, [_SINGLE]), f"llvm.floor.v{BLOCK}f32"
-        )
-        return builder.fptosi(builder.call(function, [builder.fadd(value, half)]), _WORD)
+        return builder.fptosi(_unary(builder, "floor", builder.fadd(value, half)), _WORD)
 
     @intrinsic
-    def store_exact(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any) -> Any:
+    def store(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any) -> Any:
         def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
             source, results = (array_data(target, builder, signature, values, k) for k in (0, 4))
             value = _clipped(builder, _block(builder, source, values[1]), values[2], values[3])
@@ -75,21 +90,29 @@ def _rounding_half(to_even: bool, away: bool) -> Any:
 
         return types.none(sums, types.intp, types.float32, types.float32, line), made
 
-    @intrinsic
-    def store_sure(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any, doubts: Any, row: Any) -> Any:
-        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
-            source, results, errors = (array_data(target, builder, signature, values, k) for k in (0, 4, 5))
-            value = _block(builder, source, values[1])
-            doubt = _block(builder, errors, builder.add(values[6], values[1]))
-            ends = (builder.fsub(value, doubt), builder.fadd(value, doubt))
-            least, most = (rounded(builder, _clipped(builder, end, values[2], values[3])) for end in ends)
-            _store(builder, least, results, values[1])
-            return builder.bitcast(builder.icmp_unsigned("!=", least, most), ir.IntType(BLOCK))
+    return store
 
-        position, single = types.intp, types.float32
-        return types.uint64(sums, position, single, single, line, doubts, position), made
 
-    return store_exact, store_sure
+@intrinsic
+def nearest_or_doubtful(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any, limits: Any, row: Any) -> Any:
+    """Store a block of sums as the nearest bytes; return a mask of those that are as far as their limit from it."""
+
+    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, results, bounds = (array_data(target, builder, signature, values, k) for k in (0, 4, 5))
+        value = _clipped(builder, _block(builder, source, values[1]), values[2], values[3])
+        limit = _block(builder, bounds, builder.add(values[6], values[1]))
+        rounded = builder.fadd(value, large(_SINGLE))
+        _store(builder, builder.bitcast(rounded, _WORD), results, values[1])
+        apart = _unary(builder, "fabs", builder.fsub(value, builder.fsub(rounded, large(_SINGLE))))
+        return builder.bitcast(builder.fcmp_ordered(">=", apart, limit), ir.IntType(BLOCK))
+
+    position, single = types.intp, types.float32
+    return types.uint64(sums, position, single, single, line, limits, position), made
+
+
+def _unary(builder: Any, name: str, value: Any) -> Any:
+    function = ir.FunctionType(_SINGLE, [_SINGLE])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, f"llvm.{name}.v{BLOCK}f32"), [value])
 
 
 def _block(builder: Any, source: Any, at: Any) -> Any:
@@ -107,13 +130,11 @@ def _store(builder: Any, words: Any, results: Any, at: Any) -> None:
     builder.store(builder.trunc(words, _BYTE), pointer, align=1)
 
 
-exact_even, sure_even = _rounding_half(to_even=True, away=False)
-exact_up, sure_up = _rounding_half(to_even=False, away=False)
-exact_away, sure_away = _rounding_half(to_even=False, away=True)
-"""``exact_up(sums, at, low, high, line)`` stores a block of sums, from ``at`` on, as bytes from ``line[at]`` on.
+exact_even, exact_up = _rounding_half(to_even=True, away=False), _rounding_half(to_even=False, away=False)
+exact_away = _rounding_half(to_even=False, away=True)
+"""``exact_up(sums, at, low, high, line)`` stores a block of exact sums, from ``at`` on, as bytes from ``line[at]`` on.
 
-They are clipped to ``low`` and ``high``. ``sure_up(..., doubts, row)`` returns a mask of those of which another byte is
-as likely: sums are known within ``doubts[row + at]`` and the following ones.
+They are clipped to ``low`` and ``high`` first.
 """
 
 

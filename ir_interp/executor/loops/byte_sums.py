@@ -19,16 +19,15 @@ from ir_interp.executor.loops.blocks import (
     exact_even,
     exact_up,
     lowest,
-    sure_away,
-    sure_even,
-    sure_up,
+    nearest_or_doubtful,
 )
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
 from ir_interp.executor.loops.vectors import nearest_byte
 from ir_interp.executor.loops.weighted_sums import across, along
 
-_EXACT = 0  # the doubt of a row, if sums of all its columns are exact
+_EXACT = 0  # the limits of a row, if sums of all its columns are exact
+_LINE = 16  # float32 numbers of a line of the cache
 _FEW = 8  # inputs along an axis; the sums of a wider window are vectors
 
 
@@ -49,6 +48,13 @@ def _store(sums: Array, factor: Any, half: Any, rounding: int, low: Any, high: A
 
 
 @compiled
+def _aligned(count: int) -> Array:
+    """Return room for sums that begins where a line of the cache does: vectors across two lines take twice as long."""
+    room = np.empty(count + _LINE, np.float32)
+    return room[(-room.ctypes.data // 4) % _LINE :][:count]
+
+
+@compiled
 def _blended(x: Array, starts: Array, begin: int, weights: Array, tap: int, sums: Array, count: int) -> None:
     """Fill ``count`` cells of ``sums`` with weighted sums of the rows of ``x`` at ``starts``, from ``begin`` on."""
     for block in range(count // BLOCK):
@@ -65,7 +71,7 @@ def _blended(x: Array, starts: Array, begin: int, weights: Array, tap: int, sums
 
 @compiled
 def _rounded(
-    sums: Array, rounding: int, low: Any, high: Any, doubts: Array, doubt: int, line: Array, masks: Array
+    sums: Array, rounding: int, low: Any, high: Any, limits: Array, limit: int, line: Array, masks: Array
 ) -> bool:
     """Store the sums of a row in ``line``; return whether any are in doubt, as the masks of their blocks tell.
 
@@ -74,21 +80,14 @@ def _rounded(
     every = np.uint64(0)
     for block in range(len(masks)):
         mask, at = np.uint64(0), block * BLOCK
-        if doubt == _EXACT:
-            if rounding == HALF_EVEN:
-                exact_even(sums, at, low, high, line)
-            elif rounding == HALF_UP:
-                exact_up(sums, at, low, high, line)
-            else:
-                exact_away(sums, at, low, high, line)
+        if limit > _EXACT:
+            mask = nearest_or_doubtful(sums, at, low, high, line, limits, (limit - 1) * len(sums))
+        elif rounding == HALF_EVEN:
+            exact_even(sums, at, low, high, line)
+        elif rounding == HALF_UP:
+            exact_up(sums, at, low, high, line)
         else:
-            row = (doubt - 1) * len(sums)
-            if rounding == HALF_EVEN:
-                mask = sure_even(sums, at, low, high, line, doubts, row)
-            elif rounding == HALF_UP:
-                mask = sure_up(sums, at, low, high, line, doubts, row)
-            else:
-                mask = sure_away(sums, at, low, high, line, doubts, row)
+            exact_away(sums, at, low, high, line)
         masks[block] = mask
         every |= mask
     return every != 0
@@ -169,8 +168,8 @@ def bytes_rows_first(
     most: int,
     whole_rows: Array,
     whole_columns: Array,
-    row_doubts: Array,
-    doubts: Array,
+    row_limits: Array,
+    limits: Array,
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``: whole rows are summed, many cells at once, before their columns."""
     (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
@@ -178,12 +177,12 @@ def bytes_rows_first(
     begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
     low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
-    places, starts, sums = first_columns - np.uint32(begin), np.empty(taps, np.intp), np.empty(count, np.float32)
-    total, line = np.zeros(doubts.shape[1], np.float32), np.empty(doubts.shape[1], y.dtype)
-    masks, part, errors = (
-        np.empty(doubts.shape[1] // BLOCK, np.uint64),
+    places, starts, sums = first_columns - np.uint32(begin), np.empty(taps, np.intp), _aligned(count)
+    total, line = _aligned(limits.shape[1]), np.empty(limits.shape[1], y.dtype)
+    masks, part, flat_limits = (
+        np.empty(limits.shape[1] // BLOCK, np.uint64),
         np.empty(width * depth, np.int32),
-        doubts.reshape(-1),
+        limits.reshape(-1),
     )
     for out in range(start, stop):
         image, place = divmod(out, outputs)
@@ -192,7 +191,7 @@ def bytes_rows_first(
             starts[tap] = first + tap * cells
         _blended(source, starts, begin, factors, place * taps, sums, count)
         along(sums, 0, places, weights, width, depth, inner, total, 0)
-        if _rounded(total, rounding, low, high, errors, row_doubts[place], line, masks):
+        if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
             _settle(
                 source,
                 line,
@@ -234,28 +233,28 @@ def bytes_columns_first(
     most: int,
     whole_rows: Array,
     whole_columns: Array,
-    row_doubts: Array,
-    doubts: Array,
+    row_limits: Array,
+    limits: Array,
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
     low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
     starts, held = np.empty(taps, np.intp), np.full(taps, -1)
-    sums, total = np.empty(taps * made, np.float32), np.zeros(doubts.shape[1], np.float32)
-    line, masks = np.empty(doubts.shape[1], y.dtype), np.empty(doubts.shape[1] // BLOCK, np.uint64)
-    part, errors = np.empty(width * depth, np.int32), doubts.reshape(-1)
+    sums, total = _aligned(taps * limits.shape[1]), _aligned(limits.shape[1])
+    line, masks = np.empty(limits.shape[1], y.dtype), np.empty(limits.shape[1] // BLOCK, np.uint64)
+    part, flat_limits = np.empty(width * depth, np.int32), limits.reshape(-1)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
         for tap in range(taps):
             row = first + tap
-            starts[tap] = row % taps * made
+            starts[tap] = row % taps * limits.shape[1]
             if held[row % taps] != row:
                 along(source, row * cells, first_columns, weights, width, depth, inner, sums, starts[tap])
                 held[row % taps] = row
         _blended(sums, starts, 0, factors, place * taps, total, made)
-        if _rounded(total, rounding, low, high, errors, row_doubts[place], line, masks):
+        if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
             _settle(
                 source,
                 line,
