@@ -17,6 +17,8 @@ from ir_interp.array_types import Array
 from ir_interp.caching import cached_property
 from ir_interp.plan.exact_sums import Windows
 
+BLOCK = 64
+"""Cells that are summed and rounded together: their sums fill half of the vector registers of most processors."""
 _FEWEST = 16  # outputs of a vector of pairs
 
 
@@ -75,8 +77,8 @@ class RowWindows(Group):
 class ColumnWindows(Group):
     """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
 
-    From the first to the second number of ``inner``, outputs are vectors. The third says how many of them share
-    weights: 1 for pixels of three or four cells, which may be read and written as four; 2 for pairs that double a row.
+    From the first to the second number of ``inner``, outputs are vectors. The third is 1 for single pixels of
+    three or four cells, which may be read and written as four, and 2 for pairs of outputs that double a row.
     """
 
     first_columns: Array

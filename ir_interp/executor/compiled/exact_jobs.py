@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ir_interp.executor.compiled.calls import (
+    BLOCK,
     Blended,
     Call,
     Columns,
@@ -27,7 +28,6 @@ from ir_interp.plan.exact_sums import WholeSum, Windows, error_bound, in_lowest_
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
-BLOCK = 64  # sums that a loop rounds together
 _SHORT = (
     2**8
 )  # of the weights of an output in lowest terms: 255 * 2**8 * 2**8 is below 2**24, the last integer of float32

@@ -5,6 +5,7 @@ from typing import Any
 from ir_interp.executor.compiled import calls
 from ir_interp.executor.loops import (
     blends,
+    byte_planes,
     byte_sums,
     cell_corners,
     copies,
@@ -27,8 +28,8 @@ LOOPS: dict[tuple[type, ...], Any] = {
     (calls.ColumnsFirst, calls.Narrow): sixteen.sixteen_columns_first,
     (calls.Rows, calls.Whole): byte_sums.bytes_rows,
     (calls.Columns, calls.Whole): byte_sums.bytes_columns,
-    (calls.RowsFirst, calls.Settled): byte_sums.bytes_rows_first,
-    (calls.ColumnsFirst, calls.Settled): byte_sums.bytes_columns_first,
+    (calls.RowsFirst, calls.Settled): byte_planes.bytes_rows_first,
+    (calls.ColumnsFirst, calls.Settled): byte_planes.bytes_columns_first,
     (calls.StepRows, calls.Stepped): runtime_sums.float_rows,
     (calls.StepColumns, calls.Stepped): runtime_sums.float_columns,
     (calls.StepRows, calls.Fixed): runtime_sums.fixed_rows,

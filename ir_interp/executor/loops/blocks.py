@@ -11,11 +11,9 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
+from ir_interp.executor.compiled.calls import BLOCK
 from ir_interp.executor.loops.vectors import array_data, cast, intrinsic, large, spread
 
-BLOCK = (
-    64  # cells: their sums fill half of the vector registers, and the places of doubtful ones the bits of an integer
-)
 _SINGLE, _WORD, _BYTE = (ir.VectorType(kind, BLOCK) for kind in (ir.FloatType(), ir.IntType(32), ir.IntType(8)))
 
 
