@@ -55,7 +55,7 @@ def _blended(x: Array, starts: Array, begin: int, weights: Array, tap: int, sums
 @compiled
 def _rounded(
     sums: Array, rounding: int, low: Any, high: Any, limits: Array, limit: int, line: Array, masks: Array
-) -> bool:
+) -> Any:
     """Store the sums of a row in ``line``; return whether any are in doubt, as the masks of their blocks tell.
 
     Masks are stored, since a branch on each of them would wait for the whole computation of its block.
@@ -123,7 +123,7 @@ def _settle(
 
 
 @compiled
-def _nearest(value: float, rounding: int) -> float:
+def _nearest(value: Any, rounding: int) -> Any:
     """Return an exact sum rounded; float64 represents it, and a half more."""
     if rounding == HALF_EVEN:
         return np.rint(value)
