@@ -24,23 +24,10 @@ from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
 
 from . import onnxruntime
-from .image_runtimes import (
-    SHIFTS_UNRESIZED,
-    Floats,
-    crop_or_policy,
-    of_type,
-    read_outcome,
-    rounds_down,
-    to_pixels,
-)
+from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down, to_pixels
 from .node_geometry import geometry, resized
 from .outcome import Outcome, differs, refused, unknown
-from .shared_readings import (
-    BY_RATIO,
-    RESIZE_10,
-    UPSAMPLE,
-    Reading,
-)
+from .shared_readings import BY_RATIO, RESIZE_10, UPSAMPLE, Reading
 from .shared_readings import HALF_PIXEL_OF_10 as OF_10
 
 LEFT_TO_CPU = "left to the CPU provider"

@@ -14,13 +14,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..image_runtimes import (
-    ALL_TYPES,
-    has_weights_of,
-    image_outcome,
-    offset_first,
-    to_pixels,
-)
+from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
 from ..node_geometry import changing_axes, geometry
 from ..outcome import Outcome, crashes, differs, unknown
 from ..shared_readings import (

@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Linear, Rounding, Scales
 
-from ..image_runtimes import (
-    ALL_TYPES,
-    Floats,
-    image_outcome,
-    in_doubles,
-    of_last_two,
-    to_pixels,
-)
+from ..image_runtimes import ALL_TYPES, Floats, image_outcome, in_doubles, of_last_two, to_pixels
 from ..node_geometry import copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused
 from ..shared_readings import (

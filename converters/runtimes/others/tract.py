@@ -29,22 +29,10 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from ..image_runtimes import (
-    NO_TIE,
-    Floats,
-    divided,
-    of_type,
-    read_outcome,
-    ties_are_open,
-)
+from ..image_runtimes import NO_TIE, Floats, divided, of_type, read_outcome, ties_are_open
 from ..node_geometry import geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
-from ..shared_readings import (
-    PLAIN_COEFFICIENT,
-    RESIZE_10,
-    UPSAMPLE,
-    Reading,
-)
+from ..shared_readings import PLAIN_COEFFICIENT, RESIZE_10, UPSAMPLE, Reading
 from . import OtherRuntime
 
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place

@@ -23,12 +23,7 @@ from ..image_runtimes import (
 )
 from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
-from ..shared_readings import (
-    BY_RATIO,
-    FLOOR,
-    NO_ANTIALIAS,
-    UPSAMPLE_7,
-)
+from ..shared_readings import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7
 from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
