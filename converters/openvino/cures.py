@@ -166,13 +166,13 @@ def _filled(name: str, empty: onnx.TensorProto, fresh: _Names) -> Iterator[onnx.
     """Yield nodes that produce a tensor of the same shape and type."""
     lengths = fresh(f"{name}/lengths")
     dims = helper.make_tensor(lengths, onnx.TensorProto.INT64, [len(empty.dims)], list(empty.dims))
-    zero = onnx.TensorProto(data_type=empty.data_type, dims=[1], raw_data=bytes(_octets(empty.data_type)))
+    zero = onnx.TensorProto(
+        data_type=empty.data_type,
+        dims=[1],
+        raw_data=bytes(int(helper.tensor_dtype_to_np_dtype(empty.data_type).itemsize)),
+    )
     yield helper.make_node("Constant", [], [lengths], name=lengths, value=dims)
     yield helper.make_node("ConstantOfShape", [lengths], [name], name=fresh(name), value=zero)
-
-
-def _octets(element: int) -> int:
-    return int(helper.tensor_dtype_to_np_dtype(element).itemsize)
 
 
 CURES = (Cure(message="loop body graph canonical inputs size", apply=simplify_loops),)

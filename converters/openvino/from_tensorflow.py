@@ -11,7 +11,6 @@ import openvino as ov
 import openvino.opset13 as ops
 from numpy.typing import NDArray
 from openvino.frontend import NodeContext
-from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
@@ -24,7 +23,7 @@ from . import trial
 from .builder import Built, ResizeBuilder, numpy_name
 from .interpolate_subgraph import Resized, RunTime, partial_shape
 from .node_names import number_anew
-from .run_time_lengths import constant_of, narrowed
+from .run_time_lengths import constant_of, folded, narrowed
 
 Array = NDArray[Any]
 
@@ -40,11 +39,6 @@ def build(frozen: Path, description: Description, name: str, policy: FormPolicy 
     model = builder.read("tf", RESIZES, frozen)
     number_anew(model)  # before nodes are identified by their names
     rows = builder.rows()
-    return Built(model=_with_ends(model, description, name), rows=rows, exact=builder.nodes())
-
-
-def _with_ends(model: ov.Model, description: Description, name: str) -> ov.Model:
-    """Return a model with the inputs and outputs of a description, in its order and under its names."""
     inputs = {each: node for node in model.get_parameters() for each in node.output(0).get_names()}
     results = {each: node for node in model.get_results() for each in node.output(0).get_names()}
     for end in (*description.inputs, *description.outputs):
@@ -57,7 +51,7 @@ def _with_ends(model: ov.Model, description: Description, name: str) -> ov.Model
     )
     for port, end in zip([*whole.outputs, *whole.inputs], [*description.outputs, *description.inputs], strict=True):
         _rename(port, end)
-    return whole
+    return Built(model=whole, rows=rows, exact=builder.nodes())
 
 
 def _rename(port: ov.Output, end: End) -> None:
@@ -84,11 +78,7 @@ def _folded(value: ov.Output, batch: int) -> Array | None:
         model.reshape({port: _with_batch(port.get_partial_shape(), batch) for port in model.inputs})
     except RuntimeError:  # a model that is not for this batch
         return None
-    manager = Manager()
-    manager.register_pass(ConstantFolding())
-    manager.run_passes(model)
-    node = model.get_results()[0].input_value(0).get_node()
-    return np.array(node.data) if node.get_type_name() == "Constant" else None
+    return folded(model)
 
 
 def _with_batch(shape: ov.PartialShape, batch: int) -> ov.PartialShape:

@@ -38,23 +38,18 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
     OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
     """
     file = read_file(source)
-    _check_operators(file)
-    trial.check_frontend(source, "tflite")
-    builder = _Builder.of(file, source.name, policy or FormPolicy())
-    model = _in_order(builder.read("tflite", KINDS, source), file, source.name)
-    number_anew(model)  # before nodes are identified by their names
-    builder.name_nodes()
-    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
-
-
-def _check_operators(file: File) -> None:
-    """Raise UnsupportedLayerError for the first operator that would be converted wrongly, or not run."""
     for each in file.operators:
         if each.type in KINDS and each.graph:
             raise UnsupportedLayerError("a resize in a branch or loop is not supported", each.where)
         if any(end.dtype == "int16" and end.quantisation.scales for end in each.outputs if end is not None):
             problem = f"{each.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 does not run"
             raise UnsupportedLayerError(problem, each.where)
+    trial.check_frontend(source, "tflite")
+    builder = _Builder.of(file, source.name, policy or FormPolicy())
+    model = _in_order(builder.read("tflite", KINDS, source), file, source.name)
+    number_anew(model)  # before nodes are identified by their names
+    builder.name_nodes()
+    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
 
 
 def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:

@@ -41,19 +41,15 @@ def rewrite(path: Path) -> None:
         save_model(model, made)
         del model, passes  # they map the weights of the file that is replaced
         tree = etree.parse(made)
-        _without_news(tree)
+        # IRs of version 11 added these, and older releases refuse them.
+        tree.getroot().set("version", "10")
+        for port in tree.iter("port"):
+            port.attrib.pop("names", None)
+        for layer in tree.iter("layer"):
+            layer.attrib.pop("output_names", None)
+        etree.strip_elements(tree, "rt_info")
         tree.write(path)
         shutil.copyfile(made.with_suffix(".bin"), path.with_suffix(".bin"))
-
-
-def _without_news(tree: etree._ElementTree) -> None:
-    """Remove what IRs of version 11 added."""
-    tree.getroot().set("version", "10")
-    for port in tree.iter("port"):
-        port.attrib.pop("names", None)
-    for layer in tree.iter("layer"):
-        layer.attrib.pop("output_names", None)
-    etree.strip_elements(tree, "rt_info")
 
 
 def _refused_ends(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:

@@ -60,7 +60,15 @@ def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
         case "Convert" | "Squeeze" | "Unsqueeze" | "Reshape":
             return _origin(sources[0], place)
         case "Concat":
-            return _origin_in_piece(vector, sources, place)
+            rest = place
+            for piece in sources:
+                shape = partial_shape(piece)
+                if shape is None or len(shape) != 1 or shape[0] is None:
+                    break
+                if rest < shape[0]:
+                    return _origin(piece, rest)
+                rest -= shape[0]
+            return vector, place
         case "Gather":
             indices = constant_of(sources[1])
             return _origin(sources[0], int(indices.ravel()[place])) if indices is not None else (vector, place)
@@ -69,18 +77,6 @@ def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
             if start is not None and step is not None and step.ravel()[0] == 1:
                 return _origin(sources[0], int(start.ravel()[0]) + place)
     return vector, place
-
-
-def _origin_in_piece(joined: ov.Output, pieces: list[ov.Output], place: int) -> tuple[ov.Output, int]:
-    rest = place
-    for piece in pieces:
-        shape = partial_shape(piece)
-        if shape is None or len(shape) != 1 or shape[0] is None:
-            break
-        if rest < shape[0]:
-            return _origin(piece, rest)
-        rest -= shape[0]
-    return joined, place
 
 
 def _is_same(left: ov.Output, right: ov.Output) -> bool:
@@ -96,8 +92,13 @@ def constant_of(value: ov.Output) -> np.ndarray[Any, Any] | None:
         model = ov.Model([ops.result(value)], [], "constant")
     except RuntimeError:  # a Parameter is reachable
         return None
+    return folded(model)
+
+
+def folded(model: ov.Model) -> np.ndarray[Any, Any] | None:
+    """Return the value of a model's only result, folding its nodes; None if it depends on an input."""
     manager = Manager()
     manager.register_pass(ConstantFolding())
     manager.run_passes(model)
-    folded = model.get_results()[0].input_value(0).get_node()
-    return np.array(folded.data) if folded.get_type_name() == "Constant" else None
+    node = model.get_results()[0].input_value(0).get_node()
+    return np.array(node.data) if node.get_type_name() == "Constant" else None

@@ -24,7 +24,7 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
+    from ir_interp.converters.verify.comparison import ModelComparison, OutputComparison
     from ir_interp.views.likeness import Likeness
 
 EXAMPLES = """
@@ -170,14 +170,10 @@ def _show_output(console: Console, output: OutputComparison, comparison: ModelCo
     rows = [(called[str(path)], *values.text) for path, values in models]
     console.table(("model", "shape", "min", "mean", "max"), rows, title=f"output {output.name}")
     console.say(output.verdict, "green" if output.compared.passes else "red")
-    for line in _bars(output.histogram, min(_WIDTH, console.width - _LABELS)):
-        console.say(line)
-
-
-def _bars(histogram: tuple[HistogramBin, ...], width: int) -> list[str]:
-    """Return one line a bin, the longest bar, as wide as that, for the largest."""
-    most = max((bucket.count for bucket in histogram), default=0)
-    return [
+    width = min(_WIDTH, console.width - _LABELS)
+    most = max((bucket.count for bucket in output.histogram), default=0)
+    for line in [
         f"  {bucket.label:>16} {'#' * math.ceil(width * bucket.count / most) if most else '':<{width}} {bucket.count}"
-        for bucket in histogram
-    ]
+        for bucket in output.histogram
+    ]:
+        console.say(line)

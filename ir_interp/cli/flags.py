@@ -68,8 +68,8 @@ def _parameter(option: Option) -> inspect.Parameter:
         parser=_parser(kind.parse, option) if kind.parse else None,
         autocompletion=completion(option.complete) if option.complete else None,
     )
-    text: Any = value_type(option)
-    default = default_text(option)
+    text: Any = Enum(option.name, {word: word for word in option.choices}) if option.choices else option.kind.text
+    default = option.default if isinstance(option.default, bool | int | Enum) and not option.choices else None
     hint: Any = text | None if default is None else text
     if kind.is_repeated:
         hint = list[text] | None
@@ -81,16 +81,6 @@ def _parameter(option: Option) -> inspect.Parameter:
 def _spelled(option: Option) -> tuple[str, ...]:
     """Return the names of a flag as typer takes them: a switch that can be turned off has both in one."""
     return ("/".join(option.flags),) if option.default is True else option.flags
-
-
-def value_type(option: Option) -> Any:
-    """Return the type of a value on the command line: of an option with choices, an enumeration of these."""
-    return Enum(option.name, {word: word for word in option.choices}) if option.choices else option.kind.text
-
-
-def default_text(option: Option) -> Any:
-    """Return the default that help shows; None where there is none to show."""
-    return option.default if isinstance(option.default, bool | int | Enum) and not option.choices else None
 
 
 def _parser(parse: Callable[[str], Any], option: Option) -> Callable[[str], Any]:

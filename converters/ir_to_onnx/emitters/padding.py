@@ -18,7 +18,7 @@ _MODES = ("constant", "edge", "reflect", "symmetric")
 def _pad(graph: Graph, op: Op) -> str:
     mode = op.word("pad_mode", _MODES)
     if mode == "constant":
-        return graph.node("Pad", op.inputs[0], _pads(graph, op), _filling(graph, op), mode=mode)
+        return graph.node("Pad", op.inputs[0], _pads(graph, op), op.inputs[3] if op.has(3) else "", mode=mode)
     if op.value(1) is None or op.value(2) is None:
         return _padded_at_run_time(graph, op, mode)
     begin, end = (op.known_integers(index, "pads are") for index in (1, 2))
@@ -58,10 +58,6 @@ def _pads(graph: Graph, op: Op) -> str:
     if begin is not None and end is not None:
         return graph.ints([*map(int, begin.ravel()), *map(int, end.ravel())])
     return graph.node("Concat", layer_inputs.int64(graph, op, 1), layer_inputs.int64(graph, op, 2), axis=0)
-
-
-def _filling(graph: Graph, op: Op) -> str:
-    return op.inputs[3] if op.has(3) else ""
 
 
 def _cropped(graph: Graph, x: str, begin: Sequence[int], end: Sequence[int]) -> str:

@@ -18,16 +18,13 @@ def _ctc(graph: Graph, op: Op) -> NodeTensor:
     """Decode [time, batch, classes]; the last class is blank, and a mask ends each sequence where it is first 0."""
     steps, _, classes = op.lengths()
     best = _best(graph, op).transposed(1, 0)
-    lengths = _going(operand(graph, op, 1).cast("float32").transposed(1, 0))
+    # A sequence has ended at its first 0, whatever follows.
+    mask = operand(graph, op, 1).cast("float32").transposed(1, 0)
+    ended = mask == 0
+    lengths = node("CumSum", ended.cast("int32"), mask.of(1, "int64")) == 0
     flags = op.flag("ctc_merge_repeated", True)
     rows, _ = _packed(best, lengths, best.of(classes - 1), steps, merge=flags)
     return rows.cast(op.result_dtype()).unsqueeze(2, 3)
-
-
-def _going(mask: NodeTensor) -> NodeTensor:
-    """Return for every step whether its sequence has not ended yet: there is no 0 at it or before."""
-    ended = mask == 0
-    return node("CumSum", ended.cast("int32"), mask.of(1, "int64")) == 0
 
 
 def _ctc_with_lengths(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:

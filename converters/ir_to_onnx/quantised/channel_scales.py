@@ -13,8 +13,6 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper
 
-from ir_interp.ir.net import Layer
-
 from ...onnx.graph import Graph
 from ..layer import Op
 from . import small_weights
@@ -64,14 +62,10 @@ def is_alone(op: Op) -> bool:
             return True
         if kind not in BETWEEN:
             return False
-        index = _changing(op, layer)
+        # One of two inputs is a constant; the chain goes on at the other.
+        first = op.net.source(layer, 0)
+        index = 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
     return False
-
-
-def _changing(op: Op, layer: Layer) -> int:
-    """Return the index of the input that is no constant."""
-    first = op.net.source(layer, 0)
-    return 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
 
 
 def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tuple[str, _Numbers] | None:

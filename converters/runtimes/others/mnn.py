@@ -48,7 +48,9 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
             return crashes("it reads out of bounds if scales are given for some axes only")
         if len(axes) != len(_IMAGE) or not is_stretched:
             return unknown("sizes of other than two axes, a crop, or a keep_aspect_ratio_policy")
-        op, may_change = _of_height_and_width(op), _IMAGE
+        # It takes two sizes for those of the last two axes.
+        attributes = {name: value for name, value in op.attributes.items() if name != "axes"}
+        op, may_change = replace(op, spec=replace(op.spec, axes=(_HEIGHT, _WIDTH)), attributes=attributes), _IMAGE
     others = changing_axes(op, may_change) - _IMAGE
     is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
     is_crop = isinstance(op.spec.coordinates, Crop)
@@ -81,12 +83,6 @@ def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
     if op.version in UPSAMPLE:
         return (FLOOR,) if of_channels else (FLOOR, BY_RATIO)
     return (NO_SYMMETRIC, NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST)
-
-
-def _of_height_and_width(op: ResizeOp) -> ResizeOp:
-    """Return a node whose two sizes are taken for those of the last two axes."""
-    attributes = {name: value for name, value in op.attributes.items() if name != "axes"}
-    return replace(op, spec=replace(op.spec, axes=(_HEIGHT, _WIDTH)), attributes=attributes)
 
 
 def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:

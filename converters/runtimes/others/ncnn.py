@@ -27,17 +27,13 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     if "int" in (op.dtype or ""):
-        return _of_integers(op, may_change)
+        if isinstance(op.spec.kernel, Cubic):
+            return crashes("its converter crashes on a cubic of integers")
+        others = sorted(may_change - HEIGHT_AND_WIDTH)
+        return differs("it returns float32", f"axes {others} keep their sizes" if others else "")
     old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
     new = (NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
-
-
-def _of_integers(op: ResizeOp, may_change: Set[int]) -> Outcome:
-    if isinstance(op.spec.kernel, Cubic):
-        return crashes("its converter crashes on a cubic of integers")
-    others = sorted(may_change - HEIGHT_AND_WIDTH)
-    return differs("it returns float32", f"axes {others} keep their sizes" if others else "")
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:

@@ -112,15 +112,7 @@ def _comparable(run: Runs, model: Path) -> Path:
     if not qoperator.has_quantised_operators(model):
         return in_float32(run, model)
     plain = qoperator.in_plain_operators(model, run.folder)
-    _check_plain(run, model, plain)
-    return in_float32(run, run.substitute(model, plain))
-
-
-def _check_plain(run: Runs, model: Path, plain: Path) -> None:
-    """Raise SegmentError if plain operators output other levels than quantised ones, on the same inputs.
-
-    One level is allowed: the integer kernels multiply a sum by one number where plain ones multiply its terms.
-    """
+    # One level is allowed: integer kernels multiply a sum by one number, plain ones multiply its terms.
     ends = [step.outputs[0] for step in read(plain).steps if step.type == "quantizelinear"]
     _, levels = run(model, ends, optimised=False)
     _, others = run(plain, ends, given=levels, optimised=False)
@@ -131,6 +123,7 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
             raise SegmentError(
                 f"{where}: {int((apart > 1).sum())} of {apart.size} values, by up to {apart.max()} levels"
             )
+    return in_float32(run, run.substitute(model, plain))
 
 
 # Segments
