@@ -86,8 +86,8 @@ def _write(model: ov.Model, output: Path, *, half: bool) -> None:
 
 def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
     """Return the constants that are among the nodes of these names, or inputs of them."""
-    found = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
-    return [node for node in found if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
+    constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
+    return [node for node in constants if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
 
 
 def _readers(node: ov.Node) -> list[str]:

@@ -23,14 +23,14 @@ def narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, o
     if shape is None or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
         return op, target
     axes = resolve_axes(spec.axes, len(shape))
-    lengths = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
+    sizes = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
     places = [
         place
         for place, axis in enumerate(axes)
-        if not (shape[axis] is not None and shape[axis] == lengths[place]) and not _keeps(target, place, x, axis)
+        if not (shape[axis] is not None and shape[axis] == sizes[place]) and not _keeps(target, place, x, axis)
     ]
     fewer = replace(spec, axes=tuple(axes[place] for place in places))
-    known = [length for place in places if (length := lengths[place]) is not None]
+    known = [length for place in places if (length := sizes[place]) is not None]
     if len(known) == len(places):
         return replace(op, spec=replace(fewer, target=Sizes(tuple(known)))), None
     return replace(op, spec=fewer), ops.gather(target, ops.constant(np.array(places)), ops.constant(0)).output(0)

@@ -178,7 +178,7 @@ class ModelComparison:
         rows = ((output.name, *output.first.text[:1], output.verdict) for output in self.outputs)
         title = f"{self.first.name} against {self.second.name}: {self.summary}"
         outputs = notebook.columns(title, ("output", "shape", "verdict"), rows)
-        resizes = ((each.name, *each.text) for each in self.resizes or ())
+        resizes = ((resize.name, *resize.text) for resize in self.resizes or ())
         names = ("resize", "its data", "its output")
         return outputs + (notebook.columns(self.first_difference, names, resizes) if self.resizes is not None else "")
 
@@ -190,7 +190,7 @@ class ModelComparison:
     @property
     def first_resize(self) -> Located | None:
         """The first resize whose output differs."""
-        return next((each for each in self.resizes or () if each.differs), None)
+        return next((resize for resize in self.resizes or () if resize.differs), None)
 
     @property
     def first_difference(self) -> str:
@@ -216,7 +216,7 @@ class ModelComparison:
     def summary(self) -> str:
         """How many outputs are equal, in one line."""
         passed = [output.compared for output in self.outputs if output.compared.passes]
-        equal = sum(each.is_conclusive for each in passed)
+        equal = sum(output.is_conclusive for output in passed)
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
 
@@ -303,13 +303,13 @@ def _values_record(values: OutputValues) -> ValuesRecord:
     }
 
 
-def _resize_record(each: Located) -> LocatedRecord:
+def _resize_record(resize: Located) -> LocatedRecord:
     return {
-        "name": each.name,
-        "where": each.where,
-        "data": None if each.data is None else _number(each.data.absolute),
-        "output": None if each.output is None else _number(each.output.absolute),
-        "equal": None if each.output is None else each.output.passes,
+        "name": resize.name,
+        "where": resize.where,
+        "data": None if resize.data is None else _number(resize.data.absolute),
+        "output": None if resize.output is None else _number(resize.output.absolute),
+        "equal": None if resize.output is None else resize.output.passes,
     }
 
 

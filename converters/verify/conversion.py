@@ -117,7 +117,7 @@ def _with_extent(real: Verification, other: Verification, run: Runs) -> Verifica
 
 def _all_levels(verifications: Sequence[Verification]) -> Levels | None:
     """Return the counts of levels over several inputs."""
-    levels = [each.levels for each in verifications if each.levels]
+    levels = [verification.levels for verification in verifications if verification.levels]
     return sum(levels[1:], levels[0]) if levels else None
 
 
@@ -200,10 +200,10 @@ def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
     return Verification(outputs=(_checked(op, expected, actual),), note="compared with ir_interp's own executor")
 
 
-def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
+def _executed(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
     """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
     try:
-        return _run(op, data, **given)
+        return _run(op, data, **inputs)
     except ShapeError:  # an internal size is no message to pass on
         name, shape = op.name or op.where, list(data.shape)
         problem = f"resize {name!r} gets data of shape {shape} and cannot run on it; choose other sizes with --shape"
@@ -218,26 +218,26 @@ def _as_run(run: Runs, source: Path, resizes: Sequence[ResizeTensors]) -> Iterat
     names = [name for resize in resizes for name in resize.inputs.values()]
     _, tensors = run(source, names)
     for resize in resizes:
-        given = {kind: tensors[name] for kind, name in resize.inputs.items() if name in tensors}
-        data = given.pop("data", None)
-        yield resize.op if data is None else replace(_bound(resize.op, **given), shape=data.shape)
+        inputs = {kind: tensors[name] for kind, name in resize.inputs.items() if name in tensors}
+        data = inputs.pop("data", None)
+        yield resize.op if data is None else replace(_bound(resize.op, **inputs), shape=data.shape)
 
 
-def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
-    return _bound(op, **given).run(data)
+def _run(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+    return _bound(op, **inputs).run(data)
 
 
-def _bound(op: ResizeOp, **given: NDArray[Any]) -> ResizeOp:
+def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
     """Return a resize with the target and window of run time."""
     spec = op.spec
-    roi = given.pop("roi", None)
+    roi = inputs.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
         starts, ends = np.split(roi.astype(float), 2)
         windows = tuple(zip(starts.tolist(), ends.tolist(), strict=True))
         spec = replace(spec, coordinates=replace(spec.coordinates, roi=windows))
-    if isinstance(spec.target, AtRunTime) and spec.target.value in given:
+    if isinstance(spec.target, AtRunTime) and spec.target.value in inputs:
         kind = Sizes if spec.target is AtRunTime.SIZES else Scales
-        spec = replace(spec, target=kind(tuple(given[spec.target.value].ravel().tolist())))
+        spec = replace(spec, target=kind(tuple(inputs[spec.target.value].ravel().tolist())))
     return replace(op, spec=spec)
 
 

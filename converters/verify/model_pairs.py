@@ -87,7 +87,7 @@ def compared_runs(
     Inputs are tried until every output is conclusive. Raises IrInterpError if no comparison is possible at real sizes.
     """
     compared: list[Outputs] = []
-    for run in until_conclusive(every, lambda: all(each.compared.is_conclusive for each in merged(compared))):
+    for run in until_conclusive(every, lambda: all(output.compared.is_conclusive for output in merged(compared))):
         if run.extent is not Extent.REAL and not _pass(compared[-1]):
             continue
         try:
@@ -108,22 +108,24 @@ def _pass(outputs: Sequence[OutputComparison]) -> bool:
 def _compared(outputs: ModelOutputs) -> Outputs:
     """Return how outputs compare; without a tolerance, differences are judged by the ladder."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
-    compared = tuple(of_output(each, mine, theirs) for each, (_, mine), (_, theirs) in pairs)
+    compared = tuple(of_output(difference, mine, theirs) for difference, (_, mine), (_, theirs) in pairs)
     if outputs.tolerance is not None or all_pass(outputs.comparisons):
         return compared
     try:
         allowed = ladder.verified(outputs).outputs
     except VerificationError:
         return compared
-    return tuple(replace(each, compared=own, whole=each.compared) for each, own in zip(compared, allowed, strict=True))
+    return tuple(
+        replace(end, compared=limited, whole=end.compared) for end, limited in zip(compared, allowed, strict=True)
+    )
 
 
 def merged(compared: Sequence[Outputs]) -> Outputs:
     """Return each output where it differs most, over several inputs."""
     outputs = []
     for one in zip(*compared, strict=True):
-        worst = over_inputs([each.compared for each in one])
-        alike = (each for each in one if replace(each.compared, span=worst.span) == worst)
+        worst = over_inputs([output.compared for output in one])
+        alike = (output for output in one if replace(output.compared, span=worst.span) == worst)
         outputs.append(replace(next(alike, one[0]), compared=worst))
     return tuple(outputs)
 

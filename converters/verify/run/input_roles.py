@@ -118,10 +118,10 @@ class _Use:
 
     def vector(self, values: tuple[float, ...]) -> Role:
         """Return the role of an input that is to become ``values`` where the step consumes it."""
-        wanted = np.array(values[self.start :] or values or (1.0,))
+        vector = np.array(values[self.start :] or values or (1.0,))
         for arithmetic in self.path:
-            wanted = arithmetic.undone(wanted)
-        return Role(vector=tuple(wanted.tolist()))
+            vector = arithmetic.undone(vector)
+        return Role(vector=tuple(vector.tolist()))
 
     def number(self, place: int, attribute: str, default: int) -> int:
         """Return an axis or the like: a constant input of an IR's layer, an attribute of a node."""
@@ -190,7 +190,7 @@ def _pads(step: Step) -> dict[int, int]:
 
 
 def _integers(listed: Iterable[Any]) -> list[int]:
-    return [int(each) for each in listed if str(each).strip()]
+    return [int(number) for number in listed if str(number).strip()]
 
 
 def _resized(use: _Use) -> list[int]:
@@ -242,7 +242,7 @@ def target_scales(graph: Graph, step: Step, rank: int) -> dict[int, float]:
     axes = resized_axes(graph, step, rank)
     values = (graph.value(name) for name in step.inputs[1:])
     scales = (value.ravel().tolist() for value in values if value is not None and value.dtype.kind == "f")
-    return next((dict(zip(axes, each, strict=True)) for each in scales if len(each) == len(axes)), {})
+    return next((dict(zip(axes, values, strict=True)) for values in scales if len(values) == len(axes)), {})
 
 
 def axes_outside(graph: Graph, step: Step, rank: int) -> list[int]:
@@ -291,7 +291,7 @@ def _classes(use: _Use) -> Role:
 
 
 def _lengths_of_data(use: _Use) -> Role:
-    lengths = tuple(float(each or _UNKNOWN) for each in use.lengths(0))
+    lengths = tuple(float(size or _UNKNOWN) for size in use.lengths(0))
     return use.vector(lengths)
 
 
@@ -338,20 +338,20 @@ _LENGTH_NAMES = re.compile(r"len(gth)?s?$", re.IGNORECASE)
 _FEW = 8  # elements, up to which an input holds settings rather than data
 
 
-def is_setting(each: ModelInput, shape: tuple[int, ...]) -> bool:
+def is_setting(tensor: ModelInput, shape: tuple[int, ...]) -> bool:
     """Return whether an input holds a few integers, which may decide whether the model runs at all."""
-    return int(np.prod(shape)) <= _FEW and bool(each.dtype) and np.dtype(each.dtype).kind in "iu"
+    return int(np.prod(shape)) <= _FEW and bool(tensor.dtype) and np.dtype(tensor.dtype).kind in "iu"
 
 
-def _by_name(each: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Role | None:
+def _by_name(tensor: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Role | None:
     """Return the role that the name of a short input suggests: image sizes in pixels, factors, lengths of sequences."""
-    shape = shapes[each.name]
-    if int(np.prod(shape)) > _FEW or len(shape) > 2 or not each.dtype or np.dtype(each.dtype).kind not in "iuf":
+    shape = shapes[tensor.name]
+    if int(np.prod(shape)) > _FEW or len(shape) > 2 or not tensor.dtype or np.dtype(tensor.dtype).kind not in "iuf":
         return None
     others = [shapes[other.name] for other in graph.inputs if len(shapes[other.name]) > len(shape)]
-    largest = max(others, key=lambda lengths: int(np.prod(lengths)), default=())
-    if _SIZE_NAMES.search(each.name) and len(largest) >= 3:
+    largest = max(others, key=lambda shape: int(np.prod(shape)), default=())
+    if _SIZE_NAMES.search(tensor.name) and len(largest) >= 3:
         return Role(vector=tuple(map(float, largest[-2:])))
-    if _LENGTH_NAMES.search(each.name) and len(largest) >= 2:
+    if _LENGTH_NAMES.search(tensor.name) and len(largest) >= 2:
         return Role(vector=(float(max(largest[1:])),))
-    return Role(vector=(1.0,)) if _SCALE_NAMES.search(each.name) and each.dtype.startswith("float") else None
+    return Role(vector=(1.0,)) if _SCALE_NAMES.search(tensor.name) and tensor.dtype.startswith("float") else None

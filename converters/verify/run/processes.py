@@ -160,10 +160,10 @@ class Runs:
 
         A detector may find nothing in floats of one distribution, and then has no boxes to compare.
         """
-        answers, own = self._answers(), self.distribution
+        answers, distribution = self._answers(), self.distribution
         values = settings(self.models.graph, answers[0], self._read())
-        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != own]
-        first = [Trial(shapes=each, distribution=own) for each in answers]
+        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != distribution]
+        first = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
         likeliest = first[:2]
         return [
             *first,
@@ -285,13 +285,18 @@ class Runs:
         return f"{shapes} ({self.trial.distribution} values)" if self.trial and has_choice else shapes
 
     def __call__(
-        self, model: Path, tensors: Sequence[str] = (), *, given: Mapping[str, Array] | None = None, **options: Any
+        self,
+        model: Path,
+        tensors: Sequence[str] = (),
+        *,
+        replacements: Mapping[str, Array] | None = None,
+        **options: Any,
     ) -> tuple[Named, dict[str, Array]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name.
 
-        ``given`` are values that replace inner tensors; ``options`` are those of ``Request``.
+        ``replacements`` are values of inner tensors; ``options`` are those of ``Request``.
         """
-        is_rehearsed = given is None and not options
+        is_rehearsed = replacements is None and not options
         known = self.rehearsals.recall(model, tensors, self.trial) if self.trial and is_rehearsed else None
         if known is not None:
             return known
@@ -299,8 +304,8 @@ class Runs:
         with TemporaryDirectory(dir=self.folder) as place:
             folder = Path(place)
             save(folder / INPUTS, self._inputs_of(model, self.arrays))
-            if given:
-                save(folder / REPLACEMENTS, list(given.items()))
+            if replacements:
+                save(folder / REPLACEMENTS, list(replacements.items()))
             answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
             outputs = load(folder / OUTPUTS)
             if (folder / LARGE).exists():
@@ -322,9 +327,9 @@ class Runs:
         """Return the memory of the models' tensors on inputs of these shapes."""
         return declared_bytes(self.models.graphs, shapes)
 
-    def _inputs_of(self, model: Path, given: Named) -> Named:
+    def _inputs_of(self, model: Path, arrays: Named) -> Named:
         models = self.models
-        return for_model(dict(given), models.graph, models.read(model).inputs, models.inputs.images)
+        return for_model(dict(arrays), models.graph, models.read(model).inputs, models.inputs.images)
 
 
 def _elements(shapes: Shapes) -> int:
@@ -347,8 +352,8 @@ def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
 def _at_extents(files: Mapping[str, Path], distribution: str, shared: Mapping[str, Any]) -> list[Runs]:
     """Return the runs on one set of files at all extents that differ, the real one first."""
     real = _run(files, distribution, shared)
-    lengths = {name: array.shape for name, array in real._read().items()}
-    distinct = extents(real.models.graph, {**real.models.inputs.shapes, **lengths})
+    known = {name: array.shape for name, array in real._read().items()}
+    distinct = extents(real.models.graph, {**real.models.inputs.shapes, **known})
     real.others = [replace(real, extent=extent, real=real) for extent in distinct if extent is not Extent.REAL]
     return [real, *real.others]
 
