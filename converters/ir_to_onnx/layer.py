@@ -76,8 +76,8 @@ class Op:
 
     def is_shared(self, index: int) -> bool:
         """Return whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
-        found = self.net.source(self.layer, index)
-        place = [found[0].attributes.get(name) for name in ("offset", "size")] if found else []
+        source = self.net.source(self.layer, index)
+        place = [source[0].attributes.get(name) for name in ("offset", "size")] if source else []
         same = {
             layer.id
             for layer in self.net.layers.values()
@@ -205,7 +205,7 @@ class Op:
 
     def known_integers(self, index: int, what: str) -> tuple[int, ...]:
         """Return a list of integers that must be known."""
-        return tuple(int(each) for each in self.known(index, what).ravel())
+        return tuple(int(number) for number in self.known(index, what).ravel())
 
     def axes(self, index: int, rank: int, what: str = "axes are") -> tuple[int, ...]:
         """Return axes that must be known, counted from the first."""

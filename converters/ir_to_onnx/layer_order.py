@@ -31,8 +31,8 @@ def in_order(net: Net) -> Iterator[Layer]:
 
 
 def _feeding(net: Net, layer: Layer) -> set[int]:
-    found = (net.source(layer, index) for index in range(len(layer.inputs)))
-    return {source[0].id for source in found if source is not None}
+    sources = (net.source(layer, index) for index in range(len(layer.inputs)))
+    return {source[0].id for source in sources if source is not None}
 
 
 def _on_a_cycle(waiting: dict[int, set[int]]) -> int:

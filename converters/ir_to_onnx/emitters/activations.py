@@ -49,7 +49,7 @@ def _clamp(graph: Graph, op: Op) -> str:
     low, high, dtype = op.real("min"), op.real("max"), op.dtype()
     if dtype in WHOLE:
         limits = np.iinfo(as_dtype(dtype))
-        low, high = (min(max(each, limits.min), limits.max) for each in (low, high))
+        low, high = (min(max(limit, limits.min), limits.max) for limit in (low, high))
         least, most = (math.trunc, math.trunc) if limits.bits < 32 else (math.ceil, math.floor)
         low, high = min(least(low), most(high)), most(high)
         op.needs(12, graph.opset, dtype)

@@ -51,8 +51,8 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
 
 def _axes(op: Op) -> list[_Axis]:
     shape = op.shape() or (None,) * op.rank()
-    wanted, count = op.value(1), op.rank() - 2
-    lengths: Sequence[int | None] = [None] * count if wanted is None else [int(each) for each in wanted.ravel()]
+    out_sizes, count = op.value(1), op.rank() - 2
+    lengths: Sequence[int | None] = [None] * count if out_sizes is None else [int(size) for size in out_sizes.ravel()]
     return [
         _Axis(number=number, held=shape[number], length=length, place=number - 2)
         for number, length in enumerate(lengths, start=2)
@@ -62,8 +62,8 @@ def _axes(op: Op) -> list[_Axis]:
 # Windows: those of output i begin at floor(i * held / length) and end before ceil((i + 1) * held / length).
 
 
-def _edges(held: int, length: int) -> list[tuple[int, int]]:
-    return [(i * held // length, -(-(i + 1) * held // length)) for i in range(length)]
+def _edges(in_size: int, length: int) -> list[tuple[int, int]]:
+    return [(i * in_size // length, -(-(i + 1) * in_size // length)) for i in range(length)]
 
 
 def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[NodeTensor, NodeTensor]:
@@ -76,12 +76,12 @@ def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[NodeTensor, NodeTensor]
     return length, node("Gather", pooled, pooled.of(axis.place))
 
 
-def _open_edges(held: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
+def _open_edges(in_size: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return where windows begin and end, two vectors."""
     one = length.of(1)
     outputs = below(length)
-    begins = outputs * held / length
-    return begins, ((outputs + one) * held - one) / length + one
+    begins = outputs * in_size / length
+    return begins, ((outputs + one) * in_size - one) / length + one
 
 
 # Means: a matrix product with the share of every element in every output
@@ -103,9 +103,9 @@ def _shares(graph: Graph, op: Op, axis: _Axis) -> str:
 
 
 def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
-    held, length = _numbers(graph, op, axis)
-    begins, ends = _open_edges(held, length)
-    elements = below(held).unsqueeze(1)
+    in_size, length = _numbers(graph, op, axis)
+    begins, ends = _open_edges(in_size, length)
+    elements = below(in_size).unsqueeze(1)
     last = begins - 1  # from the window before, at the latest
     is_inside = (last < elements) & (elements < ends)
     sizes = (ends - begins).cast(op.dtype())
@@ -130,8 +130,8 @@ def _places(graph: Graph, op: Op, axis: _Axis) -> str:
 
 
 def _open_places(graph: Graph, op: Op, axis: _Axis) -> str:
-    held, length = _numbers(graph, op, axis)
-    begins, ends = (edge.unsqueeze(1) for edge in _open_edges(held, length))
+    in_size, length = _numbers(graph, op, axis)
+    begins, ends = (edge.unsqueeze(1) for edge in _open_edges(in_size, length))
     longest = reduction("ReduceMax", ends - begins, 0, 1, keep=False)
     last = ends - 1
     place = begins + below(longest)
@@ -148,7 +148,7 @@ def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
     """Return the largest of windows, and their places counted over all spatial axes."""
     axes = _axes(op)
     known = [(axis.held, axis.length) for axis in axes if axis.held is not None and axis.length is not None]
-    if len(known) == len(axes) and not any(held % length for held, length in known):
+    if len(known) == len(axes) and not any(in_size % length for in_size, length in known):
         return _of_one_size(graph, op, known)
     return _of_any_size(graph, op, axes)
 
@@ -168,7 +168,7 @@ def _of_any_size(graph: Graph, op: Op, axes: Sequence[_Axis]) -> tuple[str, ...]
     best = graph.node("ArgMax", x, axis=op.rank(), keepdims=1)
     flat = operators.unsqueeze(graph, _gathered(graph, _flat_places(graph, op), windows, 0), [0, 1])
     flat = graph.node("Expand", flat, graph.node("Shape", x))
-    largest, places = (graph.node("GatherElements", each, best, axis=op.rank()) for each in (x, flat))
+    largest, places = (graph.node("GatherElements", source, best, axis=op.rank()) for source in (x, flat))
     return operators.squeeze(graph, largest, [op.rank()]), _typed(
         graph, op, operators.squeeze(graph, places, [op.rank()])
     )

@@ -48,8 +48,8 @@ def _promoted(graph: Graph, op: Op) -> tuple[str, ...]:
     op.read.update(("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target"))  # by OpenVINO
     target = op.result_dtype()
     return tuple(
-        each if op.dtype(index) == target else operators.cast(graph, each, target)
-        for index, each in enumerate(op.inputs)
+        source if op.dtype(index) == target else operators.cast(graph, source, target)
+        for index, source in enumerate(op.inputs)
     )
 
 

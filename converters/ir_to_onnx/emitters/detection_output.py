@@ -40,8 +40,8 @@ class _Detections:
     @property
     def kept(self) -> int:
         """The largest number of detections of an image."""
-        most, each = self.op.integers("keep_top_k")[0], self.op.integer("top_k", -1)
-        return most if most > 0 else (each if each > 0 else self.priors) * len(self.classes)
+        most, of_class = self.op.integers("keep_top_k")[0], self.op.integer("top_k", -1)
+        return most if most > 0 else (of_class if of_class > 0 else self.priors) * len(self.classes)
 
     def reshaped(self, x: NodeTensor, *lengths: int) -> NodeTensor:
         """Reshape; a constant is reshaped at once."""
@@ -76,7 +76,7 @@ def _read(graph: Graph, op: Op) -> _Detections:
         raise op.refusal("it refines the boxes of another detector")
     images, numbers = op.lengths(1)
     priors = op.lengths(2)[-1] // 4
-    classes = [each for each in range(numbers // priors) if each != op.integer("background_label_id", 0)]
+    classes = [label for label in range(numbers // priors) if label != op.integer("background_label_id", 0)]
     return _Detections(graph=graph, op=op, images=images, priors=priors, classes=tuple(classes))
 
 
@@ -139,7 +139,7 @@ def _listed(detections: _Detections, boxes: NodeTensor, scores: NodeTensor) -> N
     values, places, labels = (node("GatherElements", x, order, axis=1) for x in (values, places, labels))
     corners = _corners(detections, boxes, node("Mod", places, places.of(detections.priors)), most)
     numbers = values.of(np.repeat(np.arange(images), most).reshape(images, most, 1))
-    columns = (numbers, *(each.unsqueeze(2) for each in (labels, values)), corners)
+    columns = (numbers, *(column.unsqueeze(2) for column in (labels, values)), corners)
     rows = detections.reshaped(joined(columns, 2), images * most, 7)
     return _marked(detections, rows, _is_there(detections.reshaped(values, images * most)), images * most)
 

@@ -69,11 +69,11 @@ def _istft(graph: Graph, op: Op) -> str:
     weighted = frames * column
     squares = node("Expand", column * column, shape(frames))
     kernel = x.of(np.eye(size)[:, None])
-    total, divisor = (node("ConvTranspose", each, kernel, strides=[step]) for each in (weighted, squares))
+    total, divisor = (node("ConvTranspose", frames, kernel, strides=[step]) for frames in (weighted, squares))
     least = divisor.of(np.finfo(np.float32).tiny)
     signal = squeezed(total / (divisor < least).where(1, divisor), 1)
-    made = _trimmed(graph, op, signal.value, size)
-    return made if rank == 4 else operators.squeeze(graph, made, [0])
+    output = _trimmed(graph, op, signal.value, size)
+    return output if rank == 4 else operators.squeeze(graph, output, [0])
 
 
 def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
@@ -81,10 +81,10 @@ def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
     edge = size // 2 if op.flag("center") else 0
     if not op.has(4):
         return operators.cut(graph, signal, [edge], [-edge], [1]) if edge else signal
-    wanted = layer_inputs.int64(graph, op, 4)
+    cut_to = layer_inputs.int64(graph, op, 4)
     signal = operators.cut(graph, signal, [edge], [operators.END], [1]) if edge else signal
-    filled = graph.node("Pad", signal, graph.node("Concat", graph.ints([0, 0, 0]), wanted, axis=0))
-    return graph.node("Slice", filled, graph.ints([0]), wanted, graph.ints([1]))
+    filled = graph.node("Pad", signal, graph.node("Concat", graph.ints([0, 0, 0]), cut_to, axis=0))
+    return graph.node("Slice", filled, graph.ints([0]), cut_to, graph.ints([1]))
 
 
 def _col2im(graph: Graph, op: Op) -> str:
@@ -103,10 +103,10 @@ def _extract(graph: Graph, op: Op) -> str:
     batch, depth, *space = op.lengths()
     x, lengths = op.inputs[0], []
     automatic = op.word("auto_pad", sliding_windows.AUTO_PADS)
-    for place, (held, size, stride, rate) in enumerate(zip(space, sizes, strides, rates, strict=True)):
+    for place, (in_size, size, stride, rate) in enumerate(zip(space, sizes, strides, rates, strict=True)):
         extent, axis = (size - 1) * rate + 1, 2 + 2 * place
-        count = -(-held // stride) if automatic.startswith("same") else (held - extent) // stride + 1
-        total = max((count - 1) * stride + extent - held, 0) if automatic.startswith("same") else 0
+        count = -(-in_size // stride) if automatic.startswith("same") else (in_size - extent) // stride + 1
+        total = max((count - 1) * stride + extent - in_size, 0) if automatic.startswith("same") else 0
         (before,), (after,) = sliding_windows.shared([total], automatic)
         if total:
             x = operators.padded(graph, x, 4 + place, axis, before, after)

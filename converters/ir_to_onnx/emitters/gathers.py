@@ -110,10 +110,10 @@ def _mean(graph: Graph, op: Op, scatter: Callable[[str, str, str], str], starts:
         raise op.refusal("a mean of integers")
     zeros, ones = (_filled(graph, op, value) for value in (0, 1))
     shape = graph.node("Shape", op.inputs[0])
-    each = graph.node("Expand", scalar(graph, 1, op.dtype()), shape)
+    once = graph.node("Expand", scalar(graph, 1, op.dtype()), shape)
     onto = op.inputs[0] if starts else scatter(op.inputs[0], zeros, "none")
     total = scatter(onto, op.inputs[2], "sum")
-    count = scatter(each if starts else scatter(each, zeros, "none"), ones, "sum")
+    count = scatter(once if starts else scatter(once, zeros, "none"), ones, "sum")
     return graph.node("Div", total, count)
 
 

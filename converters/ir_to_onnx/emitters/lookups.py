@@ -87,10 +87,10 @@ def _search_sorted(graph: Graph, op: Op) -> str:
 def _unique(graph: Graph, op: Op) -> tuple[str, ...]:
     axis = op.known_integers(1, "the axis is")[0] if op.has(1) else None
     dtype = op.dtype()
-    held = dtype if dtype in ("float32", "int64") else "int64"  # the types that onnxruntime runs
-    x = op.inputs[0] if dtype == held else operators.cast(graph, op.inputs[0], held)
+    run_as = dtype if dtype in ("float32", "int64") else "int64"  # the types that onnxruntime runs
+    x = op.inputs[0] if dtype == run_as else operators.cast(graph, op.inputs[0], run_as)
     values, *places = graph.outputs(4, "Unique", x, axis=axis, sorted=int(op.flag("sorted", True)))
-    return values if dtype == held else operators.cast(graph, values, dtype), *(
+    return values if dtype == run_as else operators.cast(graph, values, dtype), *(
         _as(graph, op, tensor, index) for index, tensor in enumerate(places, 1)
     )
 
@@ -114,8 +114,8 @@ def _segment_max(graph: Graph, op: Op) -> str:
     dtype = op.dtype()
     numbers = layer_inputs.int64(graph, op, 1)
     count = _segment_count(graph, op, numbers)
-    held = "int32" if dtype == "int64" else dtype  # as OpenVINO does on CPU
-    least = np.iinfo(held).min if dtype in WHOLE else np.finfo(np.float32).min
+    run_as = "int32" if dtype == "int64" else dtype  # as OpenVINO does on CPU
+    least = np.iinfo(run_as).min if dtype in WHOLE else np.finfo(np.float32).min
     one = graph.node("Add", count, graph.ints([1]))  # a last row for numbers of no segment
     row = graph.node("Where", graph.node("Less", numbers, count), numbers, count)
     rest = operators.cut(graph, graph.node("Shape", op.inputs[0]), [1], [operators.END], [0])
@@ -154,9 +154,9 @@ def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:
     count = graph.node("Size", rows)
     keys = graph.node("Add", graph.node("Mul", rows, count), graph.node("Range", zero, count, one))
     _, order = graph.outputs(2, "TopK", keys, operators.unsqueeze(graph, count, [0]), axis=0, largest=0)
-    made = graph.node("Gather", pairs, order, axis=0), graph.node("Gather", values, order, axis=0), is_empty
+    outputs = graph.node("Gather", pairs, order, axis=0), graph.node("Gather", values, order, axis=0), is_empty
     kind = op.result_dtype(0)
-    return made[0] if kind == "int64" else operators.cast(graph, made[0], kind), *made[1:]
+    return outputs[0] if kind == "int64" else operators.cast(graph, outputs[0], kind), *outputs[1:]
 
 
 TABLE = {

@@ -25,8 +25,8 @@ def _pad(graph: Graph, op: Op) -> str:
     if mode == "symmetric":
         return _mirrored(graph, op, begin, end)
     x = _cropped(graph, op.inputs[0], begin, end)
-    kept = [max(each, 0) for each in (*begin, *end)]
-    return graph.node("Pad", x, graph.ints(kept), mode=mode) if any(kept) else x
+    pads = [max(pad, 0) for pad in (*begin, *end)]
+    return graph.node("Pad", x, graph.ints(pads), mode=mode) if any(pads) else x
 
 
 def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
@@ -37,7 +37,7 @@ def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
     begin, end = (layer_inputs.int64(graph, op, index) for index in (1, 2))
     for axis in range(op.rank()):
         at = operators.scalar(graph, axis, "int64")
-        numbers = (tensor(graph, graph.node("Gather", each, at), "int64") for each in (shape, begin, end))
+        numbers = (tensor(graph, graph.node("Gather", source, at), "int64") for source in (shape, begin, end))
         x = graph.node("Gather", x, _backwards(*numbers).value, axis=axis)
     return x
 

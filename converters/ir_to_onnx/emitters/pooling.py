@@ -37,9 +37,9 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
     if rounded.pads and wants_places:
         raise op.refusal("indices of the largest values, counted without pads that ONNX's MaxPool does not support")
     attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
-    found = None if wants_places or rounded.pads else integer_layers.rounded_floats(graph, op.inputs[0])
-    if found is not None:
-        return (_pooled_first(graph, *found, attributes),)
+    floats = None if wants_places or rounded.pads else integer_layers.rounded_floats(graph, op.inputs[0])
+    if floats is not None:
+        return (_pooled_first(graph, *floats, attributes),)
     x = _padded(graph, op.inputs[0], rounded, _lowest(op.dtype()), op.dtype())
     if not wants_places:
         return (graph.node("MaxPool", x, **attributes),)
@@ -54,9 +54,9 @@ def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, a
     could round first.
     """
     output = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
-    for each in (before, after):
-        stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in each.attribute}
-        output = graph.node(each.op_type, output, *each.input[1:], **stated)
+    for node in (before, after):
+        stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+        output = graph.node(node.op_type, output, *node.input[1:], **stated)
     return output
 
 
@@ -121,7 +121,7 @@ def _unpadded(over: Windows) -> Windows:
 def _open_pads(graph: Graph, op: Op, over: Windows, *, drop: bool) -> str:
     """Return all pads, as in ``_ends``, for sizes known only at run time."""
     space = cut(shape(operand(graph, op)), 2, op.rank(), 0)
-    before, after, extent, stride = (space.of(each) for each in (over.begin, over.end, over.extents, over.strides))
+    before, after, extent, stride = (space.of(pads) for pads in (over.begin, over.end, over.extents, over.strides))
     pairs = zip(over.begin, over.end, over.extents, over.strides, strict=True)
     rest = space + [begin + end - reach + step - 1 for begin, end, reach, step in pairs]
     start = rest / stride * stride

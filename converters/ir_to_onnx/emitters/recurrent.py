@@ -82,12 +82,12 @@ class _Recurrence:
 
     def _activations(self) -> list[str] | None:
         text = self.op.text("activations")
-        given = tuple(word.strip().lower() for word in text.split(",")) if text else self.kind.activations
-        unknown = [each for each in given if each not in _ACTIVATIONS]
+        names = tuple(word.strip().lower() for word in text.split(",")) if text else self.kind.activations
+        unknown = [name for name in names if name not in _ACTIVATIONS]
         if unknown:
             raise self.op.refusal(f"activation {unknown[0]!r} is not run by OpenVINO's CPU plugin")
-        wanted = [_ACTIVATIONS[each] for each in given] * self.directions
-        return None if given == self.kind.activations else wanted
+        activations = [_ACTIVATIONS[name] for name in names] * self.directions
+        return None if names == self.kind.activations else activations
 
     def _clip(self) -> float | None:
         limit = self.op.real("clip", 0)
@@ -105,7 +105,7 @@ class _Recurrence:
 
     def _joined(self, name: str, order: Sequence[int | None]) -> str:
         """Return gates in another order, None for one of zeros."""
-        hidden, count = self._hidden(), max(each for each in order if each is not None) + 1
+        hidden, count = self._hidden(), max(place for place in order if place is not None) + 1
         zeros = np.zeros((self.directions, hidden), as_dtype(self.op.dtype()))
         constant = self.graph.initialisers.get(name)
         if constant is not None:
@@ -151,7 +151,7 @@ def _sequence(kind: _Kind) -> Callable[[Graph, Op], tuple[str, ...]]:
         steps = _Recurrence(graph=graph, op=op, kind=kind, first=2 + kind.states, directions=count)
         x, *states = (operators.transposed(graph, name, _TIME_FIRST) for name in op.inputs[: 1 + kind.states])
         every, *last = steps.node(x, _lengths(graph, op, 1 + kind.states), states, direction)
-        ends = (operators.transposed(graph, each, _TIME_FIRST) for each in last)
+        ends = (operators.transposed(graph, state, _TIME_FIRST) for state in last)
         return operators.transposed(graph, every, (2, 1, 0, 3)), *ends
 
     return emit

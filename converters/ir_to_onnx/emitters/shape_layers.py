@@ -17,9 +17,9 @@ from ..quantised import integer_layers, small_weights
 
 def _reshape(graph: Graph, op: Op) -> str:
     """Reshape; a zero copies a size under ``special_zero``, and is a size of 0 otherwise."""
-    literal, held = not op.flag("special_zero"), small_weights.flattened(op.net, op.layer)
-    if held is not None and held.since <= graph.opset:
-        return held.written(graph, op.layer.name)
+    literal, stored = not op.flag("special_zero"), small_weights.flattened(op.net, op.layer)
+    if stored is not None and stored.since <= graph.opset:
+        return stored.written(graph, op.layer.name)
     pattern, lengths = op.value(1), op.result_shape()
     if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)
@@ -97,18 +97,18 @@ def _split(graph: Graph, op: Op) -> tuple[str, ...]:
 
 def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
     (axis,), lengths, count = op.known_integers(1, "the axis is"), op.value(2), len(op.layer.outputs)
-    made = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
-    wanted = [int(length) for length in (made if lengths is None else lengths) if length is not None]
-    if len(wanted) < count:
+    inferred = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
+    pieces = [int(length) for length in (inferred if lengths is None else lengths) if length is not None]
+    if len(pieces) < count:
         op.needs(13, graph.opset, "a split into sizes known only at run time")
         return graph.outputs(count, "Split", op.inputs[0], _with_rest(graph, op, axis), axis=axis)
-    if -1 not in wanted:
-        return operators.split(graph, op.inputs[0], wanted, axis)
-    held = op.lengths(axes=[axis])[0] if (op.shape() or ())[axis] is not None else None
-    if held is None:
-        return _cut_around(graph, op, wanted, axis)
-    rest = held - sum(length for length in wanted if length >= 0)
-    return operators.split(graph, op.inputs[0], [rest if length < 0 else length for length in wanted], axis)
+    if -1 not in pieces:
+        return operators.split(graph, op.inputs[0], pieces, axis)
+    in_size = op.lengths(axes=[axis])[0] if (op.shape() or ())[axis] is not None else None
+    if in_size is None:
+        return _cut_around(graph, op, pieces, axis)
+    rest = in_size - sum(length for length in pieces if length >= 0)
+    return operators.split(graph, op.inputs[0], [rest if length < 0 else length for length in pieces], axis)
 
 
 def _with_rest(graph: Graph, op: Op, axis: int) -> str:

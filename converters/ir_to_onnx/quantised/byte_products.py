@@ -40,11 +40,11 @@ def multiplied(graph: Graph, op: Op) -> str | None:
     """Return a product of byte matrices; None for anything else."""
     if min(op.rank(0), op.rank(1)) < 2 or op.flag("transpose_a"):
         return None
-    held, is_turned = kernel(op), op.flag("transpose_b")
-    if held is None:
+    values, is_turned = kernel(op), op.flag("transpose_b")
+    if values is None:
         other = None if is_turned else _read(graph, op, 1)
     else:
-        turned = np.swapaxes(held, -1, -2) if is_turned else held
+        turned = np.swapaxes(values, -1, -2) if is_turned else values
         other = _signed(graph, turned) or _counted(graph, turned)
     return _product(graph, "MatMulInteger", _read(graph, op, 0), other)
 
@@ -64,8 +64,8 @@ def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, 
 
 def _signed(graph: Graph, values: Array) -> _Bytes | None:
     """Return constants as signed bytes, if they fit."""
-    held = values.size and values.min() >= -128 and values.max() <= 127
-    return _Bytes(graph.constant(values, np.int8), "") if held else None
+    fits = values.size and values.min() >= -128 and values.max() <= 127
+    return _Bytes(graph.constant(values, np.int8), "") if fits else None
 
 
 def _counted(graph: Graph, values: Array | None) -> _Bytes | None:

@@ -40,15 +40,15 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     stored = small_weights.held(graph, node.input[1])
     biases = [graph.initialisers.get(name) for name in node.input[2:]]
     scaled = None if stored is None else stored.times(factors)
-    if scaled is None or scaled.since > graph.opset or any(each is None for each in biases):
+    if scaled is None or scaled.since > graph.opset or any(bias is None for bias in biases):
         return None
-    added = [each * factors.ravel() for each in biases if each is not None]
+    added = [values * factors.ravel() for values in biases if values is not None]
     added += [] if shifts is None else [shifts.ravel()]
     bias = [graph.constant(np.asarray(sum(added), np.float32))] if added else []
-    made = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *bias])
-    for each in reversed(passed):
-        made = _again(graph, each, [made])
-    return made
+    output = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *bias])
+    for step in reversed(passed):
+        output = _again(graph, step, [output])
+    return output
 
 
 def is_alone(op: Op) -> bool:

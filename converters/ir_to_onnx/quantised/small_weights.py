@@ -37,9 +37,9 @@ class Weights:
 
     def written(self, graph: Graph, name: str) -> str:
         """Add them to a graph and return the tensor of the numbers that they represent."""
-        given = [graph.constant(self.values, name=name), graph.constant(self.scale)]
-        given += [graph.constant(self.zero)] if self.zero is not None else []
-        return graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
+        inputs = [graph.constant(self.values, name=name), graph.constant(self.scale)]
+        inputs += [graph.constant(self.zero)] if self.zero is not None else []
+        return graph.node("DequantizeLinear", *inputs, axis=self.axis, block_size=self.block)
 
     def unpacked(self, graph: Graph) -> str:
         """Add them as arithmetic, which onnxruntime folds when it loads; a DequantizeLinear it does not fold."""
@@ -107,9 +107,9 @@ def read(net: Net, product: Layer) -> Weights | None:
         chain, other = net.source(product, index), net.source(product, 1 - index)
         if chain is None or other is None:
             continue
-        found, scale = _integers(net, chain[0]), constant(net, other[0])
-        if found is not None and scale is not None:
-            return _formed(*found, np.asarray(scale, np.float32))
+        integers, scale = _integers(net, chain[0]), constant(net, other[0])
+        if integers is not None and scale is not None:
+            return _formed(*integers, np.asarray(scale, np.float32))
     return None
 
 
@@ -133,15 +133,15 @@ def _stored(net: Net, layer: Layer) -> Layer | None:
 def flattened(net: Net, reshape: Layer) -> Weights | None:
     """Return the weights that a Reshape turns back into matrices, whose blocks had a separate axis; else None."""
     source = net.source(reshape, 0)
-    found = read(net, source[0]) if source else None
-    if found is None or found.block is None or found.values.ndim != 3 or found.axis != 2:
+    stored = read(net, source[0]) if source else None
+    if stored is None or stored.block is None or stored.values.ndim != 3 or stored.axis != 2:
         return None
-    rows = found.values.shape[0]
-    if reshape.outputs[0].shape != (rows, found.values.size // rows):
+    rows = stored.values.shape[0]
+    if reshape.outputs[0].shape != (rows, stored.values.size // rows):
         return None
-    zero = None if found.zero is None else found.zero.reshape(rows, -1)
-    scale, values = found.scale.reshape(rows, -1), found.values.reshape(rows, -1)
-    return replace(found, values=values, scale=scale, zero=zero, axis=1)
+    zero = None if stored.zero is None else stored.zero.reshape(rows, -1)
+    scale, values = stored.scale.reshape(rows, -1), stored.values.reshape(rows, -1)
+    return replace(stored, values=values, scale=scale, zero=zero, axis=1)
 
 
 def turned(net: Net, layer: Layer, index: int) -> Weights | None:
@@ -154,7 +154,7 @@ def turned(net: Net, layer: Layer, index: int) -> Weights | None:
     stored = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
     if stored is None or stored.values.ndim != 2:
         return None
-    scale, zero = (each.T if each is not None and stored.block else each for each in (stored.scale, stored.zero))
+    scale, zero = (array.T if array is not None and stored.block else array for array in (stored.scale, stored.zero))
     axis = None if stored.axis is None else 1 - stored.axis
     return replace(stored, values=stored.values.T, scale=np.asarray(scale), zero=zero, axis=axis)
 
@@ -184,8 +184,8 @@ def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> We
     if scale.ndim > len(shape) or not shape:
         return None
     scale = scale.reshape((1,) * (len(shape) - scale.ndim) + scale.shape)
-    ones = [axis for axis, (own, whole) in enumerate(zip(scale.shape, shape, strict=True)) if own == 1 and whole > 1]
-    full = [axis for axis, (own, whole) in enumerate(zip(scale.shape, shape, strict=True)) if own == whole and own > 1]
+    ones = [axis for axis, (n, size) in enumerate(zip(scale.shape, shape, strict=True)) if n == 1 and size > 1]
+    full = [axis for axis, (n, size) in enumerate(zip(scale.shape, shape, strict=True)) if n == size and n > 1]
     if len(ones) + len(full) != sum(length > 1 for length in shape):
         return None
     points = _points(zero, values, scale)
@@ -206,10 +206,10 @@ def _points(zero: Array | None, values: Array, scale: NDArray[np.float32]) -> Ar
     """Return zero points in the type of the values, one for each scale; None if that type cannot hold them."""
     if zero is None or zero.ndim > scale.ndim:
         return None
-    wanted = np.asarray(zero, np.float32)
+    zeros = np.asarray(zero, np.float32)
     try:
-        spread = np.broadcast_to(wanted, scale.shape)
+        spread = np.broadcast_to(zeros, scale.shape)
     except ValueError:
         return None
-    held = spread.astype(values.dtype)
-    return np.ascontiguousarray(held) if np.array_equal(held.astype(np.float32), spread) else None
+    cast = spread.astype(values.dtype)
+    return np.ascontiguousarray(cast) if np.array_equal(cast.astype(np.float32), spread) else None

@@ -30,8 +30,8 @@ def in_float32(model: Path, folder: Path) -> Path:
     with binary.open("r+b") as file:
         for data in root.iter("data"):
             if data.get("element_type") == "f16" and data.get("offset"):
-                file.seek(int(data.get("offset")))
-                array = np.frombuffer(file.read(int(data.get("size"))), np.float16).astype(np.float32)
+                file.seek(int(data.attrib["offset"]))
+                array = np.frombuffer(file.read(int(data.attrib["size"])), np.float16).astype(np.float32)
                 data.set("offset", str(file.seek(0, 2)))
                 data.set("size", str(array.nbytes))
                 file.write(array.tobytes())
