@@ -19,9 +19,10 @@ from .compare.first_difference import FirstLayer, Located
 from .compare.source_segments import common
 from .compare.tied_rows import aligned, sorts
 from .compare.undecided_orders import undecided
-from .comparison import ModelComparison, OutputComparison, of_output
+from .comparison import ModelComparison
 from .graphs import Graph, read
 from .model_pairs import check_model, compared_runs, merged
+from .output_comparison import OutputComparison, of_output
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .resize_tensors import is_model, resizes_with_tensors
 from .run.array_files import Named

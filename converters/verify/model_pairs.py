@@ -20,7 +20,8 @@ from .compare import ladder
 from .compare.array_differences import all_pass
 from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs
-from .comparison import ModelComparison, OutputComparison, of_output
+from .comparison import ModelComparison
+from .output_comparison import OutputComparison, of_output
 from .resize_tensors import is_model
 from .run.input_shapes import Extent
 from .run.inputs import Inputs, images_fed

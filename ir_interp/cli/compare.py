@@ -24,7 +24,8 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.verify.comparison import ModelComparison, OutputComparison
+    from ir_interp.converters.verify.comparison import ModelComparison
+    from ir_interp.converters.verify.output_comparison import OutputComparison
     from ir_interp.views.likeness import Likeness
 
 EXAMPLES = """

@@ -13,7 +13,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
-from .input_roles import axes_outside, scales_batch, target_scales, target_sizes
+from .resize_targets import axes_outside, scales_batch, target_scales, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 Chosen = TypeVar("Chosen")

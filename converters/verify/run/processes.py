@@ -23,7 +23,7 @@ from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
-from .runners import INPUTS, LARGE, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
+from .run_request import INPUTS, LARGE, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
 from .tensor_memory import declared_bytes
 
 
