@@ -247,26 +247,17 @@ class Functions:
     """The NumPy functions that the formulas of a resize call, on tensors."""
 
     ops: Ops
+    floor = staticmethod(Tensor.floor)
+    ceil = staticmethod(Tensor.ceil)
+    rint = staticmethod(Tensor.round)
+    abs = staticmethod(Tensor.__abs__)
+    where = staticmethod(Tensor.where)
+    expand_dims = staticmethod(Tensor.unsqueeze)
+    running_total = staticmethod(Tensor.running_total)
 
     def tensor(self, number: Any) -> Tensor[Ops]:
         """Return a number as a float32 tensor; a tensor as it is."""
         return number if isinstance(number, Tensor) else Tensor(self.ops, self.ops.constant(np.float32(number)))
-
-    def floor(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the floor of ``x``."""
-        return x.floor()
-
-    def ceil(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the ceiling of ``x``."""
-        return x.ceil()
-
-    def rint(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the nearest integers, ties to even."""
-        return x.round()
-
-    def abs(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return absolute values."""
-        return abs(x)
 
     def maximum(self, x: Any, y: Any) -> Tensor[Ops]:
         """Return the elementwise maximum."""
@@ -280,17 +271,9 @@ class Functions:
         """Return ``x`` clipped to two bounds."""
         return x.maximum(low).minimum(high)
 
-    def where(self, condition: Tensor[Ops], yes: Any, no: Any) -> Tensor[Ops]:
-        """Return ``yes`` where the condition holds, else ``no``."""
-        return condition.where(yes, no)
-
     def arange(self, start: Any, stop: Any) -> Tensor[Ops]:
         """Return the integers from ``start`` up to, but not including, ``stop``, as float32."""
         return Tensor(self.ops, self.ops.range(self.tensor(start).value, self.tensor(stop).value))
-
-    def expand_dims(self, x: Tensor[Ops], axis: int) -> Tensor[Ops]:
-        """Return ``x`` with one more axis, of size 1."""
-        return x.unsqueeze(axis)
 
     def sum(self, x: Tensor[Ops], *, axis: int, keepdims: bool) -> Tensor[Ops]:
         """Return sums along an axis."""
@@ -299,10 +282,6 @@ class Functions:
     def positive(self, x: Tensor[Ops]) -> Tensor[Ops]:
         """Return the same numbers: products, rounded before anything is added to them."""
         return x.like(self.ops.elementwise("positive", x.value))
-
-    def running_total(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the sum of each row, added from the first to the last, as a column."""
-        return x.running_total()
 
     def precise(self, vector: Tensor[Ops]) -> Tensor[Ops]:
         """Return the same vector, each quotient in it rounded as IEEE 754 specifies."""

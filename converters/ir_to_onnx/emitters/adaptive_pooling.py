@@ -42,6 +42,7 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
         for axis in _axes(op):
             if axis.length == 1:
                 x = operators.reduction(graph, whole, x, [axis.number])
+            # An axis that keeps its size has windows of one element.
             elif axis.held is None or axis.held != axis.length:
                 x = write(graph, op, x, axis)
         return (x,)
@@ -81,6 +82,7 @@ def _open_edges(in_size: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, No
     one = length.of(1)
     outputs = below(length)
     begins = outputs * in_size / length
+    # The ceiling of a / b is (a - 1) / b + 1 for positive integers, and Div of ONNX rounds integers down there.
     return begins, ((outputs + one) * in_size - one) / length + one
 
 
@@ -126,6 +128,7 @@ def _places(graph: Graph, op: Op, axis: _Axis) -> str:
         return _open_places(graph, op, axis)
     edges = _edges(axis.held, axis.length)
     longest = max(stop - start for start, stop in edges)
+    # The last element again changes no maximum, and gives all windows one size.
     return graph.constant([[min(start + k, stop - 1) for k in range(longest)] for start, stop in edges], np.int64)
 
 
@@ -148,6 +151,7 @@ def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
     """Return the largest of windows, and their places counted over all spatial axes."""
     axes = _axes(op)
     known = [(axis.held, axis.length) for axis in axes if axis.held is not None and axis.length is not None]
+    # If every size is a multiple, windows are equal and do not overlap, as those of a MaxPool.
     if len(known) == len(axes) and not any(in_size % length for in_size, length in known):
         return _of_one_size(graph, op, known)
     return _of_any_size(graph, op, axes)
@@ -157,6 +161,7 @@ def _of_one_size(graph: Graph, op: Op, axes: Sequence[tuple[int, int]]) -> tuple
     """Return the outputs of a plain MaxPool."""
     sizes = [held // length for held, length in axes]
     largest, places = graph.outputs(2, "MaxPool", op.inputs[0], kernel_shape=sizes, strides=sizes)
+    # MaxPool counts places over batch and channels, too.
     count = int(np.prod([held for held, _ in axes]))
     return largest, _typed(graph, op, graph.node("Mod", places, operators.scalar(graph, count, "int64")))
 
@@ -165,6 +170,7 @@ def _of_any_size(graph: Graph, op: Op, axes: Sequence[_Axis]) -> tuple[str, ...]
     """Gather the windows of all axes, of the data and of flat places, and find the maximum: the first of equals."""
     windows = [_places(graph, op, axis) for axis in axes]
     x = _gathered(graph, op.inputs[0], windows, 2)
+    # ArgMax takes the first of equal values, which are in ascending order of their places.
     best = graph.node("ArgMax", x, axis=op.rank(), keepdims=1)
     flat = operators.unsqueeze(graph, _gathered(graph, _flat_places(graph, op), windows, 0), [0, 1])
     flat = graph.node("Expand", flat, graph.node("Shape", x))

@@ -120,6 +120,7 @@ class _Loop:
         """Return the tensor that decides about another iteration; a body without one always goes on."""
         for end in self.body.outputs:
             if end.purpose == "execution_condition":
+                # Loop requires a scalar, and the condition of an IR may have shape [1].
                 return self.inner.node("Reshape", results[end.layer], self.graph.ints([]))
         return self.inner.node("Identity", going)
 

@@ -144,7 +144,7 @@ def _if_several(groups: int) -> int | None:
 
 
 def _deformable(graph: Graph, op: Op) -> str:
-    op.needs(19, graph.opset)
+    op.needs(19, graph.opset)  # which brought DeformConv
     over = sliding_windows.read(op, op.lengths(2)[2:])
     if not op.flag("bilinear_interpolation_pad"):
         raise op.refusal("out-of-bounds samples count as 0, but DeformConv interpolates them with 0")
@@ -169,6 +169,7 @@ def _binary(graph: Graph, op: Op) -> str:
         raise op.refusal(f"its pad_value {pad:g} is none of -1, 0, 1")
     if weights.shape[1] % 8:
         raise op.refusal("its channels do not fill whole bytes, and OpenVINO reads neighbouring ones too")
+    # The constant is unpacked from the highest bit of a byte on.
     bits = weights.reshape(-1, 8)[:, ::-1].reshape(weights.shape)
     one, less = (operators.scalar(graph, number, "float32") for number in (1, -1))
     positive = graph.node("Greater", op.inputs[0], operators.scalar(graph, 0, "float32"))
@@ -178,6 +179,7 @@ def _binary(graph: Graph, op: Op) -> str:
         raise op.refusal("its pads are known only at run time, and are not 0")
     if pad:
         pads = graph.ints((0, 0, *over.begin, 0, 0, *over.end))
+        # The pads of Conv are zeros, which stand for neither sign.
         x = graph.node("Pad", x, pads, operators.scalar(graph, pad, "float32"))
         over = replace(over, begin=(0, 0), end=(0, 0))
     return graph.node("Conv", x, graph.constant(np.where(bits, 1, -1), np.float32), **over.attributes)

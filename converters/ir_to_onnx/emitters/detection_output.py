@@ -135,6 +135,7 @@ def _listed(detections: _Detections, boxes: NodeTensor, scores: NodeTensor) -> N
     values, places = scores.like(best[0]), scores.like(best[1], "int64")
     classes = places / detections.priors
     labels = node("Gather", values.of(detections.classes), classes)
+    # Boxes come in order of score; sorting them by class, with the absent ones last, keeps that order in each class.
     order = detections.ordered(_is_there(values).where(labels, max(detections.classes) + 1), most)
     values, places, labels = (node("GatherElements", x, order, axis=1) for x in (values, places, labels))
     corners = _corners(detections, boxes, node("Mod", places, places.of(detections.priors)), most)
@@ -160,7 +161,7 @@ def _marked(detections: _Detections, rows: NodeTensor, is_there: NodeTensor, cou
     flags = is_there.cast("float32")
     order = detections.ordered(-flags, count)
     listed = is_there.unsqueeze(1).where(rows, 0).take(order, 0)
-    if length > count:
+    if length > count:  # keep_top_k may be larger than the number of boxes
         listed = node("Pad", listed, listed.of([0, 0, length - count, 0], "int64"))
     total = reduction("ReduceSum", flags, 0)
     is_behind = flags.of(np.arange(length)) == total

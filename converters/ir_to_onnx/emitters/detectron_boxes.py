@@ -171,6 +171,7 @@ def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
     shifts = overlaps.columns(moves / op.reals("deltas_weights"), 4)
     zero = moves.of(0)
     corners = [corner.maximum(zero) for corner in _moved(regions, shifts, op.real("max_delta_log_wh"), 1.0)]
+    # A region without area has no candidates in any class.
     x0, y0, x1, y1 = overlaps.columns(regions, 4)
     has_area = (x1 > x0) & (y1 > y0)
     of_all = has_area.where(cut(scores.transposed(1, 0), 1, classes, 0), zero)
@@ -191,6 +192,7 @@ def _listed(op: Op, boxes: NodeTensor, scores: NodeTensor, selected: NodeTensor,
     zero, one = count.of(0), count.of(1)
     places = node("Range", zero, squeezed(count, 0), one)
     in_turn = -places.cast("float32")
+    # The key of TopK is the score if boxes must go, and their turn otherwise, so that one node serves both.
     key = (count > [most]).where(values, in_turn)
     order = _sorted(key, overlaps.at_most(key, 0, most), 0)[1]
     columns = (rows, 2), (labels, 1), (values, 1)

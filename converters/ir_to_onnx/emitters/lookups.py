@@ -38,6 +38,7 @@ def _offset_sum(graph: Graph, op: Op) -> str | NodeTensor:
     count = shape(offsets)
     zero, one = offsets.of(0), offsets.of(1)
     places = node("Range", zero, node("Size", operand(graph, op, 1), dtype="int64"), one)
+    # The number of bags that have begun, less one, is the bag of an index.
     began = ~(places.unsqueeze(1) < offsets)
     numbers = reduction("ReduceSum", began.cast("int64"), 1, keep=False)
     return _segments(graph, op, numbers - one, count, 3, _reduction(op))
@@ -56,10 +57,11 @@ def _segments(graph: Graph, op: Op, numbers: NodeTensor, count: NodeTensor, afte
         rows = rows * operand(graph, op, after + 1).unsqueeze(*range(1, rank))
     zero, one = count.of(0), count.of(1)
     segments = node("Range", zero, node("Squeeze", count), one)
+    # Segments become a matrix of zeros and ones, so that one product sums them all.
     share = (segments.unsqueeze(1) == numbers).cast(dtype)
     sizes = reduction("ReduceSum", share, 1)
     if kind == "mean":
-        share = share / sizes.maximum(1)
+        share = share / sizes.maximum(1)  # an empty segment is not divided by 0
     sums = share @ _flat(rows, rank)
     default = op.known_integers(after, "the default index is")[0] if op.has(after) else -1
     if default >= 0:
@@ -110,7 +112,7 @@ def _grn(graph: Graph, op: Op) -> NodeTensor:
 
 def _segment_max(graph: Graph, op: Op) -> str:
     """Scatter rows into those of their segments, keeping the largest; rows of no segment are left out."""
-    op.needs(18, graph.opset, "a scatter that keeps the largest")
+    op.needs(18, graph.opset, "a scatter that keeps the largest")  # ScatterND reduces by max since then
     dtype = op.dtype()
     numbers = layer_inputs.int64(graph, op, 1)
     count = _segment_count(graph, op, numbers)
@@ -147,11 +149,13 @@ def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:
     flags = graph.node("Expand", operators.scalar(graph, False, "bool"), graph.node("Shape", row))
     is_empty = graph.node("ScatterND", blank, operators.unsqueeze(graph, row, [1]), flags)
     added = operators.transposed(graph, graph.node("NonZero", is_empty), [1, 0])
+    # An added element lies in column 0.
     pairs = graph.node("Concat", indices, graph.node("Concat", added, graph.node("Sub", added, added), axis=1), axis=0)
     filling = graph.node("Expand", op.inputs[3], operators.cut(graph, graph.node("Shape", added), [0], [1], [0]))
     values = graph.node("Concat", op.inputs[0], filling, axis=0)
     rows = operators.squeeze(graph, operators.cut(graph, pairs, [0], [1], [1]), [1])
     count = graph.node("Size", rows)
+    # TopK orders equal values by no rule that all runtimes share: the place is part of the key.
     keys = graph.node("Add", graph.node("Mul", rows, count), graph.node("Range", zero, count, one))
     _, order = graph.outputs(2, "TopK", keys, operators.unsqueeze(graph, count, [0]), axis=0, largest=0)
     outputs = graph.node("Gather", pairs, order, axis=0), graph.node("Gather", values, order, axis=0), is_empty

@@ -71,6 +71,7 @@ def _limits(overlap: float, eta: float, count: int) -> NDArray[np.float32]:
     limits = [np.float32(overlap)]
     while 0 <= eta < 1 and len(limits) < count:
         limits.append(limits[-1] * np.float32(eta) if limits[-1] > 0.5 else limits[-1])
+    # OpenVINO suppresses from the threshold on, NonMaxSuppression beyond it: each limit is the number below.
     return np.nextafter(np.array(limits, np.float32), np.float32(-1))
 
 

@@ -68,6 +68,7 @@ def _padded(graph: Graph, x: str, rounded: _Rounded, filling: float, dtype: str)
     """Return the pooled data. A Concat of one input keeps onnxruntime from moving pads to a node that refuses them."""
     if not rounded.pads:
         return x
+    # Pads of the lowest value are never the maximum; those of a mean are zeros.
     output = graph.node("Pad", x, rounded.pads, operators.scalar(graph, filling, dtype))
     return graph.node("Concat", output, axis=0)
 
@@ -97,6 +98,7 @@ def _rounded(graph: Graph, op: Op, over: Windows, *, counts: bool = False) -> _R
         return _known(graph, replace(over, end=_ends(op.space(), over, drop=drop)))
     sides = zip(over.strides, over.end, over.extents, strict=True)
     may_begin_outside = any(stride + after > extent for stride, after, extent in sides)
+    # Otherwise ONNX drops the same windows as OpenVINO, and its own rounding serves.
     if counts or _is_wide(over) or (not drop and may_begin_outside):
         return _Rounded(over=_unpadded(over), pads=_open_pads(graph, op, over, drop=drop))
     return _Rounded(over=over, ceil=1)

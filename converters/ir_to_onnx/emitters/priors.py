@@ -27,6 +27,7 @@ def _prior_box(graph: Graph, op: Op) -> str:
     centres = _centres(rows, columns, steps, 0.5 if step == 0 else op.real("offset"))
     boxes = [box for centre in centres for box in _boxes_at(op, centre, smallest, scaled)]
     image = np.array([width, height, width, height], _F32)
+    # OpenVINO multiplies by the reciprocal here, and divides in PriorBoxClustered: last bits differ.
     ends = np.array([box for box, _ in boxes], _F32) * (1 / image)
     limited = np.array([flags for _, flags in boxes])[:, None]
     ends = np.where(limited & _FIRST, np.maximum(ends, 0), np.where(limited & ~_FIRST, np.minimum(ends, 1), ends))
@@ -80,7 +81,7 @@ def _ratios(op: Op) -> list[_F32]:
     """Return the ratios other than 1, each once, and their inverses if requested."""
     ratios = [_F32(1)]
     for ratio in _reals(op, "aspect_ratio"):
-        if all(abs(ratio - known) >= 1e-6 for known in ratios):
+        if all(abs(ratio - known) >= 1e-6 for known in ratios):  # as OpenVINO tells ratios apart
             ratios += [ratio, 1 / ratio] if op.flag("flip") else [ratio]
     return [known for known in ratios if abs(known - 1) >= 1e-6]
 

@@ -77,6 +77,7 @@ def _limited(corners: NodeTensor, info: NodeTensor, edge: int) -> NodeTensor:
 
 def _moved(op: Op, anchors: _Reals, moves: NodeTensor, info: NodeTensor) -> NodeTensor:
     """Return corners: anchors, moved and scaled."""
+    # Both ends of an anchor are pixels of it, so its size is one more than their distance.
     sizes = anchors[:, 2:] - anchors[:, :2] + 1
     centres, lengths = (moves.of(corners, "float32") for corners in (anchors[:, :2] + sizes * 0.5, sizes))
     shift = _half(moves, second=False) / op.real("box_coordinate_scale", 1)
@@ -99,6 +100,7 @@ def _is_large(op: Op, corners: NodeTensor, info: NodeTensor) -> NodeTensor:
 def _listed(op: Op, corners: NodeTensor, scores: NodeTensor, info: NodeTensor) -> tuple[NodeTensor, ...]:
     """Return rows of image and corners, and scores: those kept by suppression, best first; see ``_filled``."""
     most = op.integer("post_nms_topn")
+    # NonMaxSuppression measures areas as differences; the last pixel of a box is part of it.
     wide = joined([_half(corners, second=False), _half(corners, second=True) + 1], 1)
     boxes, values, limit = wide.unsqueeze(0), scores.unsqueeze(0, 1), scores.of([most], "int64")
     chosen = node("NonMaxSuppression", boxes, values, limit, scores.of([op.real("nms_thresh")]), dtype="int64")

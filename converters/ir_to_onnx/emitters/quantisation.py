@@ -53,6 +53,7 @@ def _stored(graph: Graph, op: Op, numbers: _Numbers, after: Side, axis: int) -> 
     along = axis if after.scale.ndim else None
     if along is not None and graph.opset < _SINCE_AXIS:
         return None
+    # Weights of a zero in the middle become signed integers without a zero point.
     middle = op.integer("levels") // 2
     first = -middle if (after.zero == middle).all() else 0
     x = graph.constant((numbers + first).astype(ranges.kind(first)), name=op.layer.name)
@@ -65,6 +66,7 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
     Integers are unsigned, and have one scale where a convolution of integers produces them: onnxruntime fails on one
     before a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
     """
+    # QuantizeLinear limits to 256 levels by itself; fewer are limited before.
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
         return _of_channels(graph, op, levels, x)
