@@ -149,6 +149,7 @@ class Tensor(Generic[Builder]):
         return self._joined("greater", self, other, "bool")
 
     def __ge__(self, other: Any) -> Tensor[Builder]:
+        # ONNX has GreaterOrEqual since operator set 12 only, as LessOrEqual; one of them is enough.
         return self._joined("less_equal", other, self, "bool")
 
     def __eq__(self, other: object) -> Tensor[Builder]:  # type: ignore[override]
@@ -204,6 +205,7 @@ class Tensor(Generic[Builder]):
     def where(self, yes: Any, no: Any) -> Tensor[Builder]:
         """Return ``yes`` where this condition holds, else ``no``; float32 if neither is a tensor."""
         tensors = [choice for choice in (yes, no) if isinstance(choice, Tensor)]
+        # Two numbers have no type, and a condition is no type for them.
         kind = tensors[0] if tensors else self.like(None, "float32")
         return kind.like(self.ops.elementwise("select", self.value, kind.of(yes).value, kind.of(no).value))
 
@@ -231,6 +233,7 @@ class Tensor(Generic[Builder]):
         return self.like(self.ops.elementwise(name, self.value, *others))
 
     def _joined(self, name: str, left: Any, right: Any, dtype: str = "") -> Tensor[Builder]:
+        # The first tensor decides: numbers and conditions adapt to it.
         kinds = [operand.dtype for operand in (left, right) if isinstance(operand, Tensor) and operand.dtype != "bool"]
         kind = kinds[0] if kinds else "float32"
         values = [self._number(operand, kind) for operand in (left, right)]

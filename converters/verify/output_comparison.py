@@ -146,6 +146,7 @@ def _values(array: NDArray[Any]) -> OutputValues:
 
 def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:
     """Return the number of differences between successive powers of ten, the smallest first."""
+    # The bins follow the data: fixed ones would put all differences of a small model into one.
     apart = absolute_differences(first, second).ravel()
     above = apart[np.isfinite(apart) & (apart > 0)]
     bins = [HistogramBin(lower=0.0, upper=0.0, count=int((apart == 0).sum()))]

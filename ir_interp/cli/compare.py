@@ -80,6 +80,7 @@ def compare(
     files = [path for paths in options.inputs.values() for path in paths]
     images = [options.image] if options.image else []
     check_outputs([options.html] if options.html else [], [first, second, *files, *images])
+    # Outputs of another program are no model that runs: the first model is compared with them.
     is_saved = FileKind.of(second) in (FileKind.ARRAYS, FileKind.ARRAY)
     with progress.bar(options.quiet) as report_progress:
         options = replace(options, progress=report_progress, reference=second if is_saved else None)

@@ -30,6 +30,7 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
             flags = {option.name: values.pop(option.name) for option in flagged(owner)}
             return command(**values, **{_OPTIONS: options_of(owner, flags)})
 
+        # Typer reads the flags from the signature, types from the annotations.
         call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
         call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
         return call
@@ -44,6 +45,7 @@ def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
     """
     values = {}
     for option in declared(owner):
+        # Options of images are a dataclass of their own, whose flags stand beside the others.
         if option.parts is not None:
             values[option.name] = options_of(option.parts, flags)
         elif option.flags and flags[option.name] not in (None, []):

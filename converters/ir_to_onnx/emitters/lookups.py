@@ -78,7 +78,7 @@ def _flat(rows: NodeTensor, rank: int) -> NodeTensor:
 
 def _search_sorted(graph: Graph, op: Op) -> str:
     """Count the elements of a row below a value, or up to it."""
-    op.needs(12, graph.opset)
+    op.needs(12, graph.opset)  # which brought LessOrEqual
     kind = "LessOrEqual" if op.flag("right_mode") else "Less"
     row = operators.unsqueeze(graph, op.inputs[0], [op.rank() - 1])
     below = graph.node(kind, row, operators.unsqueeze(graph, op.inputs[1], [op.rank(1)]))
@@ -155,7 +155,7 @@ def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:
     values = graph.node("Concat", op.inputs[0], filling, axis=0)
     rows = operators.squeeze(graph, operators.cut(graph, pairs, [0], [1], [1]), [1])
     count = graph.node("Size", rows)
-    # TopK orders equal values by no rule that all runtimes share: the place is part of the key.
+    # The place is part of the key, so that no two keys are equal.
     keys = graph.node("Add", graph.node("Mul", rows, count), graph.node("Range", zero, count, one))
     _, order = graph.outputs(2, "TopK", keys, operators.unsqueeze(graph, count, [0]), axis=0, largest=0)
     outputs = graph.node("Gather", pairs, order, axis=0), graph.node("Gather", values, order, axis=0), is_empty

@@ -62,7 +62,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
     aligned = op.word("aligned_mode", ("asymmetric", "half_pixel", "half_pixel_for_nn"), "asymmetric")
     samples, regions = op.integer("sampling_ratio"), op.inputs[1]
     if aligned != "asymmetric":
-        op.needs(16, graph.opset, f"aligned_mode {aligned}")
+        op.needs(16, graph.opset, f"aligned_mode {aligned}")  # RoiAlign shifts by half a pixel since then
     if aligned == "half_pixel":
         regions = graph.node("Add", regions, operators.scalar(graph, 0.5, op.dtype(1)))
     largest = op.word("mode", ("avg", "max")) == "max"
@@ -82,6 +82,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
         spatial_scale=op.real("spatial_scale"),
     )
     if finer > 1:
+        # Finer cells of one sample each lie where the samples of a cell did.
         output = graph.node("MaxPool", output, kernel_shape=[finer, finer], strides=[finer, finer])
     return graph.node("Relu", output) if largest else output
 
@@ -100,7 +101,7 @@ def _psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     sums = sums @ columns.unsqueeze(1, 2, 5)
     heights, widths = (reduction("ReduceSum", shares, 2) for shares in (rows, columns))
     area = heights @ widths.transposed(0, 2, 1)
-    area = area.unsqueeze(1).maximum(1)
+    area = area.unsqueeze(1).maximum(1)  # a cell without pixels has the mean 0
     return squeezed(sums, 4, 5) / area
 
 
@@ -112,6 +113,7 @@ def _members(graph: Graph, op: Op, axis: int, length: int, size: int) -> NodeTen
     first, last = ((corner + 0.5).floor() for corner in corners)  # rounded, halves up: corners are not negative
     start = first * scale
     end = (last + 1) * scale
+    # OpenVINO gives a region at least a tenth of a pixel.
     step = (end - start).maximum(0.1) / size
     numbers = [regions.of(np.arange(size) + offset, "float32") for offset in (0, 1)]
     begins, ends = (step * number + start for number in numbers)

@@ -74,7 +74,9 @@ def _shared(*numbers: NodeTensor) -> NodeTensor:
     reach, top = ((side * 0.5).unsqueeze(-1) for side in (width, height))
     low, high = (_limited(point.y, top) for point in (begin, end))
     slope = _quotient(end.x - begin.x, end.y - begin.y)
+    # An edge is cut off at the top and bottom of the first box; its ends there lie on the same line.
     first, last = (begin.x + slope * (height - begin.y) for height in (low, high))
+    # Edges go around the box, so those on the left count negatively and leave the width between both sides.
     parts = _mean(first, last, reach) * (high - low)
     return abs(reduction("ReduceSum", parts, -1, keep=False))
 
@@ -161,6 +163,7 @@ class _Samples:
 def _sampled(length: NodeTensor, cells: int, samples: int) -> _Samples:
     side = length.unsqueeze(1)
     if samples:
+        # Samples lie in the middle of equal parts of a side, measured from its centre.
         known = (np.arange(cells * samples) + 0.5) / (cells * samples) - 0.5
         return _Samples(places=side * known, most=side.of([samples], "int64"))
     half, one, number = (side.of(value) for value in (0.5, 1, cells))

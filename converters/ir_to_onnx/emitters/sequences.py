@@ -52,6 +52,7 @@ def _packed(
         first = cut(best == best, 0, 1, 1)
         counts = counts & joined([first, changed], 1)
     numbers = counts.cast("int64")
+    # TopK of ones and zeros moves the ones to the front, in order: equal values keep their places in ONNX.
     order = numbers.like(numbers.ops.graph.outputs(2, "TopK", numbers.value, numbers.of([steps]).value, axis=1)[1])
     minus = best.of(-1)
     rows = node("GatherElements", counts.where(best, minus), order, axis=1)
@@ -71,6 +72,7 @@ def _gather_tree(graph: Graph, op: Op) -> str:
     longest = operators.unsqueeze(graph, layer_inputs.int64(graph, op, 2), [1])
     body = _step(graph, op, parents, steps, longest, end)
     _, rows = graph.outputs(2, "Loop", operators.squeeze(graph, steps, [0]), "", output, body=body)
+    # The loop goes from the last step to the first, so its rows are reversed.
     beam = operators.cut(graph, rows, [operators.END], [-operators.END], [0], [-1])
     ended = operators.cast(graph, graph.node("Equal", beam, end), "int32")
     before = graph.node("CumSum", ended, zero, exclusive=1)

@@ -69,6 +69,7 @@ def _walk(op: Op) -> tuple[list[_Cut], list[int], list[int]]:
     axis = place = 0  # in the input, in the result
     for entry in range(count):
         if ellipses[entry]:
+            # An ellipsis stands for all axes that no later entry takes; new axes take none.
             skipped = op.rank() - axis - news[entry + 1 :].count(False)
             axis, place = axis + skipped, place + skipped
         elif news[entry]:
@@ -103,7 +104,7 @@ def _sides(cut: _Cut, begin: int, end: int, step: int) -> tuple[int, int, int]:
     first, last = (0, END) if step > 0 or cut.shrinks else (END, -END)
     start = first if cut.open_begin else begin
     if cut.shrinks:
-        return start, start + 1 if start != -1 else END, 1
+        return start, start + 1 if start != -1 else END, 1  # the stop after -1 would be 0, before it
     return start, last if cut.open_end else end, step
 
 

@@ -66,6 +66,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 def _summed(op: ResizeOp, result: Outcome, spec: ResizeSpec) -> Outcome:
     """Return the outcome of a node whose kernel sums, if its attributes are read as a resize."""
     is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
+    # Only copies are right: a weight of 1 leaves the byte as it is.
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
         return differs("its sums read int8 as uint8", "not every output is a copy" if is_open else "")
     if op.dtype == "uint8" and not is_cubic and not has_weights_of(op, spec, _BITS):
@@ -117,6 +118,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     options = ["-f", "ONNX", "--modelFile", model, "--MNNModel", converted, "--bizCode", "ir_interp"]
     _tools.mnnconvert(["mnnconvert", *options])
     names = MNN.nn.load_module_from_file(converted, [], []).get_info()
+    # The first load only lists the names, which the second requires.
     net = MNN.nn.load_module_from_file(converted, names["inputNames"], names["outputNames"])
     taken = x.astype(np.float32) if x.dtype == np.float16 else x  # it reads half precision as float32
     if taken.dtype.kind in "iu":
@@ -124,6 +126,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     else:
         image = MNN.expr.const(taken, list(x.shape), MNN.expr.NCHW)
     (made,) = net.forward([image])
+    # Its results may lie in blocks of four channels.
     made = MNN.expr.convert(made, MNN.expr.NCHW)
     return np.array(made.read()).reshape(made.shape).astype(x.dtype)
 

@@ -57,6 +57,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return differs("its nearest returns 0 for an out-of-bounds pixel under exclude_outside")
     if _filters_single_output(op):
         return differs("it puts a single output at -1/2")
+    # Before the readings: its optimiser rewrites such a node into another resize.
     if _orders_axes(op):
         return _in_order(op)
     result = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
@@ -130,6 +131,7 @@ def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
     scale, in_size = np.float32(float(axis.scale)), np.float32(axis.in_size)
     match axis.coordinates:
         case Coordinates.ALIGN_CORNERS:
+            # It uses the fractional size here, which only scales make differ from the output size.
             last = scale * in_size
             return output * 0 if last == 1 else output * (in_size - 1) / (last - 1)
         case Coordinates.PYTORCH_HALF_PIXEL if axis.out_size == 1:

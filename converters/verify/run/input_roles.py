@@ -174,6 +174,7 @@ def _sizes(use: _Use) -> Role | None:
     if use.step.type == "interpolate" and use.step.attributes.get("shape_calculation_mode") == "scales":
         return _scales(use)  # also of Interpolate-4, which ignores its sizes then
     lengths, axes = use.lengths(0), _resized(use)
+    # An unknown rank gives no sizes, so the usual four axes are assumed with unknown ones.
     before = {axis: lengths[axis] if axis < len(lengths) else None for axis in axes}
     pads = _pads(use.step)  # one row of a padded axis might be a pad, and prove nothing
     return use.vector(tuple(_grown(length, axis, len(lengths), pads.get(axis, 0)) for axis, length in before.items()))
@@ -291,6 +292,7 @@ def _by_name(tensor: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, .
     shape = shapes[tensor.name]
     if int(np.prod(shape)) > _FEW or len(shape) > 2 or not tensor.dtype or np.dtype(tensor.dtype).kind not in "iuf":
         return None
+    # The largest input is taken for the data that a setting describes.
     others = [shapes[other.name] for other in graph.inputs if len(shapes[other.name]) > len(shape)]
     largest = max(others, key=lambda shape: int(np.prod(shape)), default=())
     if _SIZE_NAMES.search(tensor.name) and len(largest) >= 3:

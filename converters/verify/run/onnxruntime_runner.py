@@ -88,6 +88,7 @@ def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[
         node.input[0] = copy.output[0]
         graph.input.append(onnx.helper.make_tensor_value_info(copy.input[0], onnx.TensorProto.FLOAT, None))
         copies.append(copy)
+    # Nodes must be in topological order; the copies read inputs and constants only.
     nodes = [*copies, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -109,6 +110,7 @@ def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool)
     for node in graph.node:
         for place, name in enumerate(node.output):
             if name in replacements:
+                # The node keeps computing, under another name, so that its result can be shown.
                 aliases[name] = node.output[place] = f"{name}/made"
     for place, (name, alias) in enumerate(aliases.items()):
         fed = f"{name}/given" if casts else name

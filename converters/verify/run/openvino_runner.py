@@ -34,6 +34,7 @@ class OpenvinoRunner:
         self._names = outputs + shown
         results = [result.output(0).get_node() for result in model.get_results()]
         results += [_result(ports[name]) for name in shown]
+        # The plugin has no switch for fusing, but it does not fuse a tensor that is a result.
         if not request.optimised:
             results += [_result(output) for output in _spread_out(ports)]
         fed = [name for name in replacements if name in ports]
@@ -52,6 +53,7 @@ class OpenvinoRunner:
     def run(self, arrays: Named, *, as_large: bool = False) -> Named:
         """Return the outputs and shown tensors for arrays in the order of the inputs, or by their names."""
         by_name = dict(arrays)
+        # Exporters rename inputs; then their order counts.
         named = by_name.keys() == set(self._inputs)
         in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
         limit = self.limit.value(lowered=as_large) if self.limit else []

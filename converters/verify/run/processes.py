@@ -112,6 +112,7 @@ class Runs:
         for place, trial in enumerate(trials[self._tried :], self._tried):
             self._tried += 1
             try:
+                # The first trial usually runs, so the others are rehearsed only once it has failed.
                 if place and not self.rehearsals.has(model, data, trial):
                     self._rehearse_all(model, data, [Group(others=tuple(trials[place:]))])
                 self._take(trial)
@@ -164,6 +165,7 @@ class Runs:
         values = settings(self.models.graph, answers[0], self._read())
         others = [name for name in distributions(self.models.inputs, self.models.graph) if name != distribution]
         first = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
+        # Other values are tried on two shapes only: a model that refuses both refuses more.
         likeliest = first[:2]
         return [
             *first,
@@ -185,6 +187,7 @@ class Runs:
         or NoSourceError if only the source fails, if they run together on none.
         """
         problems: list[str] = []
+        # Each round takes the trials further: it ends when the source has none left.
         while True:
             try:
                 expected, _ = self.settle(source, data)

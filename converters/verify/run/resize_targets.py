@@ -56,6 +56,7 @@ def axes_outside(graph: Graph, step: Step, rank: int) -> list[int]:
 
 def _is_outside(start: float, end: float, count: int) -> bool:
     """Return whether no sample of a window, relative to the axis, is in [0, 1]; a single one lies in its middle."""
+    # ONNX places the first and last sample at the ends of the window.
     samples = np.linspace(start, end, count) if count > 1 else np.array([(start + end) / 2])
     return not ((samples >= 0) & (samples <= 1)).any()
 
