@@ -77,6 +77,7 @@ class Op:
     def is_shared(self, index: int) -> bool:
         """Return whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
         source = self.net.source(self.layer, index)
+        # Constants of equal bytes are stored once: they have the same place in the .bin.
         place = [source[0].attributes.get(name) for name in ("offset", "size")] if source else []
         same = {
             layer.id
@@ -215,6 +216,7 @@ class Op:
         """Return an axis counted from the first."""
         if not -rank <= axis < max(rank, 1):
             raise ReadError(f"axis {axis} of rank {rank}", self.layer.where)
+        # A scalar has axis 0 in OpenVINO.
         return axis % max(rank, 1)
 
     def refusal(self, reason: str) -> UnsupportedLayerError:

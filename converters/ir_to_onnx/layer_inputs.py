@@ -26,5 +26,6 @@ def reshaped(graph: Graph, op: Op, x: str, lengths: Sequence[int | None]) -> str
         raise op.refusal("more than one dimension of its input is dynamic")
     pattern = [-1 if length is None else length for length in lengths]
     if x in graph.initialisers:
+        # A Reshape of weights would keep runtimes from preparing them.
         return graph.constant(graph.initialisers[x].reshape(pattern), name=x)
     return graph.node("Reshape", x, graph.ints(pattern), allowzero=1 if 0 in pattern and graph.opset >= 14 else None)

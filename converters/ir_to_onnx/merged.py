@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from ir_interp.array_types import Array
 
-from ..onnx.graph import Graph
+from ..onnx.graph import Graph, attributes_of
 from .layer import Op
 from .quantised import small_weights
 
@@ -76,10 +75,7 @@ def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
         if constant is not None and before is not None and before.node.op_type in merges:
             merged = merges[before.node.op_type](graph, before, constant)
             if merged is not None:
-                attributes = {
-                    attribute.name: helper.get_attribute_value(attribute) for attribute in before.node.attribute
-                }
-                return graph.node(merged[0], *merged[1], **attributes)
+                return graph.node(merged[0], *merged[1], **attributes_of(before.node))
     return None
 
 
@@ -128,6 +124,7 @@ def _clipped(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[
         if known is not None and all(_is_number(number, rank) for number in (known, constant)):
             low, high = (known, constant) if before.node.op_type == "Max" else (constant, known)
             limits = (graph.constant(limit.item(), np.float32) for limit in (low, high))
+            # Limits in the wrong order mean different things in a Clip and in two nodes.
             return ("Clip", [before.inputs[index], *limits]) if low.item() <= high.item() else None
     return None
 

@@ -112,12 +112,14 @@ class _Writer:
         for layer in self.net.layers.values():
             if layer.type.lower() == "parameter":
                 self._input(layer)
+        # Names of outputs are taken before any layer can take them.
         names = [self.graph.fresh(self._output_name(layer)) for layer in results]
         for index, layer in enumerate(layers):
             progress("writing layers", index, len(layers))
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
+            # Layers are written in the order of execution, which nobody finds in the file.
             order = {layer.where: index for index, layer in enumerate(_in_file(self.net))}
             errors = [error for where, error in sorted(self.refusals, key=lambda refusal: order[refusal[0]])]
             refusals = list({str(error): error for error in errors}.values())  # a constant is met by all its readers
@@ -169,6 +171,7 @@ class _Writer:
         declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self._changes_types else port.dtype
         tensor = self._as(self.tensors[producer.id, port.id], computed(port), declared)
         taken = {value.name for value in (*self.inputs, *self.outputs)}
+        # ONNX outputs have different names, and are computed by nodes.
         if tensor in taken or tensor in self.graph.initialisers:
             tensor = self.graph.node("Identity", tensor)
         self.graph.name_nodes(since)
@@ -194,6 +197,7 @@ class _Writer:
             outputs = self._emitted(layer)
         except (UnsupportedLayerError, InexactError) as error:
             self.refusals.append((layer.where, error))
+            # Placeholders let the other layers be written, so that all refusals are reported at once.
             outputs = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
         produced = {name for node in self.graph.nodes[since:] for name in node.output}
         for port, tensor in zip(layer.outputs, outputs, strict=False):
@@ -221,6 +225,7 @@ class _Writer:
         if source is None:
             return ""
         producer, port = source
+        # A stored constant keeps its type: a value would be folded to float32, four times the bytes of 8 bits.
         value = None if self._is_stored(producer) else fold(self.net, layer, index)
         if value is None or value.dtype.name != computed(port):
             return self.tensors[producer.id, port.id]

@@ -56,6 +56,7 @@ def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
 
 def _counted(name: str) -> list[tuple[int, str]]:
     """Return a sort key that orders names by the numbers in them."""
+    # Layer 10 of a decoder comes after layer 2.
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 

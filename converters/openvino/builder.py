@@ -62,6 +62,7 @@ class ResizeBuilder:
         UnsupportedLayerError if it refuses the rest.
         """
         frontend = FrontEndManager().load_by_framework(framework)
+        # The ONNX frontend knows operators by domain, and has an extension of its own.
         extension = OnnxExtension if framework == "onnx" else ConversionExtension
         for op in operations:
             frontend.add_extension(extension(op, self.converter(op)))

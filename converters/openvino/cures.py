@@ -70,10 +70,12 @@ def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> I
     for place in range(carried):
         entry, result = body.input[2 + place].name, body.output[1 + place].name
         start, final = loop.input[2 + place], loop.output[place] if place < len(loop.output) else ""
+        # The value never changes: the body may read the one from outside.
         if _source(body, result) == entry:
             rename_read(body, entry, start)
             if final in used:
                 yield helper.make_node("Identity", [start], [final], name=fresh(final))
+        # A value that only computes itself is never seen.
         elif final in used or entry in _read(body, without=result):
             places.append(place)
     finals = [loop.output[place] if place < len(loop.output) else "" for place in places]

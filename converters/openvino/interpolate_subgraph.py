@@ -81,6 +81,7 @@ def resize(
     spec = listed(op.spec, shape)
     if policy.strict:
         resized = resolve_axes(spec.axes, len(shape))
+        # A strict form may not use the sizes of this model: an IR can be reshaped.
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
     try:

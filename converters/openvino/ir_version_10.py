@@ -119,6 +119,7 @@ def _gather(node: Any) -> Any:
     constant = _constant(node, 1)
     if constant is None or (constant < 0).any():
         element = places.get_element_type().get_type_name()
+        # A negative index plus the size of the axis is the same entry.
         whole = ops.shape_of(x, element).output(0)
         length = _factory(7).create("Gather", [whole, axis, _zero()], {"batch_dims": 0}).output(0)
         zero = ops.constant(np.zeros((), places.get_element_type().to_dtype()))
@@ -147,7 +148,9 @@ def _slice(node: Any) -> Any:
     if rank.is_dynamic or steps is None or axes is None or (ends is None and (steps < 0).any()):
         return None
     chosen = {int(axis) % rank.get_length(): place for place, axis in enumerate(axes)}
+    # StridedSlice counts its entries from the first axis; those behind the last need none.
     count = max(chosen) + 1
+    # With a negative step, a stop below every index includes the first entry: only a mask expresses that.
     beyond = [axis for axis, place in chosen.items() if steps[place] < 0 and ends[place] < -(2**31)]
     free = [int(axis not in chosen) for axis in range(count)]
     inputs = [node.input_value(0), *(_spread(node.input_value(index), chosen, int(index == 3)) for index in (1, 2, 3))]

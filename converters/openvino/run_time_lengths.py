@@ -22,6 +22,7 @@ def narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, o
     spec, shape = op.spec, op.shape
     if shape is None or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
         return op, target
+    # An axis that keeps its size needs no taps at all.
     axes = resolve_axes(spec.axes, len(shape))
     sizes = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
     places = [

@@ -87,8 +87,8 @@ def read(path: Path) -> Graph:
 
 
 def _of_onnx(path: Path) -> Graph:
-    import onnx
 
+    from ..onnx.graph import attributes_of
     from ..onnx.onnx_files import read_file
     from ..onnx.resize_nodes import known_values
 
@@ -102,7 +102,7 @@ def _of_onnx(path: Path) -> Graph:
             type=node.op_type.lower(),
             inputs=tuple(node.input),
             outputs=tuple(node.output),
-            attributes={attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute},
+            attributes=attributes_of(node),
         )
         for node in graph.node
     )

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from ...onnx import operators
 from ...onnx.graph import Graph
@@ -55,8 +54,7 @@ def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, a
     """
     output = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
     for node in (before, after):
-        stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-        output = graph.node(node.op_type, output, *node.input[1:], **stated)
+        output = graph.again(node, output, *node.input[1:])
     return output
 
 

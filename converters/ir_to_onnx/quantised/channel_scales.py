@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper
 
 from ...onnx.graph import Graph
 from ..layer import Op
@@ -31,6 +30,7 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     tensor, passed = op.inputs[0], list[onnx.NodeProto]()
     if not is_alone(op):
         return None
+    # A positive factor commutes with Relu and maximum, a summand with the maximum only.
     moved_through = _PASSED.values() if shifts is None else ("MaxPool",)
     while (node := graph.maker(tensor)) is not None and node.op_type in moved_through:
         passed.append(node)
@@ -45,9 +45,9 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     added = [values * factors.ravel() for values in biases if values is not None]
     added += [] if shifts is None else [shifts.ravel()]
     bias = [graph.constant(np.asarray(sum(added), np.float32))] if added else []
-    output = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *bias])
+    output = graph.again(node, node.input[0], scaled.written(graph, graph.layer), *bias)
     for step in reversed(passed):
-        output = _again(graph, step, [output])
+        output = graph.again(step, output)
     return output
 
 
@@ -55,6 +55,7 @@ def is_alone(op: Op) -> bool:
     """Return whether this layer is the only reader of the convolution before it and the layers between."""
     layer, index = op.layer, 0
     while (source := op.net.source(layer, index)) is not None:
+        # Another reader needs the unscaled values.
         if len(op.net.readers(*source)) > 1:
             return False
         layer, kind = source[0], source[0].type.lower()
@@ -135,11 +136,6 @@ def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
 
 def _is_taken_in(graph: Graph, node: onnx.NodeProto) -> bool:
     return node.op_type in _TAKEN_IN and any(name in graph.initialisers for name in node.input)
-
-
-def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:
-    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-    return graph.node(node.op_type, *inputs, **attributes)
 
 
 CONVOLUTIONS = ("convolution", "groupconvolution")

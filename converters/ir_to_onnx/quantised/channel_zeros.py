@@ -39,6 +39,7 @@ def convolved(graph: Graph, op: Op, over: Windows) -> str | None:
     if scaled is None or scaled.since > graph.opset or shift is None or zero is None:
         return None
     x = _padded(graph, shift.input[0], zero, op.lengths(), over)
+    # Counted from the lowest, each level is larger by the zero point, which adds that times the sum of the weights.
     bias = -scaled.sums() * zero.ravel().repeat(rows)
     none = (0,) * len(over.kernel)
     constants = (scaled.written(graph, op.layer.name), graph.constant(bias, np.float32))

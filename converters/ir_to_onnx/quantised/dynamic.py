@@ -38,6 +38,7 @@ def emit(graph: Graph, op: Op) -> tuple[str, ...]:
     """
     levels, scale, zero = graph.outputs(3, "DynamicQuantizeLinear", op.inputs[0])
     share = np.float32(op.real(_SHARE))
+    # The node divides by 255 itself; its scale is corrected to that of the file.
     if share != np.float32(1 / 255):
         scale = graph.node("Mul", scale, graph.constant(share * np.float32(255)))
     return levels, scale, zero
@@ -141,6 +142,7 @@ def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, 
     if end[0].type.lower() != pattern.type:
         return False
     for sources in _orders(pattern.type, _sources(net, end[0])[: len(pattern.inputs)]):
+        # A failed order of inputs must leave no names behind for the next.
         tried, passed = dict(seen), set(layers)
         pairs = zip(sources, pattern.inputs, strict=True)
         if len(sources) == len(pattern.inputs) and all(_matches(net, *pair, tried, passed) for pair in pairs):

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import helper
 
 from ir_interp.array_types import Array
 from ir_interp.ir.constants import read_constant
 from ir_interp.ir.net import Layer, Net
 
 from ...onnx import operators
-from ...onnx.graph import Graph
+from ...onnx.graph import Graph, attributes_of
 
 _SINCE = {"uint8": 10, "int8": 10, "uint4": 21, "int4": 21, "float8_e4m3fn": 19, "float8_e5m2": 19}
 _SINCE_AXIS, _SINCE_BLOCKS = 13, 21  # operator sets of DequantizeLinear with scales along an axis, and of blocks
@@ -91,7 +90,7 @@ def held(graph: Graph, tensor: str) -> Weights | None:
     node = graph.maker(tensor)
     if node is None or node.op_type != "DequantizeLinear" or not graph.initialisers.keys() >= set(node.input):
         return None
-    stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    stated = attributes_of(node)
     values, scale, *zero = (graph.initialisers[name] for name in node.input)
     if stated.get("block_size") or scale.ndim > 1:
         return None
