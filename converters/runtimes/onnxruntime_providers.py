@@ -67,6 +67,7 @@ def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.flo
 
 def _turns_by_rounding(op: ResizeOp) -> bool:
     """Return whether a nearest pixel may depend on how a GPU rounds a division: by powers of 2 it is exact."""
+    # GPUs divide with an error of some last places, and by a power of 2 without one.
     shape, kernel, target = static_shape(op.shape), op.spec.kernel, op.spec.target
     if not isinstance(kernel, Nearest):
         return False
@@ -120,7 +121,7 @@ def _cuda(op: ResizeOp) -> Outcome:
 
 def _cuda_upsample(op: ResizeOp) -> Outcome:
     is_linear, target = not isinstance(op.spec.kernel, Nearest), op.spec.target
-    if is_linear and len(op.shape or ()) not in (2, _IMAGE):
+    if is_linear and len(op.shape or ()) not in (2, _IMAGE):  # its kernels are for images alone
         return differs("a linear Upsample of this rank is not supported, and the output stays unwritten")
     if is_linear and _resizes_others(op):
         return differs(_LAST_AXES)
