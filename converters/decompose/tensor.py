@@ -301,7 +301,5 @@ class Functions:
     def numbers(self) -> Numbers:
         """Return the arithmetic of the coordinate formula: float32, with both branches of every choice."""
         return Numbers(
-            number=self.tensor,
-            wide=self.widened,
-            choose=lambda condition, yes, no: self.where(condition, yes(), no()),
+            number=self.tensor, wide=self.widened, choose=lambda condition, yes, no: self.where(condition, yes(), no())
         )

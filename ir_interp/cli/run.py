@@ -164,11 +164,7 @@ def _write_store(request: Request, name: str, options: RunOptions) -> None:
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
     record = RunRecord(
-        resize=name,
-        source=str(request.source),
-        source_shape=before,
-        destination=str(request.destination),
-        shape=after,
+        resize=name, source=str(request.source), source_shape=before, destination=str(request.destination), shape=after
     )
     report(record, options)
 

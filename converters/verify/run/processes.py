@@ -62,9 +62,7 @@ def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozense
     return Models(
         graph=graph,
         inputs=replace(
-            inputs,
-            shapes=named(graph.inputs, inputs.shapes),
-            files=named(graph.inputs, inputs.files, "file"),
+            inputs, shapes=named(graph.inputs, inputs.shapes), files=named(graph.inputs, inputs.files, "file")
         ),
         graphs={first: mine, second: theirs},
         through_openvino=through_openvino,
@@ -228,10 +226,7 @@ class Runs:
         """Run a model on the trials of each group, all in one process."""
         self.progress(f"running {model.name}", 0, 0)
         # One process runs all of them, so its memory is limited for the largest.
-        largest = max(
-            (trial.shapes for group in groups for trial in group),
-            key=_elements,
-        )
+        largest = max((trial.shapes for group in groups for trial in group), key=_elements)
         self.rehearsals.rehearse(
             self._request(model, self.folder, data),
             groups,

@@ -14,18 +14,7 @@ from ...runtimes.messages import reason
 from .array_files import load, save
 from .onnxruntime_runner import OnnxRunner
 from .openvino_runner import OpenvinoRunner
-from .run_request import (
-    INPUTS,
-    LARGE,
-    NOT_LOADED,
-    OUTPUTS,
-    PROBLEM,
-    REPLACEMENTS,
-    TENSORS,
-    USAGE,
-    Request,
-    numbered,
-)
+from .run_request import INPUTS, LARGE, NOT_LOADED, OUTPUTS, PROBLEM, REPLACEMENTS, TENSORS, USAGE, Request, numbered
 
 
 def answer(request: Request) -> int:
