@@ -17,6 +17,7 @@ def in_order(net: Net) -> Iterator[Layer]:
     for number, sources in waiting.items():
         for source in sources:
             fed[source].append(number)
+    # A heap yields the first in the file among those that are ready, so that the order is that of the file.
     ready = [(place[number], number) for number, sources in waiting.items() if not sources]
     while ready:
         _, number = heapq.heappop(ready)

@@ -45,6 +45,7 @@ def of_corners(boxes: NodeTensor, area: NodeTensor, edge: float) -> NodeTensor:
     shared = sides[0] * sides[1]
     apart = shared == 0
     for gap in gaps:
+        # Two negative sides would multiply to a positive area.
         apart = apart | gap
     first, second = each_two(area)
     return apart.where(0, shared / (first + second - shared))
@@ -86,6 +87,7 @@ def greedily(
         [value_info(group.value, "float32", (None, None)), value_info(taking.value, *kind)],
         [value_info(left.value, *kind)],
     )
+    # Scan runs one group after the other, so that only one matrix of overlaps is in memory.
     return node("Scan", boxes, candidates, dtype="bool", body=body, num_scan_inputs=2)
 
 

@@ -120,6 +120,7 @@ def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | N
         shape = value.shape
     if value is None:
         return shape, None
+    # One element stands for all, since the metadata of a model should stay small.
     same = value.size and bool(np.all(value == value.ravel()[0]))
     elements = value.ravel()[:1] if same else value.ravel()
     if elements.size > MAX_VALUES:
@@ -134,6 +135,7 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     if layers is None or edges is None:
         raise ReadError("it has no layers or no edges", source.name)
     elements = {int(element.get("id", "-1")): element for element in layers.iterchildren("layer")}
+    # Numbers of new layers follow the largest in the file.
     flag = max(elements) + 1
     for number, state in enumerate(states, flag + 1):
         first, *others = readers[state.variable]
@@ -153,6 +155,7 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     if any(state.initial is None for state in states):
         layers.append(first_values.parameter(flag, first_values.FLAG))
     for state in states:
+        # The last of several Assigns decides the next value.
         for writer in writers.get(state.variable, [])[-1:]:
             end = net.edges.get((writer.id, writer.inputs[0].id))
             if end is None:

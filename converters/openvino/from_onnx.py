@@ -50,12 +50,14 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
     with scratch() as folder:
         path = _without_functions(source, folder)
         path = qoperator.in_plain_operators(path, folder) if qoperator.quantised_operators(read) else path
+        # Each of these steps writes another file, and only if the model needs it.
         path = _with_empties(path, folder) if has_empties(read) else path
         halves = half_models.is_half(path)
         path = half_models.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
             built = _converted(path, builder())
         except UnsupportedLayerError as refusal:
+            # A cure changes the model, so it is tried only after a refusal.
             cure = cure_for(str(refusal.__cause__))
             if cure is None:
                 raise

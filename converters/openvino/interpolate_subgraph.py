@@ -207,11 +207,11 @@ def _node(
     x: ov.Output, translation: Translation, axes: list[int], places: list[int], target: ov.Output | None
 ) -> ov.Output:
     """Return ``x`` resized along ``axes``, whose targets stand at ``places`` of the spec's."""
-    given = translation.spec.target
+    goal = translation.spec.target
     values: Any
-    if isinstance(given, Sizes | Scales):
-        dtype = np.float32 if isinstance(given, Scales) else np.int64
-        values = ops.constant(np.array([given.values[place] for place in places], dtype))
+    if isinstance(goal, Sizes | Scales):
+        dtype = np.float32 if isinstance(goal, Scales) else np.int64
+        values = ops.constant(np.array([goal.values[place] for place in places], dtype))
     else:
         values = ops.gather(target, ops.constant(np.array(places)), ops.constant(np.int64(0)))
     version = translation.version

@@ -43,6 +43,7 @@ def save_halves(model: ov.Model, output: Path) -> None:
 
 def _simplify(model: ov.Model) -> None:
     number_anew(model)
+    # The transformations rename nodes; the names of the file are given back to those that remain.
     names = node_names(model)
     apply_moc_transformations(model, cf=False)
     number_anew(model, names)

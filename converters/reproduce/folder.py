@@ -110,6 +110,7 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
         dtype = np.dtype(op.dtype or "float32")
         lowest = -_DIGITS if dtype.kind == "i" else 0
         x = np.random.default_rng(seed).integers(lowest, _DIGITS, static_shape(op.shape)).astype(dtype)
+        # The runtimes run in another process, which reads the array from a file.
         array = model.with_name("input.npy")
         np.save(array, x)
         (ran,) = probe.run([probe.Job(runtime=runtime, model=str(model), array=str(array))])

@@ -109,6 +109,7 @@ def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) ->
     for place, (name, array) in enumerate(shared.items()):
         files[name] = (folder / f"input{place}.npy",)
         np.save(files[name][0], array, allow_pickle=False)
+    # An array of an input is no output to compare.
     rest = tuple((name, array) for name, array in known.arrays if name not in shared)
     return replace(known, arrays=rest), replace(inputs, files=files)
 

@@ -109,6 +109,7 @@ def _verified(
 
 def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
     """Return a verification that passed at another extent, too; its outputs decide if the first proves nothing."""
+    # The real extent counts, unless its outputs prove nothing.
     outputs = real.outputs if real.is_conclusive else other.outputs
     return replace(
         real, outputs=outputs, levels=_all_levels((real, other)), more_shapes=(*real.more_shapes, run.shapes)
@@ -126,8 +127,9 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
     if len(verifications) == 1:
         return verifications[0]
     outputs: dict[tuple[str, str], list[Compared]] = {}
-    for each in (output for verification in verifications for output in verification.outputs):
-        outputs.setdefault((each.kind, each.name), []).append(each)
+    for verification in verifications:
+        for output in verification.outputs:
+            outputs.setdefault((output.kind, output.name), []).append(output)
     note = next(filter(None, (verification.note for verification in verifications)), "")
     compared = tuple(map(over_inputs, outputs.values()))
     return replace(verifications[0], outputs=compared, levels=_all_levels(verifications), note=note)
@@ -144,6 +146,7 @@ def _of_models(
         data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
         expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
+        # The source runs at another extent, so that these sizes are not for it.
         if run.is_elsewhere:
             raise
         run.leave_out_source(str(problem))
@@ -159,6 +162,7 @@ def _of_models(
         known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
+        # A segment names the layer already.
         is_named = isinstance(problem, SegmentError)
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
@@ -201,7 +205,7 @@ def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
 
 
 def _executed(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
-    """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
+    """Return ``data`` resized by this program; ``inputs`` are sizes, scales and roi of run time."""
     try:
         return _run(op, data, **inputs)
     except ShapeError:  # an internal size is no message to pass on
@@ -232,7 +236,7 @@ def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
     spec = op.spec
     roi = inputs.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
-        starts, ends = np.split(roi.astype(float), 2)
+        starts, ends = np.split(roi.astype(float), 2)  # all starts come first
         windows = tuple(zip(starts.tolist(), ends.tolist(), strict=True))
         spec = replace(spec, coordinates=replace(spec.coordinates, roi=windows))
     if isinstance(spec.target, AtRunTime) and spec.target.value in inputs:
@@ -243,6 +247,7 @@ def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
 
 def _checked(op: ResizeOp, expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
     """Return how the output of a resize compares. Raises VerificationError if it differs."""
+    # Integers may be rounded in another order of axes.
     least = tolerances.INTEGERS if _rounds(op) else 0.0
     return check(compare(op.name or op.where, expected, actual, kind="resize", least=least))
 

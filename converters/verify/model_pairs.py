@@ -89,6 +89,7 @@ def compared_runs(
     """
     compared: list[Outputs] = []
     for run in until_conclusive(every, lambda: all(output.compared.is_conclusive for output in merged(compared))):
+        # Models that differ at real sizes need no other sizes to show it.
         if run.extent is not Extent.REAL and not _pass(compared[-1]):
             continue
         try:
@@ -126,6 +127,7 @@ def merged(compared: Sequence[Outputs]) -> Outputs:
     outputs = []
     for one in zip(*compared, strict=True):
         worst = over_inputs([output.compared for output in one])
+        # The verdict combines all runs; the values shown are those of the run that it comes from.
         alike = (output for output in one if replace(output.compared, span=worst.span) == worst)
         outputs.append(replace(next(alike, one[0]), compared=worst))
     return tuple(outputs)
@@ -145,6 +147,7 @@ def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> M
         numbers = f"{first.name} has {len(expected)}, {second.name} {len(actual)}"
         raise VerificationError(f"the numbers of outputs differ: {numbers}; expected the same")
     by_name = dict(actual)
+    # Exporters may write outputs in another order, under the same names.
     if by_name.keys() == dict(expected).keys():
         actual = [(name, by_name[name]) for name, _ in expected]
     return ModelOutputs(run=run, source=first, result=second, expected=expected, actual=actual, tolerance=tolerance)

@@ -19,10 +19,10 @@ from ..tensors import below, operand, reduction, shape, tensor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """An axis that is pooled from ``held`` to ``length`` elements; None if these are known only at run time."""
+    """An axis that is pooled from ``in_size`` to ``length`` elements; None if these are known only at run time."""
 
     number: int
-    held: int | None
+    in_size: int | None
     length: int | None
     place: int
     """Its place among the spatial axes."""
@@ -43,7 +43,7 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
             if axis.length == 1:
                 x = operators.reduction(graph, whole, x, [axis.number])
             # An axis that keeps its size has windows of one element.
-            elif axis.held is None or axis.held != axis.length:
+            elif axis.in_size is None or axis.in_size != axis.length:
                 x = write(graph, op, x, axis)
         return (x,)
 
@@ -55,12 +55,12 @@ def _axes(op: Op) -> list[_Axis]:
     out_sizes, count = op.value(1), op.rank() - 2
     lengths: Sequence[int | None] = [None] * count if out_sizes is None else [int(size) for size in out_sizes.ravel()]
     return [
-        _Axis(number=number, held=shape[number], length=length, place=number - 2)
+        _Axis(number=number, in_size=shape[number], length=length, place=number - 2)
         for number, length in enumerate(lengths, start=2)
     ]
 
 
-# Windows: those of output i begin at floor(i * held / length) and end before ceil((i + 1) * held / length).
+# Windows: those of output i begin at floor(i * in_size / length) and end before ceil((i + 1) * in_size / length).
 
 
 def _edges(in_size: int, length: int) -> list[tuple[int, int]]:
@@ -96,10 +96,10 @@ def _mean_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
 
 
 def _shares(graph: Graph, op: Op, axis: _Axis) -> str:
-    if axis.held is None or axis.length is None:
+    if axis.in_size is None or axis.length is None:
         return _open_shares(graph, op, axis)
-    shares: NDArray[np.float64] = np.zeros((axis.held, axis.length))
-    for i, (start, stop) in enumerate(_edges(axis.held, axis.length)):
+    shares: NDArray[np.float64] = np.zeros((axis.in_size, axis.length))
+    for i, (start, stop) in enumerate(_edges(axis.in_size, axis.length)):
         shares[start:stop, i] = 1 / (stop - start)
     return graph.constant(shares.astype(as_dtype(op.dtype())))
 
@@ -124,9 +124,9 @@ def _largest_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
 
 def _places(graph: Graph, op: Op, axis: _Axis) -> str:
     """Return the elements of every window [windows, elements]."""
-    if axis.held is None or axis.length is None:
+    if axis.in_size is None or axis.length is None:
         return _open_places(graph, op, axis)
-    edges = _edges(axis.held, axis.length)
+    edges = _edges(axis.in_size, axis.length)
     longest = max(stop - start for start, stop in edges)
     # The last element again changes no maximum, and gives all windows one size.
     return graph.constant([[min(start + k, stop - 1) for k in range(longest)] for start, stop in edges], np.int64)
@@ -150,7 +150,7 @@ def _adaptive_max(graph: Graph, op: Op) -> tuple[str, ...]:
 def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
     """Return the largest of windows, and their places counted over all spatial axes."""
     axes = _axes(op)
-    known = [(axis.held, axis.length) for axis in axes if axis.held is not None and axis.length is not None]
+    known = [(axis.in_size, axis.length) for axis in axes if axis.in_size is not None and axis.length is not None]
     # If every size is a multiple, windows are equal and do not overlap, as those of a MaxPool.
     if len(known) == len(axes) and not any(in_size % length for in_size, length in known):
         return _of_one_size(graph, op, known)
@@ -159,10 +159,10 @@ def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
 
 def _of_one_size(graph: Graph, op: Op, axes: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """Return the outputs of a plain MaxPool."""
-    sizes = [held // length for held, length in axes]
+    sizes = [in_size // length for in_size, length in axes]
     largest, places = graph.outputs(2, "MaxPool", op.inputs[0], kernel_shape=sizes, strides=sizes)
     # MaxPool counts places over batch and channels, too.
-    count = int(np.prod([held for held, _ in axes]))
+    count = int(np.prod([in_size for in_size, _ in axes]))
     return largest, _typed(graph, op, graph.node("Mod", places, operators.scalar(graph, count, "int64")))
 
 

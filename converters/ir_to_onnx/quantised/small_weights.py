@@ -46,6 +46,7 @@ class Weights:
         if self.zero is not None:
             x = graph.node("Sub", x, graph.constant(self._along(self.zero).astype(np.float32)))
         scale = graph.constant(self._along(self.scale))
+        # In half precision, a scale would change every weight.
         graph.exact.add(scale)
         return graph.node("Mul", x, scale)
 
@@ -53,6 +54,7 @@ class Weights:
         """Return weights times a factor of each output channel; None if their scales lie along other axes."""
         if self.axis not in (None, 0) or self.block or factors.size != self.values.shape[0]:
             return None
+        # The integers stay; only what one of them stands for changes.
         scale = np.broadcast_to(self.scale, factors.size) * factors.ravel()
         zero = None if self.zero is None else np.broadcast_to(self.zero, factors.size).copy()
         return replace(self, scale=scale.astype(np.float32), zero=zero, axis=0)
@@ -151,6 +153,7 @@ def turned(net: Net, layer: Layer, index: int) -> Weights | None:
     if source is None or len(net.readers(*source)) > 1:
         return None
     stored = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
+    # A transposed DequantizeLinear has its axis on the other side, which only a matrix makes simple.
     if stored is None or stored.values.ndim != 2:
         return None
     scale, zero = (array.T if array is not None and stored.block else array for array in (stored.scale, stored.zero))
@@ -196,6 +199,7 @@ def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> We
     if len(full) == 1:
         along = None if points is None else points.ravel()
         return Weights(values=values, scale=scale.ravel(), zero=along, axis=full[0], block=None)
+    # Blocks lie along one axis: it is the one where a scale serves several elements.
     if len(ones) != 1:
         return None
     return Weights(values=values, scale=scale, zero=points, axis=ones[0], block=shape[ones[0]])

@@ -96,7 +96,7 @@ def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None
 
 
 def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> list[_Pair]:
-    """Return each resize with its partner: of the same output, else at the same place if both have as many.
+    """Return one resize with its partner: of the same output, else at the same place if both have as many.
 
     Without a partner, because it became other operations, its tensors' names are searched in the other model.
     """
@@ -104,10 +104,10 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
     by_output = {resize.output: resize for resize in theirs}
     in_order = list(theirs) if len(mine) == len(theirs) else []
     pairs = []
-    for place, each in enumerate(mine or theirs):
-        other = by_output.get(each.output) or (in_order[place] if in_order else each)
-        data = each.inputs.get("data", ""), other.inputs.get("data", "")
-        pairs.append(_Pair(op=each.op, data=data, output=(each.output, other.output)))
+    for place, one in enumerate(mine or theirs):
+        other = by_output.get(one.output) or (in_order[place] if in_order else one)
+        data = one.inputs.get("data", ""), other.inputs.get("data", "")
+        pairs.append(_Pair(op=one.op, data=data, output=(one.output, other.output)))
     return pairs
 
 

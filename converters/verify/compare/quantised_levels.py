@@ -268,7 +268,7 @@ def _outputs(
 ) -> Iterator[Compared]:
     """Yield how outputs compare; a rounded one may differ by a level, since its segment was compared.
 
-    ``own`` is how far half precision moves each in the source, to which the last bits of the result add.
+    ``reach`` is how far half precision moves each in the source, to which the last bits of the result add.
     """
     levels = {
         segment.end.after: float(np.abs(segment.end.level).max()) * (1 + tolerances.LEVEL) for segment in segments
