@@ -93,7 +93,8 @@ if TYPE_CHECKING:
     from ir_interp.converters.reproduce.folder import Reproduced
     from ir_interp.converters.runtimes.outcome import Kind
     from ir_interp.converters.verify.compare.first_difference import FirstLayer, Located
-    from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison, OutputValues
+    from ir_interp.converters.verify.comparison import ModelComparison
+    from ir_interp.converters.verify.output_comparison import HistogramBin, OutputComparison, OutputValues
     from ir_interp.origins.candidates import Candidate, Identified
     from ir_interp.translation.grades import Grade
     from ir_interp.views.explanation import AxisTable, Cell, Column, Explanation
@@ -219,7 +220,8 @@ _RESULTS = {
     "converters.reproduce.conformance_kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),
     "converters.verify.compare.first_difference": ("FirstLayer", "Located"),
-    "converters.verify.comparison": ("HistogramBin", "ModelComparison", "OutputComparison", "OutputValues"),
+    "converters.verify.comparison": ("ModelComparison",),
+    "converters.verify.output_comparison": ("HistogramBin", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
     "views.explanation": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),

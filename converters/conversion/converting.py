@@ -58,13 +58,16 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
     check_outputs([*files, *options.reports], [*parts(source), *inputs])
     _check_unnamed(destination)
     with ExitStack() as stack:
+        # Every file goes to a temporary one first: an error anywhere below leaves nothing behind.
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
         between = stack.enter_context(intermediate(source, destination, policy(options), options))
         model = between.model if between else source
         stack.enter_context(_weights(model, destination, temporary[-1]))
+        # States go before shapes are frozen: they become inputs, which may have shapes, too.
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
+        # Only the writer sees plain operators; verification runs the model as it was.
         plain = stack.enter_context(_plain(read, kinds, options))
         written = _written(kinds, plain, temporary[-1], options)
         at_first = _at_first(options, states)
@@ -72,7 +75,9 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         if between:
             written = Written(rows=between.rows(written.rows), notes=(*written.notes, *between.notes))
             proof = between.proof if options.reference is None else None
+            # A proof by operators replaces the comparison of outputs, in which levels would differ.
             at_first = at_first if proof else _with_reference(at_first, source)
+        # An older release's own results need its rules, which today's OpenVINO has as other layers.
         ran = stack.enter_context(_as_run(read, kinds, options))
         with _named_changes(between):
             verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
@@ -102,6 +107,7 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
     check_named(source, starts)
     check_named(destination, ends)
+    # A known extension without a route is an error of its own, below.
     for path, extensions in ((source, starts), (destination, ends)):
         if not path.suffix:
             raise ReadError(f"has no extension; expected one of {', '.join(extensions)}", path.name)

@@ -25,8 +25,14 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     ``name`` is that of the source. Turning off a verification that would not run has no effect either, but is allowed.
     """
     registry.get(options.dialect or DIALECT)
-    _check_routes(kinds, options)
-    _check_exporter(kinds, options)
+    for option in options_set(options):
+        if option.routes and not option.routes(*kinds):
+            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if option.routes(start, end))
+            problem = f"{option.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
+            remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and option.name == "opset" else ""
+            raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
+    if kinds == (FileKind.PROGRAM, FileKind.IR) and options.exporter is Exporter.OPENVINO and options.fp16:
+        raise SpecError("--fp16 has no effect on the IR of --exporter openvino; leave out one of them")
     _check_versions(options)
     # channels move without an image, too
     check_needs(replace(options, layout=None) if moves_channels(*kinds) else options)
@@ -44,20 +50,6 @@ def _target_elsewhere(kinds: tuple[FileKind, FileKind], target: str) -> str:
     else:
         remedy = f"convert to .onnx without it, then that .onnx with --target {target}"
     return f"--target is for .onnx to .onnx only; {remedy}"
-
-
-def _check_routes(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:
-    for option in options_set(options):
-        if option.routes and not option.routes(*kinds):
-            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if option.routes(start, end))
-            problem = f"{option.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
-            remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and option.name == "opset" else ""
-            raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
-
-
-def _check_exporter(kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> None:
-    if kinds == (FileKind.PROGRAM, FileKind.IR) and options.exporter is Exporter.OPENVINO and options.fp16:
-        raise SpecError("--fp16 has no effect on the IR of --exporter openvino; leave out one of them")
 
 
 def _check_versions(options: ConvertOptions) -> None:

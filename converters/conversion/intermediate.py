@@ -48,6 +48,7 @@ def intermediate(
             return _of_program_by_openvino(source, destination, policy)
         case FileKind.PROGRAM:
             return _of_program(source, destination, options.exporter)
+        # A single resize is read as a layer, which needs no frontend.
         case FileKind.TFLITE if _is_whole(source, destination, moves_channels):
             return _of_tflite(source, destination, policy, moves_channels)
         case kind if kind in OF_TENSORFLOW:
@@ -64,6 +65,7 @@ def _of_program(source: Path, destination: Path, exporter: Exporter) -> Iterator
         program = programs.repaired(plain)
         yield Intermediate(
             model=program.model,
+            # A program without a conversion behind it, to .onnx, has only the rows of its own reading.
             rows=lambda rows: programs.at_lines(rows, program) if rows else programs.rows(program),
             notes=programs.notes(program),
             changes=program.changes,
@@ -116,6 +118,7 @@ def _of_tensorflow(source: Path, destination: Path, policy: FormPolicy, moves_ch
 
     with scratch() as folder:
         frozen = folder / "frozen.pb"
+        # TensorFlow freezes the graph first; OpenVINO reads the frozen file.
         built = build(frozen, described(source, frozen), label(source), policy)
         model = folder / f"{destination.stem}{FileKind.IR.value}"
         _save(built.model, model, label(source), moves_channels)
@@ -131,6 +134,7 @@ def _save(model: openvino.Model, path: Path, name: str, moves_channels: bool) ->
 
 def _merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
     """Return the rows of two conversions in sequence: the form that a resize has in the end, and the lesser grade."""
+    # Grades are declared from the best to the least, so the later of two is the lesser.
     by_name, grades = {row.name: row for row in then}, list(Grade)
     merged = []
     for row in first:

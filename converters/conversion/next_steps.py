@@ -73,19 +73,14 @@ def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
     if finding.code == _UNKNOWN:
         return shell("ir-interp", "audit", finding.file, "--run")
     if finding.code == _PREPROCESSING:
-        return _preprocessed(finding)
+        name, backend = with_backend(finding.trained)
+        if is_call(name) or not Path(name).suffix:
+            return shell("ir-interp", "preprocess", "--help")
+        path = Path(finding.file)
+        ready = str(path.with_suffix(f".ready{path.suffix}"))
+        words = ("--backend", backend.value) if backend else ()
+        return shell("ir-interp", "preprocess", finding.file, ready, "--config", name, *words)
     return shell("ir-interp", "explain", finding.code)
-
-
-def _preprocessed(finding: Finding) -> str:
-    """Return the command that puts the training's configuration into the model; its help for a call or a class."""
-    name, backend = with_backend(finding.trained)
-    if is_call(name) or not Path(name).suffix:
-        return shell("ir-interp", "preprocess", "--help")
-    path = Path(finding.file)
-    ready = str(path.with_suffix(f".ready{path.suffix}"))
-    words = ("--backend", backend.value) if backend else ()
-    return shell("ir-interp", "preprocess", finding.file, ready, "--config", name, *words)
 
 
 def _rewritten(file: str, runtime: str) -> str:

@@ -40,6 +40,7 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
     built = from_onnx.build(source, options.semantics, policy(options))
     if options.fp16:
         ir_save.save_half(built.model, output, built.exact)
+    # The weights of a model in half precision are stored as they were, without rounding anything again.
     elif built.halves:
         ir_save.save_halves(built.model, output)
     else:

@@ -26,7 +26,7 @@ from ..sources.tflite.twins import Value
 from ..verify.compare import tolerances
 from ..verify.compare.array_differences import compare, largest_difference
 from ..verify.run import array_files, requests
-from ..verify.run.runners import INPUTS, OUTPUTS, Request
+from ..verify.run.run_request import INPUTS, OUTPUTS, Request
 
 Array = NDArray[Any]
 _MOVES = ("Convert", "Transpose", "Reshape", "Squeeze", "Unsqueeze")

@@ -58,6 +58,7 @@ def _resized(ops: Ops, x: Value, axes: Sequence[AxisTaps], rank: int, take: Take
 
 def _cut(ops: Ops, axis: AxisTaps, is_small: Value) -> tuple[AxisTaps, AxisTaps]:
     """Return the taps of all outputs of an axis and of none, or of none and of all unless ``is_small``."""
+    # 1 times the number of outputs cuts behind the last, 0 times before the first.
     at = ops.elementwise("multiply", is_small, _count(ops, axis.indices))
     indices, weights = (_halves(ops, array, at) for array in (axis.indices, axis.weights))
     first, others = (replace(axis, indices=indices[half], weights=weights[half]) for half in (0, 1))
@@ -86,6 +87,7 @@ def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) 
     factors: list[Any] = [entry(ops, sizes, at) if known is None else known for at, known in enumerate(shape)]
     taps: Any = 1
     for axis in axes:
+        # Axes are resized sequentially: between two of them, each axis has its size before or after.
         factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
         taps = _larger(ops, taps, gathered_at_once(ops, axis))
     known = math.prod(factor for factor in (*factors, taps) if not isinstance(factor, Tensor))

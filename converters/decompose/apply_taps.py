@@ -55,6 +55,7 @@ def by_elements(ops: Ops, x: Value, indices: Value, place: Place) -> Value:
     _, after = ops.cut(rest, ops.constant(np.array([1])))
     if place.indices == 1:
         return _elements(ops, x, indices, place, ops.concat([before, ops.lengths(indices), after], 0))
+    # GatherElements returns one entry for each index along an axis, so a further axis is joined first.
     flat = ops.reshape(indices, ops.constant(np.array([-1])))
     taken = _elements(ops, x, flat, place, ops.concat([before, ops.lengths(flat), after], 0))
     return ops.reshape(taken, ops.concat([before, ops.lengths(indices), after], 0))
@@ -163,6 +164,7 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
     """Return a product by a matrix of all weights: fastest if the axis is short."""
     assert axis.in_size is not None
     matrix = np.zeros((len(axis.indices), axis.in_size))
+    # Taps that repeat a pixel, at an edge, add up; an assignment would keep the last.
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
     # A product from the left needs no transpose around it.
     if axis.axis == rank - 2:
@@ -173,6 +175,7 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
 def _run_time_product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a product by a matrix of all weights that is built at run time."""
     xp = Functions(ops)
+    # A comparison with every index scatters the weights: ScatterND does not add them before operator set 16.
     met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length(ops, Tensor(ops, x), axis.axis))
     matrix = xp.sum(xp.where(met, xp.expand_dims(axis.weights, 2), 0.0), axis=1, keepdims=False)
     return _multiplied(ops, x, ops.transpose(matrix.value, (1, 0)), axis.axis, rank)

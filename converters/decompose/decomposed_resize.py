@@ -94,6 +94,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     if sums_integers(spec, dtype) and litert_weights.is_known(spec):  # whose integer weights run time computes
         run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
         return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
+    # From here on, sums are of floats, or of integers in the steps of a runtime.
     spec, within_bound = _in_known_sums(op, spec, shape, dtype)
     known, rest = _parts(spec, shape)
     copies = isinstance(spec.kernel, Nearest)
@@ -115,6 +116,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     if not copies:
         y = _stored(ops, y, dtype, IntegerRounding.CUT_OFF if steps else rounding_at_once(spec, dtype))
     if isinstance(spec.coordinates, Crop):
+        # The value replaces outputs, so it comes after their rounding and has their type.
         y = _extrapolated(ops, y, axes, len(shape), extrapolated(spec, dtype))
     return Decomposed(
         output=y,
@@ -173,6 +175,7 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
         return spec.of_floats(), 0
     if not sums_integers(spec, dtype) or not spec.sums_of_integers:
         return spec, 0
+    # Graphs round half to even, as the Round of ONNX does.
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
     sums = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
@@ -237,6 +240,7 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
     joined = spec.aspect is not Aspect.STRETCH or spec.kernel.antialias is Antialias.ANY_SHRINKING
     if not places:
         return bare, None
+    # No axis can be a constant then, even a static one.
     if len(places) == len(axes) or joined:
         return None, bare
     others = [place for place in range(len(axes)) if place not in places]

@@ -34,6 +34,7 @@ class Double:
         """Return the quotient by a number whose low part is 0."""
         quotient = self.high / other.high
         rest = _remainder(self.high, quotient, halves(other.high, self.xp), self.xp)
+        # The rest of the division is a second, smaller quotient.
         return Double(quotient, (rest + self.low) / other.high, self.xp)
 
 

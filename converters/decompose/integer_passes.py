@@ -64,6 +64,7 @@ def _sums(step: AnyPass, values: Interval) -> Interval:
 def _split(step: AnyPass, values: Interval) -> int | None:
     """Return how many low bits of the values are summed separately; None if no number of bits is enough."""
     for bits in range(step.bits_after + 1):
+        # The low bits are never negative, since the shift rounds down.
         high, low = (values[0] >> bits, values[1] >> bits), (0, 2**bits - 1)
         sums = [*_sums(step, high), *(_sums(step, low) if bits else ())]
         # Half of the divisor is added before the division, which must fit as well.
@@ -116,6 +117,7 @@ class IntegerPasses:
         else:
             high = self._shifted(x, bits)
             total, low = self._sum(high, step, shape), self._sum(x - high * 2**bits, step, shape)
+            # The sign of the whole sum decides how a half is rounded, and only the high part has it.
             added = self._half(step, total + self._shifted(low, bits), half)
             y = self._shifted(total + self._shifted(low + added, bits), step.bits_after - bits)
         return self._bounded(y, step)

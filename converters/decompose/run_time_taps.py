@@ -128,6 +128,7 @@ def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[A
         return [(0.0, 1.0)] * count
     if spec.coordinates.roi is not None:
         return list(spec.coordinates.roi)
+    # All starts come first, then all ends.
     edges = ops.convert(roi, "float32")
     return [(entry(ops, edges, place), entry(ops, edges, place + count)) for place in range(count)]
 
@@ -140,6 +141,7 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     beyond = outside(at, bound.in_size) if isinstance(bound.coordinates, Crop) else None
     kernel = spec.kernel
     if isinstance(kernel, Nearest):
+        # Resize-10 rounds by whether the axis shrinks.
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
         return AxisTaps(axis=axis, count=1, indices=chosen, beyond=beyond)
     if isinstance(kernel, Area):
@@ -157,6 +159,7 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
 def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
     """Return how many source pixels an output covers: the distance to its neighbour's first pixel, or all."""
     first, second = (xp.single(source(bound, xp.tensor(float(i)), xp.numbers())) for i in (0, 1))
+    # The formula gives the step of any coordinates as the distance of two neighbours.
     step = second - first
     return xp.where(step == 0, bound.in_size / bound.out_size, step)
 

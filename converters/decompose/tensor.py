@@ -149,6 +149,7 @@ class Tensor(Generic[Builder]):
         return self._joined("greater", self, other, "bool")
 
     def __ge__(self, other: Any) -> Tensor[Builder]:
+        # ONNX has GreaterOrEqual since operator set 12 only, as LessOrEqual; one of them is enough.
         return self._joined("less_equal", other, self, "bool")
 
     def __eq__(self, other: object) -> Tensor[Builder]:  # type: ignore[override]
@@ -204,6 +205,7 @@ class Tensor(Generic[Builder]):
     def where(self, yes: Any, no: Any) -> Tensor[Builder]:
         """Return ``yes`` where this condition holds, else ``no``; float32 if neither is a tensor."""
         tensors = [choice for choice in (yes, no) if isinstance(choice, Tensor)]
+        # Two numbers have no type, and a condition is no type for them.
         kind = tensors[0] if tensors else self.like(None, "float32")
         return kind.like(self.ops.elementwise("select", self.value, kind.of(yes).value, kind.of(no).value))
 
@@ -231,6 +233,7 @@ class Tensor(Generic[Builder]):
         return self.like(self.ops.elementwise(name, self.value, *others))
 
     def _joined(self, name: str, left: Any, right: Any, dtype: str = "") -> Tensor[Builder]:
+        # The first tensor decides: numbers and conditions adapt to it.
         kinds = [operand.dtype for operand in (left, right) if isinstance(operand, Tensor) and operand.dtype != "bool"]
         kind = kinds[0] if kinds else "float32"
         values = [self._number(operand, kind) for operand in (left, right)]
@@ -247,26 +250,17 @@ class Functions:
     """The NumPy functions that the formulas of a resize call, on tensors."""
 
     ops: Ops
+    floor = staticmethod(Tensor.floor)
+    ceil = staticmethod(Tensor.ceil)
+    rint = staticmethod(Tensor.round)
+    abs = staticmethod(Tensor.__abs__)
+    where = staticmethod(Tensor.where)
+    expand_dims = staticmethod(Tensor.unsqueeze)
+    running_total = staticmethod(Tensor.running_total)
 
     def tensor(self, number: Any) -> Tensor[Ops]:
         """Return a number as a float32 tensor; a tensor as it is."""
         return number if isinstance(number, Tensor) else Tensor(self.ops, self.ops.constant(np.float32(number)))
-
-    def floor(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the floor of ``x``."""
-        return x.floor()
-
-    def ceil(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the ceiling of ``x``."""
-        return x.ceil()
-
-    def rint(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the nearest integers, ties to even."""
-        return x.round()
-
-    def abs(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return absolute values."""
-        return abs(x)
 
     def maximum(self, x: Any, y: Any) -> Tensor[Ops]:
         """Return the elementwise maximum."""
@@ -280,17 +274,9 @@ class Functions:
         """Return ``x`` clipped to two bounds."""
         return x.maximum(low).minimum(high)
 
-    def where(self, condition: Tensor[Ops], yes: Any, no: Any) -> Tensor[Ops]:
-        """Return ``yes`` where the condition holds, else ``no``."""
-        return condition.where(yes, no)
-
     def arange(self, start: Any, stop: Any) -> Tensor[Ops]:
         """Return the integers from ``start`` up to, but not including, ``stop``, as float32."""
         return Tensor(self.ops, self.ops.range(self.tensor(start).value, self.tensor(stop).value))
-
-    def expand_dims(self, x: Tensor[Ops], axis: int) -> Tensor[Ops]:
-        """Return ``x`` with one more axis, of size 1."""
-        return x.unsqueeze(axis)
 
     def sum(self, x: Tensor[Ops], *, axis: int, keepdims: bool) -> Tensor[Ops]:
         """Return sums along an axis."""
@@ -299,10 +285,6 @@ class Functions:
     def positive(self, x: Tensor[Ops]) -> Tensor[Ops]:
         """Return the same numbers: products, rounded before anything is added to them."""
         return x.like(self.ops.elementwise("positive", x.value))
-
-    def running_total(self, x: Tensor[Ops]) -> Tensor[Ops]:
-        """Return the sum of each row, added from the first to the last, as a column."""
-        return x.running_total()
 
     def precise(self, vector: Tensor[Ops]) -> Tensor[Ops]:
         """Return the same vector, each quotient in it rounded as IEEE 754 specifies."""
@@ -319,7 +301,5 @@ class Functions:
     def numbers(self) -> Numbers:
         """Return the arithmetic of the coordinate formula: float32, with both branches of every choice."""
         return Numbers(
-            number=self.tensor,
-            wide=self.widened,
-            choose=lambda condition, yes, no: self.where(condition, yes(), no()),
+            number=self.tensor, wide=self.widened, choose=lambda condition, yes, no: self.where(condition, yes(), no())
         )

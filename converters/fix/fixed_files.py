@@ -77,8 +77,10 @@ class Fixed:
         }
 
 
-def _check_onnx(source: Path, destination: Path) -> None:
-    """Raise ReadError for files that are not ONNX; for an IR, with the way on."""
+def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
+    """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
+    check_codes((*options.select, *options.ignore), CODES)
+    check_needs(options)
     if FileKind.of(source) is FileKind.IR:
         raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", source.name)
     expect(source, FileKind.ONNX)
@@ -87,13 +89,6 @@ def _check_onnx(source: Path, destination: Path) -> None:
             "a repaired model is ONNX; expected a name that ends in .onnx; convert it later", destination.name
         )
     expect(destination, FileKind.ONNX, folders="")
-
-
-def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
-    """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
-    check_codes((*options.select, *options.ignore), CODES)
-    check_needs(options)
-    _check_onnx(source, destination)
     check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
         is_wanted = partial(is_chosen, select=options.select, ignore=options.ignore)

@@ -92,16 +92,12 @@ def _long_enough(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     """Return scales that give the size that they just missed: that size / the input's, in float32."""
     repaired = list(scales)
     for axis in missed_sizes(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
-        repaired[axis.place] = _enough(axis.in_size, axis.intended)
+        # The quotient may be rounded down, below the size again.
+        scale = np.float32(axis.intended / axis.in_size)
+        while float(scale) * axis.in_size < axis.intended:  # float64 holds the product
+            scale = np.nextafter(scale, np.float32(np.inf))
+        repaired[axis.place] = float(scale)
     return _rescaled("IRI013", scales, tuple(repaired))
-
-
-def _enough(in_size: int, out_size: int) -> float:
-    """Return the smallest scale in float32 that is no less than out_size / in_size."""
-    scale = np.float32(out_size / in_size)
-    while float(scale) * in_size < out_size:  # float64 holds the product
-        scale = np.nextafter(scale, np.float32(np.inf))
-    return float(scale)
 
 
 def _rescaled(code: str, before: tuple[float, ...], after: tuple[float, ...]) -> Remedy:

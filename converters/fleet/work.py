@@ -132,13 +132,7 @@ class Crew:
         return pool.each(question, items, self.jobs)
 
 
-def run(
-    paths: Sequence[Path],
-    setting: Work,
-    results: Results,
-    crew: Crew,
-    progress: Progress = silent,
-) -> Summary:
+def run(paths: Sequence[Path], setting: Work, results: Results, crew: Crew, progress: Progress = silent) -> Summary:
     """Add the record of every model to ``results`` unless it is there, and return the summary."""
     summary, waiting = Summary(), dict.fromkeys(paths)
     for path, record in results.done(list(waiting)):

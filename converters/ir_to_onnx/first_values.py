@@ -49,10 +49,10 @@ def choose(layer: etree._Element, edges: etree._Element, ends: tuple[int, int], 
         maps = etree.SubElement(layer, f"{name}_port_map")
         etree.SubElement(maps, "input", external_port_id=str(end), internal_layer_id="0")
         etree.SubElement(maps, "output", external_port_id=str(CHOSEN), internal_layer_id="1")
-    given = etree.SubElement(layer, "input")
-    _port(given, _CONDITION, _FLAG_KIND)
+    inputs = etree.SubElement(layer, "input")
+    _port(inputs, _CONDITION, _FLAG_KIND)
     for end in _ENDS.values():
-        _port(given, end, kind)
+        _port(inputs, end, kind)
     _port(etree.SubElement(layer, "output"), CHOSEN, kind)
     for name in _ENDS:
         _passing(etree.SubElement(layer, f"{name}_body"), f"{reader.name}/{name}", kind)

@@ -114,6 +114,7 @@ def _end(op: Op, attributes: Mapping[str, str]) -> End:
 
 def _slices(op: Op, attributes: Mapping[str, str]) -> Slices:
     stride = _number(op, attributes, "stride", 1)
+    # Slices of a Loop follow each other: one iteration takes what the last one left.
     if abs(stride) != _number(op, attributes, "part_size", 1) or stride == 0:
         raise op.refusal("its parts overlap, or leave gaps")
     start, end = _number(op, attributes, "start", 0), _number(op, attributes, "end", -1)

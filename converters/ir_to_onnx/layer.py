@@ -76,8 +76,9 @@ class Op:
 
     def is_shared(self, index: int) -> bool:
         """Return whether the constant that feeds an input, or another of the same bytes, feeds more than this."""
-        found = self.net.source(self.layer, index)
-        place = [found[0].attributes.get(name) for name in ("offset", "size")] if found else []
+        source = self.net.source(self.layer, index)
+        # Constants of equal bytes are stored once: they have the same place in the .bin.
+        place = [source[0].attributes.get(name) for name in ("offset", "size")] if source else []
         same = {
             layer.id
             for layer in self.net.layers.values()
@@ -205,7 +206,7 @@ class Op:
 
     def known_integers(self, index: int, what: str) -> tuple[int, ...]:
         """Return a list of integers that must be known."""
-        return tuple(int(each) for each in self.known(index, what).ravel())
+        return tuple(int(number) for number in self.known(index, what).ravel())
 
     def axes(self, index: int, rank: int, what: str = "axes are") -> tuple[int, ...]:
         """Return axes that must be known, counted from the first."""
@@ -215,6 +216,7 @@ class Op:
         """Return an axis counted from the first."""
         if not -rank <= axis < max(rank, 1):
             raise ReadError(f"axis {axis} of rank {rank}", self.layer.where)
+        # A scalar has axis 0 in OpenVINO.
         return axis % max(rank, 1)
 
     def refusal(self, reason: str) -> UnsupportedLayerError:

@@ -24,7 +24,8 @@ def reshaped(graph: Graph, op: Op, x: str, lengths: Sequence[int | None]) -> str
     """Reshape to sizes of which one may be dynamic; a constant is reshaped at once."""
     if sum(length is None for length in lengths) > 1:
         raise op.refusal("more than one dimension of its input is dynamic")
-    wanted = [-1 if length is None else length for length in lengths]
+    pattern = [-1 if length is None else length for length in lengths]
     if x in graph.initialisers:
-        return graph.constant(graph.initialisers[x].reshape(wanted), name=x)
-    return graph.node("Reshape", x, graph.ints(wanted), allowzero=1 if 0 in wanted and graph.opset >= 14 else None)
+        # A Reshape of weights would keep runtimes from preparing them.
+        return graph.constant(graph.initialisers[x].reshape(pattern), name=x)
+    return graph.node("Reshape", x, graph.ints(pattern), allowzero=1 if 0 in pattern and graph.opset >= 14 else None)

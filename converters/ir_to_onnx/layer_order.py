@@ -17,6 +17,7 @@ def in_order(net: Net) -> Iterator[Layer]:
     for number, sources in waiting.items():
         for source in sources:
             fed[source].append(number)
+    # A heap yields the first in the file among those that are ready, so that the order is that of the file.
     ready = [(place[number], number) for number, sources in waiting.items() if not sources]
     while ready:
         _, number = heapq.heappop(ready)
@@ -31,8 +32,8 @@ def in_order(net: Net) -> Iterator[Layer]:
 
 
 def _feeding(net: Net, layer: Layer) -> set[int]:
-    found = (net.source(layer, index) for index in range(len(layer.inputs)))
-    return {source[0].id for source in found if source is not None}
+    sources = (net.source(layer, index) for index in range(len(layer.inputs)))
+    return {source[0].id for source in sources if source is not None}
 
 
 def _on_a_cycle(waiting: dict[int, set[int]]) -> int:

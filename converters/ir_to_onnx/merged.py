@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from ir_interp.array_types import Array
 
-from ..onnx.graph import Graph
+from ..onnx.graph import Graph, attributes_of
 from .layer import Op
 from .quantised import small_weights
 
@@ -76,10 +75,7 @@ def _merged(graph: Graph, op: Op, merges: dict[str, _Merge]) -> str | None:
         if constant is not None and before is not None and before.node.op_type in merges:
             merged = merges[before.node.op_type](graph, before, constant)
             if merged is not None:
-                attributes = {
-                    attribute.name: helper.get_attribute_value(attribute) for attribute in before.node.attribute
-                }
-                return graph.node(merged[0], *merged[1], **attributes)
+                return graph.node(merged[0], *merged[1], **attributes_of(before.node))
     return None
 
 
@@ -100,11 +96,11 @@ PDPD_AXIS = "auto_broadcast.auto_broadcast_axis"
 def _convolution(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
     """Absorb values that vary along the channels only into the bias."""
     bias = _along(graph, before, constant, [1])
-    x, kernel, *own = before.inputs
-    held = graph.initialisers.get(own[0]) if own else None
-    if bias is None or (own and held is None):
+    x, kernel, *biases = before.inputs
+    old = graph.initialisers.get(biases[0]) if biases else None
+    if bias is None or (biases and old is None):
         return None
-    both = bias if held is None else graph.constant(held + graph.initialisers[bias])
+    both = bias if old is None else graph.constant(old + graph.initialisers[bias])
     return "Conv", [x, kernel, both]
 
 
@@ -123,11 +119,12 @@ def _matmul(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[s
 def _clipped(graph: Graph, before: _Before, constant: Array) -> tuple[str, list[str]] | None:
     """Absorb a second limit if both are numbers, and of no more axes than the limited tensor."""
     for index, other in ((0, 1), (1, 0)):
-        held = graph.initialisers.get(before.inputs[other])
+        known = graph.initialisers.get(before.inputs[other])
         rank = len(before.op.shape(index) or ())
-        if held is not None and all(_is_number(each, rank) for each in (held, constant)):
-            low, high = (held, constant) if before.node.op_type == "Max" else (constant, held)
-            limits = (graph.constant(each.item(), np.float32) for each in (low, high))
+        if known is not None and all(_is_number(number, rank) for number in (known, constant)):
+            low, high = (known, constant) if before.node.op_type == "Max" else (constant, known)
+            limits = (graph.constant(limit.item(), np.float32) for limit in (low, high))
+            # Limits in the wrong order mean different things in a Clip and in two nodes.
             return ("Clip", [before.inputs[index], *limits]) if low.item() <= high.item() else None
     return None
 
@@ -159,12 +156,12 @@ def _along(graph: Graph, before: _Before, constant: Array, axes: Sequence[int]) 
     if constant.dtype.kind != "f" or constant.ndim > len(shape) or any(axis >= len(shape) for axis in axes):
         return None
     lengths = (1,) * (len(shape) - constant.ndim) + constant.shape
-    own, wanted = [lengths[axis] for axis in axes], [shape[axis] for axis in axes]
-    known = [length for length in wanted if length is not None]
-    if len(known) < len(wanted) or constant.size != math.prod(own) or not _spreads(own, known):
+    sizes, target = [lengths[axis] for axis in axes], [shape[axis] for axis in axes]
+    known = [length for length in target if length is not None]
+    if len(known) < len(target) or constant.size != math.prod(sizes) or not _spreads(sizes, known):
         return None
-    return graph.constant(np.broadcast_to(constant.reshape(own), known), np.float32)
+    return graph.constant(np.broadcast_to(constant.reshape(sizes), known), np.float32)
 
 
-def _spreads(lengths: Sequence[int], wanted: Sequence[int]) -> bool:
-    return all(mine in (1, other) for mine, other in zip(lengths, wanted, strict=True))
+def _spreads(lengths: Sequence[int], target: Sequence[int]) -> bool:
+    return all(mine in (1, other) for mine, other in zip(lengths, target, strict=True))

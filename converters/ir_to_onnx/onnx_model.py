@@ -59,8 +59,8 @@ def build(
         short = dynamic.gathered(clamps.without_idle(net, conversion))
         return _Writer(net=short, graph=graph, conversion=conversion, refusals=refusals)
 
-    def write_body(graph: Graph, net: Net, given: Mapping[int, str]) -> dict[int, str]:
-        return writer_of(net, graph).write_body(given)
+    def write_body(graph: Graph, net: Net, inputs: Mapping[int, str]) -> dict[int, str]:
+        return writer_of(net, graph).write_body(inputs)
 
     conversion = Conversion(semantics=semantics, write_body=write_body)
     writer = writer_of(net, Graph(opset=opset))
@@ -69,16 +69,16 @@ def build(
     info = _info(net)
     model.model.doc_string = info.pop("doc_string", "")
     ends = {"layouts": writer.layouts, "tensor_names": writer.names}
-    helper.set_model_props(model.model, info | {key: json.dumps(held) for key, held in ends.items() if held})
+    helper.set_model_props(model.model, info | {key: json.dumps(names) for key, names in ends.items() if names})
     written = Written(rows=tuple(conversion.rows), notes=tuple(dict.fromkeys(conversion.notes)))
     return halved(model, writer.graph.exact) if half else model, written
 
 
 def _info(net: Net) -> dict[str, str]:
     """Return the metadata of an IR except its provenance; the metadata of an ONNX model as they were there."""
-    told = {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
-    own = {name: text for name, text in told.items() if not name.startswith(_OF_ONNX)}
-    return {name.removeprefix(_OF_ONNX): text for name, text in told.items() if name not in own} | own
+    entries = {name: text for name, text in net.info.items() if not name.startswith(_OF_THE_SOURCE)}
+    others = {name: text for name, text in entries.items() if not name.startswith(_OF_ONNX)}
+    return {name.removeprefix(_OF_ONNX): text for name, text in entries.items() if name not in others} | others
 
 
 _OF_ONNX = "framework."
@@ -112,27 +112,29 @@ class _Writer:
         for layer in self.net.layers.values():
             if layer.type.lower() == "parameter":
                 self._input(layer)
+        # Names of outputs are taken before any layer can take them.
         names = [self.graph.fresh(self._output_name(layer)) for layer in results]
         for index, layer in enumerate(layers):
             progress("writing layers", index, len(layers))
             if layer.type.lower() not in ("parameter", "result"):
                 self._layer(layer)
         if self.refusals:
+            # Layers are written in the order of execution, which nobody finds in the file.
             order = {layer.where: index for index, layer in enumerate(_in_file(self.net))}
-            found = [error for where, error in sorted(self.refusals, key=lambda each: order[each[0]])]
-            refusals = list({str(each): each for each in found}.values())  # a constant is met by all its readers
+            errors = [error for where, error in sorted(self.refusals, key=lambda refusal: order[refusal[0]])]
+            refusals = list({str(error): error for error in errors}.values())  # a constant is met by all its readers
             raise ExceptionGroup(f"{len(refusals)} of {len(layers)} layers cannot become ONNX", refusals)
         for layer, name in zip(results, names, strict=True):
             self._output(layer, name)
 
-    def write_body(self, given: Mapping[int, str]) -> dict[int, str]:
+    def write_body(self, inputs: Mapping[int, str]) -> dict[int, str]:
         """Write the layers of a body, given the tensor of each Parameter, and return that of each Result."""
         results = {}
         for layer in in_order(self.net):
             if layer.type.lower() == "parameter":
-                if layer.id not in given:
+                if layer.id not in inputs:
                     raise ReadError("nothing is mapped to it", layer.where)
-                self.tensors[layer.id, _only_port(layer).id] = given[layer.id]
+                self.tensors[layer.id, _only_port(layer).id] = inputs[layer.id]
             elif layer.type.lower() == "result":
                 producer, port = self._source(layer)
                 results[layer.id] = self.tensors[producer.id, port.id]
@@ -168,12 +170,13 @@ class _Writer:
         self.graph.layer = layer.name
         declared = _OLD_OUTPUTS.get(port.dtype or "", "float32") if self._changes_types else port.dtype
         tensor = self._as(self.tensors[producer.id, port.id], computed(port), declared)
-        taken = {each.name for each in (*self.inputs, *self.outputs)}
+        taken = {value.name for value in (*self.inputs, *self.outputs)}
+        # ONNX outputs have different names, and are computed by nodes.
         if tensor in taken or tensor in self.graph.initialisers:
             tensor = self.graph.node("Identity", tensor)
         self.graph.name_nodes(since)
         self.graph.rename(tensor, name)
-        self.tensors = {end: name if held == tensor else held for end, held in self.tensors.items()}
+        self.tensors = {end: name if known == tensor else known for end, known in self.tensors.items()}
         shape = None if port.shape == () and self.net.has_dynamic_ranks else port.shape
         self.outputs.append(_value_info(name, declared, shape, layer))
         self._keep(name, layer, layer.output_names or port.names)
@@ -184,8 +187,8 @@ class _Writer:
         if names[1:]:
             self.names[name] = list(names[1:])
 
-    def _as(self, tensor: str, given: str | None, wanted: str | None) -> str:
-        return tensor if given == wanted or wanted is None else operators.cast(self.graph, tensor, wanted)
+    def _as(self, tensor: str, dtype: str | None, target: str | None) -> str:
+        return tensor if dtype == target or target is None else operators.cast(self.graph, tensor, target)
 
     def _layer(self, layer: Layer) -> None:
         self.graph.layer = layer.name or layer.type
@@ -194,6 +197,7 @@ class _Writer:
             outputs = self._emitted(layer)
         except (UnsupportedLayerError, InexactError) as error:
             self.refusals.append((layer.where, error))
+            # Placeholders let the other layers be written, so that all refusals are reported at once.
             outputs = tuple(self.graph.fresh(layer.name) for _ in layer.outputs)
         produced = {name for node in self.graph.nodes[since:] for name in node.output}
         for port, tensor in zip(layer.outputs, outputs, strict=False):
@@ -221,6 +225,7 @@ class _Writer:
         if source is None:
             return ""
         producer, port = source
+        # A stored constant keeps its type: a value would be folded to float32, four times the bytes of 8 bits.
         value = None if self._is_stored(producer) else fold(self.net, layer, index)
         if value is None or value.dtype.name != computed(port):
             return self.tensors[producer.id, port.id]
@@ -230,8 +235,8 @@ class _Writer:
         """Return whether a layer is a constant, perhaps one that the file holds in half precision, or in few bits."""
         kind = layer.type.lower()
         if kind not in ("convert", "reshape"):
-            held = small_weights.is_looked_up(self.net, layer) or small_weights.read(self.net, layer) is not None
-            return kind == "const" or held
+            is_small = small_weights.is_looked_up(self.net, layer) or small_weights.read(self.net, layer) is not None
+            return kind == "const" or is_small
         source = self.net.source(layer, 0)
         return source is not None and self._is_stored(source[0]) and (kind == "convert" or self._is_small(source[0]))
 

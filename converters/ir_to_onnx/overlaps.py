@@ -45,6 +45,7 @@ def of_corners(boxes: NodeTensor, area: NodeTensor, edge: float) -> NodeTensor:
     shared = sides[0] * sides[1]
     apart = shared == 0
     for gap in gaps:
+        # Two negative sides would multiply to a positive area.
         apart = apart | gap
     first, second = each_two(area)
     return apart.where(0, shared / (first + second - shared))
@@ -79,36 +80,37 @@ def greedily(
         return ((limit.like(shared.value) > limit) & limit.like(is_before.value, "bool")).cast("float32")
 
     fixed = None if adapts else hits(group.like(limit.value))
-    left = _settled(lambda kept: kept.like(fixed.value, "float32") if fixed else hits(_limits(kept, limit)), taking)
+    left = _settled(lambda flags: flags.like(fixed.value, "float32") if fixed else hits(_limits(flags, limit)), taking)
     kind = "bool", (None,)
     body = inner.proto(
         f"{graph.layer}/group",
         [value_info(group.value, "float32", (None, None)), value_info(taking.value, *kind)],
         [value_info(left.value, *kind)],
     )
+    # Scan runs one group after the other, so that only one matrix of overlaps is in memory.
     return node("Scan", boxes, candidates, dtype="bool", body=body, num_scan_inputs=2)
 
 
-def _limits(kept: NodeTensor, table: NodeTensor) -> NodeTensor:
+def _limits(selected: NodeTensor, table: NodeTensor) -> NodeTensor:
     """Return the limit for each box, by the number of kept boxes before it."""
-    first = kept.of(0, "int64")
-    number = node("CumSum", kept.cast("int32"), first, exclusive=1)
-    return node("Gather", kept.like(table.value, "float32"), number)
+    first = selected.of(0, "int64")
+    number = node("CumSum", selected.cast("int32"), first, exclusive=1)
+    return node("Gather", selected.like(table.value, "float32"), number)
 
 
 def _settled(hits: Callable[[NodeTensor], NodeTensor], candidates: NodeTensor) -> NodeTensor:
     """Apply the rule to one group until nothing changes; ``hits`` marks who suppresses whom, given the kept boxes."""
     graph = candidates.ops.graph
     body, name = graph.inner(), graph.layer
-    number, going, kept = (tensor(body, body.fresh(f"{name}/{each}"), "bool") for each in ("round", "going", "kept"))
-    is_hit = kept.cast("float32") @ hits(kept) > 0
-    left = kept.like(candidates.value) & ~is_hit
-    changes = node("Xor", left, kept).cast("float32")
+    number, going, selected = (tensor(body, body.fresh(f"{name}/{end}"), "bool") for end in ("round", "going", "kept"))
+    is_hit = selected.cast("float32") @ hits(selected) > 0
+    left = selected.like(candidates.value) & ~is_hit
+    changes = node("Xor", left, selected).cast("float32")
     again = reduction("ReduceSum", changes, 0, keep=False) > 0
     inputs = [
         value_info(number.value, "int64", ()),
         value_info(going.value, "bool", ()),
-        value_info(kept.value, "bool", (None,)),
+        value_info(selected.value, "bool", (None,)),
     ]
     outputs = [value_info(again.value, "bool", ()), value_info(left.value, "bool", (None,))]
     yes = candidates.of(True)
@@ -116,12 +118,12 @@ def _settled(hits: Callable[[NodeTensor], NodeTensor], candidates: NodeTensor) -
     return candidates.like(graph.node("Loop", "", yes.value, candidates.value, body=rounds))
 
 
-def first_of(kept: NodeTensor, most: int) -> NodeTensor:
+def first_of(selected: NodeTensor, most: int) -> NodeTensor:
     """Return only so many of the kept boxes in each group [groups, boxes]; all if ``most`` is negative."""
     if most < 0:
-        return kept
-    number = node("CumSum", kept.cast("int32"), kept.of(1, "int64"))
-    return kept & ~(number > most)
+        return selected
+    number = node("CumSum", selected.cast("int32"), selected.of(1, "int64"))
+    return selected & ~(number > most)
 
 
 def at_most(rows: NodeTensor, axis: int, most: int) -> NodeTensor:

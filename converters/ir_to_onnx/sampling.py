@@ -26,7 +26,7 @@ def bilinear(
         cell = inside.floor()
         following = (cell + 1).minimum(length - 1)
         share = inside - cell
-        cells.append([each.cast("int64") for each in (cell, following)])
+        cells.append([index.cast("int64") for index in (cell, following)])
         shares.append([1 - share, share])
     width = first.of(lengths[1])
     parts = []

@@ -84,5 +84,6 @@ def _padded(op: Op, windows: Windows, same: str) -> Windows:
 
 def shared(totals: Sequence[int], same: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Divide pads between both ends; the odd one goes to the end, or to the beginning for same_lower."""
+    # Both automatic modes pad by the same sum; they differ in the odd pixel only.
     less, more = tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals)
     return (less, more) if same == "same_upper" else (more, less)

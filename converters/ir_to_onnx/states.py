@@ -56,6 +56,7 @@ def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
 
 def _counted(name: str) -> list[tuple[int, str]]:
     """Return a sort key that orders names by the numbers in them."""
+    # Layer 10 of a decoder comes after layer 2.
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -63,24 +64,24 @@ _Layers = Mapping[str, list[Layer]]
 
 
 def _by_variable(net: Net, kind: str) -> dict[str, list[Layer]]:
-    found: dict[str, list[Layer]] = {}
+    by_variable: dict[str, list[Layer]] = {}
     for layer in net.layers.values():
         if layer.type.lower() == kind:
             if "variable_id" not in layer.attributes:
                 raise ReadError("missing", f"{layer.where}@variable_id")
-            found.setdefault(layer.attributes["variable_id"], []).append(layer)
-    return found
+            by_variable.setdefault(layer.attributes["variable_id"], []).append(layer)
+    return by_variable
 
 
 def _state(net: Net, reader: Layer, is_written: bool) -> State:
     name, port = reader.attributes["variable_id"], reader.outputs[0]
     cached = _CACHED.fullmatch(name)
-    given, made = cached.groups() if cached else (name, f"{name}.next")
+    input_name, output_name = cached.groups() if cached else (name, f"{name}.next")
     shape, values = _initial(net, reader)
     return State(
         variable=name,
-        input=given,
-        output=made if is_written else None,
+        input=input_name,
+        output=output_name if is_written else None,
         dtype=port.dtype or "float32",
         shape=_declared(reader),
         initial_shape=shape,
@@ -119,6 +120,7 @@ def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | N
         shape = value.shape
     if value is None:
         return shape, None
+    # One element stands for all, since the metadata of a model should stay small.
     same = value.size and bool(np.all(value == value.ravel()[0]))
     elements = value.ravel()[:1] if same else value.ravel()
     if elements.size > MAX_VALUES:
@@ -132,7 +134,8 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     layers, edges = root.find("layers"), root.find("edges")
     if layers is None or edges is None:
         raise ReadError("it has no layers or no edges", source.name)
-    elements = {int(each.get("id", "-1")): each for each in layers.iterchildren("layer")}
+    elements = {int(element.get("id", "-1")): element for element in layers.iterchildren("layer")}
+    # Numbers of new layers follow the largest in the file.
     flag = max(elements) + 1
     for number, state in enumerate(states, flag + 1):
         first, *others = readers[state.variable]
@@ -152,6 +155,7 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     if any(state.initial is None for state in states):
         layers.append(first_values.parameter(flag, first_values.FLAG))
     for state in states:
+        # The last of several Assigns decides the next value.
         for writer in writers.get(state.variable, [])[-1:]:
             end = net.edges.get((writer.id, writer.inputs[0].id))
             if end is None:
@@ -180,8 +184,8 @@ def _parameter(element: etree._Element, state: State) -> None:
     element_type = _element_type(element)
     element.attrib.update({"type": "Parameter", "version": "opset1", "name": state.input})
     _replace_data(element, {"shape": shape, "element_type": element_type})
-    for given in element.findall("input"):
-        element.remove(given)
+    for inputs in element.findall("input"):
+        element.remove(inputs)
     for port in element.iterfind("output/port"):
         port.set("names", state.input.replace(",", "\\,"))
         for dim in port.findall("dim"):
@@ -206,8 +210,8 @@ def _result(element: etree._Element, state: State) -> None:
     element.attrib.update({"type": "Result", "version": "opset1", "name": name})
     element.set("output_names", name.replace(",", "\\,"))
     _replace_data(element, {})
-    for made in element.findall("output"):
-        element.remove(made)
+    for outputs in element.findall("output"):
+        element.remove(outputs)
 
 
 def _replace_data(element: etree._Element, attributes: Mapping[str, str]) -> None:

@@ -24,8 +24,8 @@ class _Length:
 
 def is_whole(net: Net, layer: Layer, index: int, data: int, axis: int) -> bool:
     """Return whether each number of an input is the size of another input, ``data``, along an axis."""
-    held, given = _read(net, layer, index), _at(net, layer, data, axis)
-    return held is not None and given is not None and _origin(net, held).place == _origin(net, given).place
+    read, sized = _read(net, layer, index), _at(net, layer, data, axis)
+    return read is not None and sized is not None and _origin(net, read).place == _origin(net, sized).place
 
 
 _SPREADS = {"broadcast", "convert", "reshape", "squeeze", "unsqueeze"}

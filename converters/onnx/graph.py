@@ -55,6 +55,10 @@ class Graph:
         self.nodes.append(helper.make_node(kind, operands, names, **stated))
         return names
 
+    def again(self, node: onnx.NodeProto, *inputs: str) -> str:
+        """Add a node like another of one output, with other inputs, and return its output."""
+        return self.node(node.op_type, *inputs, **attributes_of(node))
+
     def constant(self, value: ArrayLike, dtype: DTypeLike | None = None, name: str = "") -> str:
         """Return the name of a constant of this value: that of an equal one if the graph has it already."""
         array = np.asarray(value, dtype)
@@ -113,6 +117,11 @@ class Graph:
         used = {tensor for node in with_inner(graph.node) for tensor in node.input}
         constants = {tensor: value for tensor, value in self.initialisers.items() if tensor in used}
         return Unsaved(model=model, constants=constants)
+
+
+def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
+    """Return the attributes of a node as Python values, bytes for text."""
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
 def _unique(proposal: str, taken: dict[str, int]) -> str:

@@ -125,13 +125,7 @@ def model_of(op: ResizeOp, translation: Translation, opset: int) -> OneResize:
     inputs, constants = _inputs(translation) if translation.spec.axes != () else ([], [])
     data = nodes[-1].output[0] if nodes else "x"
     nodes.append(_node(translation, [data, *inputs], "y", op.name))
-    graph = helper.make_graph(
-        nodes,
-        op.name or "resize",
-        ends(op)[:-1],
-        ends(op)[-1:],
-        [*tensors, *constants],
-    )
+    graph = helper.make_graph(nodes, op.name or "resize", ends(op)[:-1], ends(op)[-1:], [*tensors, *constants])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="ir_interp")
     # onnx 1.14 introduced operator set 19 with version 9 of the format.
     model.ir_version = _IR_VERSION if opset < 19 else 9

@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
+from .graph import attributes_of
 from .half_models import saved
 from .node_walk import defined, graphs
 from .onnx_files import default_opset, inlined, load_weights, read_model
@@ -110,7 +111,7 @@ class _Writer:
                 node.domain = ""  # those of com.microsoft are the same
             yield node
             return
-        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+        attributes = attributes_of(node)
         for name, allowed in plain.dropped.items():
             value = attributes.pop(name, allowed)
             if allowed not in (value, -1):

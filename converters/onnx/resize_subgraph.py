@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
@@ -15,7 +15,7 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ..decompose.decomposed_resize import decompose
 from ..reports.conversion_report import Row
 from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
-from .graph import Graph
+from .graph import Graph, attributes_of
 from .half_weights import read_by
 from .native import OneResize, is_long_as_inferred, native
 from .neighbours import is_transpose_before
@@ -60,7 +60,7 @@ def inlined(graph: Graph, single: OneResize, tensors: dict[str, str], shape: Par
     for tensor in single.model.graph.initializer:
         tensors[tensor.name] = graph.constant(np.asarray(numpy_helper.to_array(tensor)))
     for node in single.model.graph.node:
-        attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+        attributes = attributes_of(node)
         names = [tensors[name] if name else "" for name in node.input]
         if shape is not None and "axes" in attributes and "keep_aspect_ratio_policy" not in attributes:
             names = _of_every_axis(graph, names, resolve_axes(tuple(attributes.pop("axes")), len(shape)), shape)

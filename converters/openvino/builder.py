@@ -62,6 +62,7 @@ class ResizeBuilder:
         UnsupportedLayerError if it refuses the rest.
         """
         frontend = FrontEndManager().load_by_framework(framework)
+        # The ONNX frontend knows operators by domain, and has an extension of its own.
         extension = OnnxExtension if framework == "onnx" else ConversionExtension
         for op in operations:
             frontend.add_extension(extension(op, self.converter(op)))
@@ -93,9 +94,9 @@ class ResizeBuilder:
 
     def _convert(self, op_type: str, node: NodeContext) -> ov.Output:
         x = node.get_input(0)
-        op, given = self._read(op_type, node, x)
+        op, run_time = self._read(op_type, node, x)
         try:
-            resized = self._resized(x, op, given)
+            resized = self._resized(x, op, run_time)
         except InexactError as error:
             output = _stand_in(x, op)
             self.found.append((op, output, error))
@@ -107,8 +108,8 @@ class ResizeBuilder:
         """Return a node as a resize, and its inputs of run time."""
         raise NotImplementedError
 
-    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
-        return resize(x, op, given, self.policy)
+    def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
+        return resize(x, op, run_time, self.policy)
 
     def rows(self) -> tuple[Row, ...]:
         """Return a row for each resize, or raise all refusals together."""
@@ -132,8 +133,8 @@ class ResizeBuilder:
 
     def nodes(self) -> frozenset[str]:
         """Return the names of the nodes of all resizes."""
-        made = (result for _, _, result in self.found if isinstance(result, Resized))
-        return frozenset(node.get_friendly_name() for result in made for node in result.nodes)
+        resizes = (result for _, _, result in self.found if isinstance(result, Resized))
+        return frozenset(node.get_friendly_name() for result in resizes for node in result.nodes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,16 +146,16 @@ class Builder(ResizeBuilder):
     lone: frozenset[str]
     names: dict[str, str]
 
-    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
-        return resize(x, op, given, self.policy, alone=not self.lone.isdisjoint(x.get_names()))
+    def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
+        return resize(x, op, run_time, self.policy, alone=not self.lone.isdisjoint(x.get_names()))
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         where = f"{self.file}:{op_type}"
         version = dialect_version(op_type, self.opset, where)
         inputs = _inputs(node, given_names(version))
         constants = {name: constant_of(value) for name, value in inputs.items()}
-        given = {name: value for name, value in constants.items() if value is None or not _is_empty(value)}
-        attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in given.items()}
+        present = {name: value for name, value in constants.items() if value is None or not _is_empty(value)}
+        attributes = _attributes(node) | {n: None if v is None else v.ravel().tolist() for n, v in present.items()}
         dtype = numpy_name(x.get_element_type())
         context = Context(version=version, shape=partial_shape(x), dtype=dtype, semantics=self.semantics)
         op = read(DIALECT, with_roi(attributes, context.shape), context, name="", where=where)

@@ -44,15 +44,15 @@ def simplify_loops(model: onnx.ModelProto) -> None:
         # From the last: insertions then move no node that is still to be visited.
         for place in reversed(range(len(graph.node))):
             if graph.node[place].op_type == "Loop":
-                for each in reversed(list(_simplify(graph.node[place], graph, fresh))):
-                    graph.node.insert(place + 1, each)
+                for node in reversed(list(_simplify(graph.node[place], graph, fresh))):
+                    graph.node.insert(place + 1, node)
 
 
 class _Names:
     """Unused tensor names of a model."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
-        self.taken = {name for each in graphs(graph) for name in defined(each)}
+        self.taken = {name for inner in graphs(graph) for name in defined(inner)}
 
     def __call__(self, name: str) -> str:
         number = 1
@@ -66,37 +66,39 @@ def _simplify(loop: onnx.NodeProto, around: onnx.GraphProto, fresh: _Names) -> I
     """Change a Loop; yield the nodes that copy its values that need no computation."""
     body = next(attribute.g for attribute in loop.attribute if attribute.name == "body")
     used = {value.name for value in around.output} | {name for node in with_inner(around.node) for name in node.input}
-    kept, carried = [], len(loop.input) - 2
+    places, carried = [], len(loop.input) - 2
     for place in range(carried):
         entry, result = body.input[2 + place].name, body.output[1 + place].name
-        given, final = loop.input[2 + place], loop.output[place] if place < len(loop.output) else ""
+        start, final = loop.input[2 + place], loop.output[place] if place < len(loop.output) else ""
+        # The value never changes: the body may read the one from outside.
         if _source(body, result) == entry:
-            rename_read(body, entry, given)
+            rename_read(body, entry, start)
             if final in used:
-                yield helper.make_node("Identity", [given], [final], name=fresh(final))
+                yield helper.make_node("Identity", [start], [final], name=fresh(final))
+        # A value that only computes itself is never seen.
         elif final in used or entry in _read(body, without=result):
-            kept.append(place)
-    finals = [loop.output[place] if place < len(loop.output) else "" for place in kept]
+            places.append(place)
+    finals = [loop.output[place] if place < len(loop.output) else "" for place in places]
     _replace(loop.output, [*finals, *loop.output[carried:]])
-    _replace(loop.input, [*loop.input[:2], *(loop.input[2 + place] for place in kept)])
-    _replace(body.output, [body.output[0], *(body.output[1 + place] for place in kept), *body.output[1 + carried :]])
-    _replace(body.input, [*body.input[:2], *(body.input[2 + place] for place in kept)])
+    _replace(loop.input, [*loop.input[:2], *(loop.input[2 + place] for place in places)])
+    _replace(body.output, [body.output[0], *(body.output[1 + place] for place in places), *body.output[1 + carried :]])
+    _replace(body.input, [*body.input[:2], *(body.input[2 + place] for place in places)])
     _replace(body.node, needed(body.node, [value.name for value in body.output]))
     _tell_apart(body, fresh)
 
 
 def _source(body: onnx.GraphProto, name: str) -> str:
     """Return the tensor that a tensor is a copy of."""
-    made = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
-    while name in made:
-        name = made[name]
+    sources = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+    while name in sources:
+        name = sources[name]
     return name
 
 
 def _read(body: onnx.GraphProto, without: str) -> set[str]:
     """Return the tensors that the outputs of a body depend on, except one of them."""
-    wanted = {value.name for value in body.output if value.name != without}
-    return wanted | {name for node in with_inner(needed(body.node, wanted)) for name in node.input}
+    read = {value.name for value in body.output if value.name != without}
+    return read | {name for node in with_inner(needed(body.node, read)) for name in node.input}
 
 
 def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
@@ -105,10 +107,10 @@ def _tell_apart(body: onnx.GraphProto, fresh: _Names) -> None:
         name = fresh(value.name)
         rename_read(body, value.name, name)
         value.name = name
-    made = {name for node in body.node for name in node.output}
+    outputs = {name for node in body.node for name in node.output}
     for value in body.output:
-        if value.name in made:
-            made.remove(value.name)
+        if value.name in outputs:
+            outputs.remove(value.name)
             continue
         name = fresh(value.name)
         body.node.append(helper.make_node("Identity", [value.name], [name], name=name))
@@ -143,13 +145,13 @@ def fill_empties(model: onnx.ModelProto) -> None:
         others = [node for node in with_inner(graph.node) if node.op_type not in OPS]
         read = {name for node in others for name in node.input} | {value.name for value in graph.output}
         read -= {value.name for value in graph.input}  # which are no constants
-        held = [weight for weight in graph.initializer if weight.name in read and _is_empty(weight)]
-        nodes = [made for each in held for made in _filled(each.name, each, fresh)]
+        empties = [weight for weight in graph.initializer if weight.name in read and _is_empty(weight)]
+        nodes = [node for empty in empties for node in _filled(empty.name, empty, fresh)]
         for node in graph.node:
             empty = _constant_is_empty(node) and node.output[0] in read
             nodes += _filled(node.output[0], node.attribute[0].t, fresh) if empty else [node]
         if len(nodes) > len(graph.node):
-            names = {each.name for each in held}
+            names = {empty.name for empty in empties}
             _replace(graph.node, nodes)
             _replace(graph.initializer, [weight for weight in graph.initializer if weight.name not in names])
 
@@ -166,13 +168,13 @@ def _filled(name: str, empty: onnx.TensorProto, fresh: _Names) -> Iterator[onnx.
     """Yield nodes that produce a tensor of the same shape and type."""
     lengths = fresh(f"{name}/lengths")
     dims = helper.make_tensor(lengths, onnx.TensorProto.INT64, [len(empty.dims)], list(empty.dims))
-    zero = onnx.TensorProto(data_type=empty.data_type, dims=[1], raw_data=bytes(_octets(empty.data_type)))
+    zero = onnx.TensorProto(
+        data_type=empty.data_type,
+        dims=[1],
+        raw_data=bytes(int(helper.tensor_dtype_to_np_dtype(empty.data_type).itemsize)),
+    )
     yield helper.make_node("Constant", [], [lengths], name=lengths, value=dims)
     yield helper.make_node("ConstantOfShape", [lengths], [name], name=fresh(name), value=zero)
-
-
-def _octets(element: int) -> int:
-    return int(helper.tensor_dtype_to_np_dtype(element).itemsize)
 
 
 CURES = (Cure(message="loop body graph canonical inputs size", apply=simplify_loops),)

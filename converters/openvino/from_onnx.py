@@ -50,12 +50,14 @@ def build(source: Path, semantics: Semantics = Semantics.RUNTIME, policy: FormPo
     with scratch() as folder:
         path = _without_functions(source, folder)
         path = qoperator.in_plain_operators(path, folder) if qoperator.quantised_operators(read) else path
+        # Each of these steps writes another file, and only if the model needs it.
         path = _with_empties(path, folder) if has_empties(read) else path
         halves = half_models.is_half(path)
         path = half_models.in_float32(path, folder, keeps_ends=True) if halves else path
         try:
             built = _converted(path, builder())
         except UnsupportedLayerError as refusal:
+            # A cure changes the model, so it is tried only after a refusal.
             cure = cure_for(str(refusal.__cause__))
             if cure is None:
                 raise
@@ -127,21 +129,21 @@ def keep_metadata(model: ov.Model, source: onnx.ModelProto) -> None:
 
     The last are in the metadata of models that were IRs; the frontend copies metadata unchanged, and no name.
     """
-    told = {entry.key: _UNFIT.sub("\ufffd", entry.value) for entry in source.metadata_props}
+    entries = {entry.key: _UNFIT.sub("\ufffd", entry.value) for entry in source.metadata_props}
     if source.graph.name:
         model.set_friendly_name(source.graph.name)
     ends = {name: end for end in (*model.inputs, *model.outputs) for name in end.names}
-    for name, layout in _by_name(told.pop("layouts", "")).items():
+    for name, layout in _by_name(entries.pop("layouts", "")).items():
         if name in ends and isinstance(layout, str):
             with suppress(RuntimeError):  # none, or of another rank
                 ends[name].node.set_layout(ov.Layout(layout))
-    for name, others in _by_name(told.pop("tensor_names", "")).items():
+    for name, others in _by_name(entries.pop("tensor_names", "")).items():
         if name in ends and isinstance(others, list):
             ends[name].add_names({str(other) for other in others})
     docs = _UNFIT.sub("\ufffd", source.doc_string)
     with suppress(KeyError):
         del model.get_rt_info()[_FRAMEWORK]
-    for key, text in (told | ({"doc_string": docs} if docs else {})).items():
+    for key, text in (entries | ({"doc_string": docs} if docs else {})).items():
         section, _, rest = key.partition(".")
         model.set_rt_info(text, key.split(".") if section in _SECTIONS and rest else [_FRAMEWORK, key])
 

@@ -11,7 +11,6 @@ import openvino as ov
 import openvino.opset13 as ops
 from numpy.typing import NDArray
 from openvino.frontend import NodeContext
-from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
@@ -24,7 +23,7 @@ from . import trial
 from .builder import Built, ResizeBuilder, numpy_name
 from .interpolate_subgraph import Resized, RunTime, partial_shape
 from .node_names import number_anew
-from .run_time_lengths import constant_of, narrowed
+from .run_time_lengths import constant_of, folded, narrowed
 
 Array = NDArray[Any]
 
@@ -40,13 +39,8 @@ def build(frozen: Path, description: Description, name: str, policy: FormPolicy 
     model = builder.read("tf", RESIZES, frozen)
     number_anew(model)  # before nodes are identified by their names
     rows = builder.rows()
-    return Built(model=_with_ends(model, description, name), rows=rows, exact=builder.nodes())
-
-
-def _with_ends(model: ov.Model, description: Description, name: str) -> ov.Model:
-    """Return a model with the inputs and outputs of a description, in its order and under its names."""
-    inputs = {each: node for node in model.get_parameters() for each in node.output(0).get_names()}
-    results = {each: node for node in model.get_results() for each in node.output(0).get_names()}
+    inputs = {tensor: node for node in model.get_parameters() for tensor in node.output(0).get_names()}
+    results = {tensor: node for node in model.get_results() for tensor in node.output(0).get_names()}
     for end in (*description.inputs, *description.outputs):
         if end.tensor not in inputs and end.tensor not in results:
             raise UnsupportedLayerError(f"OpenVINO's TensorFlow frontend drops {end.name!r}, an input or output", name)
@@ -57,7 +51,7 @@ def _with_ends(model: ov.Model, description: Description, name: str) -> ov.Model
     )
     for port, end in zip([*whole.outputs, *whole.inputs], [*description.outputs, *description.inputs], strict=True):
         _rename(port, end)
-    return whole
+    return Built(model=whole, rows=rows, exact=builder.nodes())
 
 
 def _rename(port: ov.Output, end: End) -> None:
@@ -84,11 +78,7 @@ def _folded(value: ov.Output, batch: int) -> Array | None:
         model.reshape({port: _with_batch(port.get_partial_shape(), batch) for port in model.inputs})
     except RuntimeError:  # a model that is not for this batch
         return None
-    manager = Manager()
-    manager.register_pass(ConstantFolding())
-    manager.run_passes(model)
-    node = model.get_results()[0].input_value(0).get_node()
-    return np.array(node.data) if node.get_type_name() == "Constant" else None
+    return folded(model)
 
 
 def _with_batch(shape: ov.PartialShape, batch: int) -> ov.PartialShape:
@@ -104,7 +94,7 @@ def _parameters(value: ov.Output) -> list[ov.Node]:
         node = waiting.pop()
         if node.get_name() not in seen:
             seen[node.get_name()] = node
-            waiting += [each.get_source_output().get_node() for each in node.inputs()]
+            waiting += [port.get_source_output().get_node() for port in node.inputs()]
     return [node for node in seen.values() if node.get_type_name() == "Parameter"]
 
 
@@ -116,15 +106,15 @@ class _Builder(ResizeBuilder):
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         others = [node.get_input(index) for index in range(1, node.get_input_size())]
-        values = [_constant(each) for each in others]
-        attributes = {each: node.get_attribute(each) for each in RESIZES[op_type]}
-        alike = [each.name for each in self.known if (each.type, each.attributes) == (op_type, attributes)]
+        values = [_constant(value) for value in others]
+        attributes = {attribute: node.get_attribute(attribute) for attribute in RESIZES[op_type]}
+        alike = [entry.name for entry in self.known if (entry.type, entry.attributes) == (op_type, attributes)]
         operation = Resize(
             type=op_type,
             name=" or ".join(alike) or op_type,  # the frontend does not tell which one it is
             dtype=numpy_name(x.get_element_type()),
             shape=partial_shape(x),
-            inputs=tuple(None if each is None else each.ravel().tolist() for each in values),
+            inputs=tuple(None if value is None else value.ravel().tolist() for value in values),
             attributes=attributes,
         )
         op = resize(operation, self.file)
@@ -134,15 +124,15 @@ class _Builder(ResizeBuilder):
         op, target = narrowed(op, x, sizes.output(0))
         return op, RunTime(target=target)
 
-    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+    def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         if op.dtype == "float32" and x.get_element_type() != ov.Type.f32:  # of integers, too, most return floats
             x = ops.convert(x, "f32").output(0)
-        return ResizeBuilder._resized(self, x, op, given)
+        return ResizeBuilder._resized(self, x, op, run_time)
 
     def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
         """Return a resize with the name that its operation has in the graph."""
-        names = {each.removesuffix(":0") for each in output.get_names()}
-        name = next((each.name for each in self.known if each.name in names), op.name)
+        names = {tensor.removesuffix(":0") for tensor in output.get_names()}
+        name = next((candidate.name for candidate in self.known if candidate.name in names), op.name)
         if output.get_node().get_type_name() == "Interpolate":
             output.get_node().set_friendly_name(name)
         return replace(op, name=name, where=f"{self.file}:{name}")

@@ -38,7 +38,12 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
     OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
     """
     file = read_file(source)
-    _check_operators(file)
+    for operator in file.operators:
+        if operator.type in KINDS and operator.graph:
+            raise UnsupportedLayerError("a resize in a branch or loop is not supported", operator.where)
+        if any(end.dtype == "int16" and end.quantisation.scales for end in operator.outputs if end is not None):
+            problem = f"{operator.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 does not run"
+            raise UnsupportedLayerError(problem, operator.where)
     trial.check_frontend(source, "tflite")
     builder = _Builder.of(file, source.name, policy or FormPolicy())
     model = _in_order(builder.read("tflite", KINDS, source), file, source.name)
@@ -47,23 +52,13 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
     return Built(model=model, rows=builder.rows(), exact=builder.nodes())
 
 
-def _check_operators(file: File) -> None:
-    """Raise UnsupportedLayerError for the first operator that would be converted wrongly, or not run."""
-    for each in file.operators:
-        if each.type in KINDS and each.graph:
-            raise UnsupportedLayerError("a resize in a branch or loop is not supported", each.where)
-        if any(end.dtype == "int16" and end.quantisation.scales for end in each.outputs if end is not None):
-            problem = f"{each.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 does not run"
-            raise UnsupportedLayerError(problem, each.where)
-
-
 def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
     """Return a model with the inputs and outputs of a file, in its order and under its names."""
     inputs = {name: node for node in model.get_parameters() for name in node.output(0).get_names()}
     results = {name: node for node in model.get_results() for name in node.output(0).get_names()}
     names = [[end.name for end in those if end is not None] for those in (file.inputs, file.outputs)]
-    for known, wanted in zip((inputs, results), names, strict=True):
-        missing = [name for name in wanted if name not in known]
+    for known, required in zip((inputs, results), names, strict=True):
+        missing = [name for name in required if name not in known]
         if missing:
             raise UnsupportedLayerError(f"OpenVINO's TFLite frontend drops {missing[0]!r}, an input or output", name)
     return ov.Model([results[name] for name in names[1]], [inputs[name] for name in names[0]], "tflite")
@@ -82,9 +77,9 @@ class _Builder(ResizeBuilder):
     @classmethod
     def of(cls, file: File, name: str, policy: FormPolicy) -> _Builder:
         waiting: dict[str, deque[tuple[ResizeOp, Quantisation]]] = {kind: deque() for kind in KINDS}
-        for each in file.operators:
-            if each.type in KINDS and each.inputs[0] is not None:
-                waiting[each.type].append((resize(each), each.inputs[0].quantisation))
+        for operator in file.operators:
+            if operator.type in KINDS and operator.inputs[0] is not None:
+                waiting[operator.type].append((resize(operator), operator.inputs[0].quantisation))
         return cls(file=name, policy=policy, waiting=waiting)
 
     def name_nodes(self) -> None:
@@ -102,25 +97,25 @@ class _Builder(ResizeBuilder):
         op, target = narrowed(op, x, sizes.output(0))
         return op, RunTime(target=target)
 
-    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+    def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         """Return levels resized as integers, between the real values that the frontend expects.
 
         It replaces a quantised tensor by its real values where a Convert reads it.
         """
         if not self.quantisation.scales:
-            return _as_litert(x, op, given, self.policy)
+            return _as_litert(x, op, run_time, self.policy)
         levels = ops.convert(_levels(ops.convert(x, "f32"), self.quantisation), element_name(op.dtype or ""))
-        made = _as_litert(levels.output(0), op, given, self.policy)
-        return replace(made, output=_real(made.output, self.quantisation))
+        resized = _as_litert(levels.output(0), op, run_time, self.policy)
+        return replace(resized, output=_real(resized.output, self.quantisation))
 
 
-def _as_litert(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy) -> Resized:
+def _as_litert(x: ov.Output, op: ResizeOp, run_time: RunTime, policy: FormPolicy) -> Resized:
     """Return ``x`` resized as LiteRT computes it. Raises InexactError if that is unknown."""
     outcome = litert.outcome(op)
     if outcome.spec is not None:
-        return build_resize(x, op, given, policy)
+        return build_resize(x, op, run_time, policy)
     shape = static_shape(op.shape)
-    if not litert.copies_by_fixed_steps(op) or shape is None or given.target is not None:
+    if not litert.copies_by_fixed_steps(op) or shape is None or run_time.target is not None:
         raise InexactError(op.name, DIALECT.name, reason=f"LiteRT computes something else: {outcome.reason}")
     for axis in plan(op.spec, shape).axes:
         pixels = ops.constant(litert.fixed_pixels(axis))
@@ -130,11 +125,11 @@ def _as_litert(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy) -
 
 def _levels(x: ov.Node, quantisation: Quantisation) -> ov.Node:
     """Return the levels of real values; rounding removes the error of the quotient."""
-    scale, zero = (np.float32(each[0]) for each in (quantisation.scales, quantisation.zeros))
+    scale, zero = (np.float32(numbers[0]) for numbers in (quantisation.scales, quantisation.zeros))
     return ops.add(ops.round(ops.divide(x, ops.constant(scale)), "half_to_even"), ops.constant(zero))
 
 
 def _real(levels: ov.Output, quantisation: Quantisation) -> ov.Output:
-    scale, zero = (np.float32(each[0]) for each in (quantisation.scales, quantisation.zeros))
+    scale, zero = (np.float32(numbers[0]) for numbers in (quantisation.scales, quantisation.zeros))
     centred = ops.subtract(ops.convert(levels, "f32"), ops.constant(zero))
     return ops.multiply(centred, ops.constant(scale)).output(0)

@@ -42,7 +42,7 @@ def build(program: ExportedProgram, name: str, policy: FormPolicy | None = None)
     extensions = [
         ConversionExtension(overloaded, builder.converter(operation))
         for operation in builder.waiting
-        for overloaded in (f"{operation.replace('::', '.')}.{each}" for each in _OVERLOADS)
+        for overloaded in (f"{operation.replace('::', '.')}.{overload}" for overload in _OVERLOADS)
     ]
     shapes = [
         ov.PartialShape([-1 if length is None else length for length in shape]) for _, _, shape in ends(program)[0]
@@ -82,12 +82,12 @@ class _Builder(ResizeBuilder):
         op, target = narrowed(op, x, _vector(node.get_input(1)))
         return op, RunTime(target=target)
 
-    def _resized(self, x: ov.Output, op: ResizeOp, given: RunTime) -> Resized:
+    def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         """Return ``x`` resized; the frontend learns the shapes of inputs only when it has read the whole program."""
         shape = static_shape(op.shape)
         if shape is not None and x.get_partial_shape().is_dynamic:
             x = ops.reshape(x, ops.constant(np.array(shape)), special_zero=False).output(0)
-        return ResizeBuilder._resized(self, x, op, given)
+        return ResizeBuilder._resized(self, x, op, run_time)
 
     def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
         if output.get_node().get_type_name() == "Interpolate":
@@ -109,5 +109,5 @@ def _vector(sizes: ov.Output) -> ov.Output:
     ports = [port.get_source_output() for port in sizes.get_node().inputs()]
     if sizes.get_node().get_type_name() != "SequenceMark":
         ports = [sizes]
-    flat = [ops.reshape(ops.convert(each, "i64"), ops.constant(np.array([-1])), special_zero=False) for each in ports]
+    flat = [ops.reshape(ops.convert(port, "i64"), ops.constant(np.array([-1])), special_zero=False) for port in ports]
     return ops.concat(flat, 0).output(0)

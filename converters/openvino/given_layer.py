@@ -49,7 +49,7 @@ def write_layer(op: ResizeOp, attributes: Mapping[str, str], path: Path) -> bool
     _port(_layer(layers, "y", "Result", "opset1", {}), "input", 0, None)
     etree.SubElement(edges, "edge", _edge(last, last, last + 1, 0))
     etree.ElementTree(net).write(path)
-    path.with_suffix(".bin").write_bytes(b"".join(each.tobytes() for each in constants))
+    path.with_suffix(".bin").write_bytes(b"".join(constant.tobytes() for constant in constants))
     return True
 
 
@@ -61,8 +61,8 @@ def _constants(op: ResizeOp) -> Sequence[NDArray[Any]]:
     scales = np.array(target.values if isinstance(target, Scales) else [1] * len(target), np.float32)
     if op.version == 1:
         return [sizes]
-    given: list[NDArray[Any]] = [sizes, scales] if op.version == 4 else [scales if op.spec.gives_scales else sizes]
-    return given if op.spec.axes is None else [*given, np.array(op.spec.axes, np.int64)]
+    inputs: list[NDArray[Any]] = [sizes, scales] if op.version == 4 else [scales if op.spec.gives_scales else sizes]
+    return inputs if op.spec.axes is None else [*inputs, np.array(op.spec.axes, np.int64)]
 
 
 def _layer(layers: etree._Element, name: str, kind: str, version: str, attributes: Mapping[str, str]) -> etree._Element:
@@ -91,8 +91,8 @@ def _port(layer: etree._Element, side: str, number: int, precision: str | None) 
     return port
 
 
-def _dims(port: etree._Element, lengths: Iterable[int | None]) -> None:
-    for length in lengths:
+def _dims(port: etree._Element, shape: Iterable[int | None]) -> None:
+    for length in shape:
         etree.SubElement(port, "dim").text = str(length)
 
 

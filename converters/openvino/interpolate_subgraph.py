@@ -67,32 +67,33 @@ def partial_shape(value: ov.Output) -> PartialShape | None:
 
 
 def resize(
-    x: ov.Output, op: ResizeOp, given: RunTime | None = None, policy: FormPolicy | None = None, *, alone: bool = False
+    x: ov.Output, op: ResizeOp, inputs: RunTime | None = None, policy: FormPolicy | None = None, *, alone: bool = False
 ) -> Resized:
     """Return ``x`` resized as in ``op``: by native Interpolate nodes, else by primitive operations.
 
     A resize that stands ``alone`` between an input and an output of the model has no neighbours whose memory layout
     matters. Raises InexactError if there is no exact form.
     """
-    given, policy = given or RunTime(), policy or FormPolicy()
+    inputs, policy = inputs or RunTime(), policy or FormPolicy()
     shape = partial_shape(x)
     if shape is None:
         raise InexactError(op.name, DIALECT.name, reason="the rank of the input is unknown")
     spec = listed(op.spec, shape)
     if policy.strict:
         resized = resolve_axes(spec.axes, len(shape))
+        # A strict form may not use the sizes of this model: an IR can be reshaped.
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
     try:
-        made = _choose(x, op, given, policy, alone)
+        chosen = _choose(x, op, inputs, policy, alone)
     except RuntimeError as error:  # for example for a size of 2**63 - 1, which OpenVINO takes for a dynamic one
         reason = f"OpenVINO cannot hold it: {_last_sentence(error)}"
         raise InexactError(op.name, DIALECT.name, reason=reason) from None
-    if policy.strict and made.grade is Grade.EXACT_BUT_TIES:
+    if policy.strict and chosen.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties differently", cause=Cause.FLOAT32)
-    stops = [each for each in (x, given.target, given.roi) if each is not None]
-    notes = "; ".join(filter(None, (made.note, openvino.precision_note(op))))
-    return replace(made, note=notes, nodes=tuple(_nodes(made.output, stops)))
+    stops = [value for value in (x, inputs.target, inputs.roi) if value is not None]
+    notes = "; ".join(filter(None, (chosen.note, openvino.precision_note(op))))
+    return replace(chosen, note=notes, nodes=tuple(_nodes(chosen.output, stops)))
 
 
 def _last_sentence(error: RuntimeError) -> str:
@@ -102,46 +103,46 @@ def _last_sentence(error: RuntimeError) -> str:
 
 def _nodes(output: ov.Output, stops: list[ov.Output]) -> list[ov.Node]:
     """Return the nodes that compute ``output``, back to ``stops``."""
-    seen, found, open_ends = {stop.get_node() for stop in stops}, [], [output.get_node()]
+    seen, nodes, open_ends = {stop.get_node() for stop in stops}, [], [output.get_node()]
     while open_ends:
         node = open_ends.pop()
         if node not in seen:
             seen.add(node)
-            found.append(node)
+            nodes.append(node)
             open_ends += [port.get_source_output().get_node() for port in node.inputs()]
-    return found
+    return nodes
 
 
-def _choose(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, alone: bool) -> Resized:
+def _choose(x: ov.Output, op: ResizeOp, run_time: RunTime, policy: FormPolicy, alone: bool) -> Resized:
     """Return the native form if it is exact, else the decomposed one with the reason."""
     form = policy.form
     if form is Form.DECOMPOSED:
-        return _decomposed(x, op, given, policy, "as asked")
+        return _decomposed(x, op, run_time, policy, "as asked")
     try:
-        native = _native(x, op, given, policy.interpolate)
+        native = _native(x, op, run_time, policy.interpolate)
     except InexactError as refusal:
         if form is Form.NATIVE:
             raise
-        return _decomposed(x, op, given, policy, refusal.reason)
+        return _decomposed(x, op, run_time, policy, refusal.reason)
     if form is Form.ANY and native.grade is Grade.EXACT_BUT_TIES:
-        return _decomposed(x, op, given, policy, "Interpolate may decide float32 ties differently")
+        return _decomposed(x, op, run_time, policy, "Interpolate may decide float32 ties differently")
     if form is Form.ANY and native.grade is Grade.INTEGERS_WITHIN_1:
-        steps = _decomposed(x, op, given, policy, "Interpolate may round integers differently")
+        steps = _decomposed(x, op, run_time, policy, "Interpolate may round integers differently")
         return native if steps.grade is Grade.INTEGERS_WITHIN_1 else steps
     if form is Form.ANY and native.grade is Grade.EXACT_FOR_SHAPE and alone:
-        return _decomposed(x, op, given, policy, "faster than an Interpolate of this shape")
+        return _decomposed(x, op, run_time, policy, "faster than an Interpolate of this shape")
     return native
 
 
-def _decomposed(x: ov.Output, op: ResizeOp, given: RunTime, policy: FormPolicy, why: str) -> Resized:
+def _decomposed(x: ov.Output, op: ResizeOp, run_time: RunTime, policy: FormPolicy, why: str) -> Resized:
     if op.dtype == "str":
         raise InexactError(op.name, "OpenVINO", reason="OpenVINO's CPU plugin does not copy strings")
-    made = decompose(OPS, x, op, target=given.target, roi=given.roi)
-    output = _own(made.output, x)
-    return Resized(output=output, form=made.form, grade=made.grade, note=why, within=made.within)
+    resized = decompose(OPS, x, op, target=run_time.target, roi=run_time.roi)
+    output = _own(resized.output, x)
+    return Resized(output=output, form=resized.form, grade=resized.grade, note=why, within=resized.within)
 
 
-def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized:
+def _native(x: ov.Output, op: ResizeOp, run_time: RunTime, version: int) -> Resized:
     """Return ``x`` resized by Interpolate nodes, at most two axes each.
 
     Raises InexactError if no form of Interpolate computes the same, or the CPU plugin computes that form wrongly.
@@ -158,7 +159,7 @@ def _native(x: ov.Output, op: ResizeOp, given: RunTime, version: int) -> Resized
         raise InexactError(op.name, DIALECT.name, reason="Interpolate-1 of two axes at a time means something else")
     y = x
     for group in groups:
-        y = _node(y, translation, group, [axes.index(axis) for axis in group], given.target)
+        y = _node(y, translation, group, [axes.index(axis) for axis in group], run_time.target)
     grade = translation.grade
     if grade is not Grade.INTEGERS_WITHIN and groups and _sums_otherwise(op):
         grade = Grade.INTEGERS_WITHIN_1
@@ -206,11 +207,11 @@ def _node(
     x: ov.Output, translation: Translation, axes: list[int], places: list[int], target: ov.Output | None
 ) -> ov.Output:
     """Return ``x`` resized along ``axes``, whose targets stand at ``places`` of the spec's."""
-    given = translation.spec.target
+    goal = translation.spec.target
     values: Any
-    if isinstance(given, Sizes | Scales):
-        dtype = np.float32 if isinstance(given, Scales) else np.int64
-        values = ops.constant(np.array([given.values[place] for place in places], dtype))
+    if isinstance(goal, Sizes | Scales):
+        dtype = np.float32 if isinstance(goal, Scales) else np.int64
+        values = ops.constant(np.array([goal.values[place] for place in places], dtype))
     else:
         values = ops.gather(target, ops.constant(np.array(places)), ops.constant(np.int64(0)))
     version = translation.version

@@ -43,6 +43,7 @@ def save_halves(model: ov.Model, output: Path) -> None:
 
 def _simplify(model: ov.Model) -> None:
     number_anew(model)
+    # The transformations rename nodes; the names of the file are given back to those that remain.
     names = node_names(model)
     apply_moc_transformations(model, cf=False)
     number_anew(model, names)
@@ -86,8 +87,8 @@ def _write(model: ov.Model, output: Path, *, half: bool) -> None:
 
 def _constants(model: ov.Model, names: AbstractSet[str]) -> list[ov.Node]:
     """Return the constants that are among the nodes of these names, or inputs of them."""
-    found = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
-    return [node for node in found if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
+    constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
+    return [node for node in constants if not names.isdisjoint((node.get_friendly_name(), *_readers(node)))]
 
 
 def _readers(node: ov.Node) -> list[str]:

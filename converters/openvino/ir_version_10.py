@@ -34,26 +34,22 @@ def rewrite(path: Path) -> None:
         raise ExceptionGroup(f"{len(refusals)} parts of it have no form in an IR of version 10", refusals)
     _name(model)
     with scratch() as folder:
-        made = folder / "model.xml"
+        renewed = folder / "model.xml"
         passes = Manager()
         passes.register_pass(ConstantFolding())
         passes.run_passes(model)
-        save_model(model, made)
+        save_model(model, renewed)
         del model, passes  # they map the weights of the file that is replaced
-        tree = etree.parse(made)
-        _without_news(tree)
+        tree = etree.parse(renewed)
+        # IRs of version 11 added these, and older releases refuse them.
+        tree.getroot().set("version", "10")
+        for port in tree.iter("port"):
+            port.attrib.pop("names", None)
+        for layer in tree.iter("layer"):
+            layer.attrib.pop("output_names", None)
+        etree.strip_elements(tree, "rt_info")
         tree.write(path)
-        shutil.copyfile(made.with_suffix(".bin"), path.with_suffix(".bin"))
-
-
-def _without_news(tree: etree._ElementTree) -> None:
-    """Remove what IRs of version 11 added."""
-    tree.getroot().set("version", "10")
-    for port in tree.iter("port"):
-        port.attrib.pop("names", None)
-    for layer in tree.iter("layer"):
-        layer.attrib.pop("output_names", None)
-    etree.strip_elements(tree, "rt_info")
+        shutil.copyfile(renewed.with_suffix(".bin"), path.with_suffix(".bin"))
 
 
 def _refused_ends(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:
@@ -72,13 +68,13 @@ def _refused(model: ov.Model, file: str) -> Iterator[UnsupportedLayerError]:
         if not version.startswith("opset") or int(version.removeprefix("opset")) <= _NEWEST:
             continue
         older = _OLDER.get(node.get_type_name())
-        made = older(node) if older else None
-        if made is None:
+        renewed = older(node) if older else None
+        if renewed is None:
             problem = f"{node.get_type_name()} of {version} has no form in the operation sets up to {_NEWEST}"
             yield UnsupportedLayerError(problem, f"{file}:layer {node.get_friendly_name()!r}")
             continue
-        made.set_friendly_name(node.get_friendly_name())
-        for output, replaced in zip(made.outputs(), node.outputs(), strict=False):  # an older one may lack some
+        renewed.set_friendly_name(node.get_friendly_name())
+        for output, replaced in zip(renewed.outputs(), node.outputs(), strict=False):  # an older one may lack some
             output.set_names(replaced.get_names())
             for reader in replaced.get_target_inputs():
                 reader.replace_source_output(output)
@@ -101,7 +97,7 @@ _Older = Callable[[Any], Any]
 
 def _max_pool(node: Any) -> Any:
     stated = node.get_attributes()
-    dilated = any(each != 1 for each in stated["dilations"])
+    dilated = any(dilation != 1 for dilation in stated["dilations"])
     if dilated or stated["rounding_type"] == "ceil_torch" or node.output(1).get_target_inputs():
         return None
     return _made(node, "MaxPool", 1, _kept(stated, *_WINDOWS))
@@ -109,7 +105,7 @@ def _max_pool(node: Any) -> Any:
 
 def _avg_pool(node: Any) -> Any:
     stated = node.get_attributes()
-    if stated["rounding_type"] == "ceil_torch" or any(each != 1 for each in stated.get("dilations", ())):
+    if stated["rounding_type"] == "ceil_torch" or any(dilation != 1 for dilation in stated.get("dilations", ())):
         return None
     return _made(node, "AvgPool", 1, _kept(stated, *_WINDOWS, "exclude-pad"))
 
@@ -123,6 +119,7 @@ def _gather(node: Any) -> Any:
     constant = _constant(node, 1)
     if constant is None or (constant < 0).any():
         element = places.get_element_type().get_type_name()
+        # A negative index plus the size of the axis is the same entry.
         whole = ops.shape_of(x, element).output(0)
         length = _factory(7).create("Gather", [whole, axis, _zero()], {"batch_dims": 0}).output(0)
         zero = ops.constant(np.zeros((), places.get_element_type().to_dtype()))
@@ -151,12 +148,14 @@ def _slice(node: Any) -> Any:
     if rank.is_dynamic or steps is None or axes is None or (ends is None and (steps < 0).any()):
         return None
     chosen = {int(axis) % rank.get_length(): place for place, axis in enumerate(axes)}
+    # StridedSlice counts its entries from the first axis; those behind the last need none.
     count = max(chosen) + 1
+    # With a negative step, a stop below every index includes the first entry: only a mask expresses that.
     beyond = [axis for axis, place in chosen.items() if steps[place] < 0 and ends[place] < -(2**31)]
     free = [int(axis not in chosen) for axis in range(count)]
     inputs = [node.input_value(0), *(_spread(node.input_value(index), chosen, int(index == 3)) for index in (1, 2, 3))]
     none: list[int] = []
-    stated = {"begin_mask": free, "end_mask": [max(each, axis in beyond) for axis, each in enumerate(free)]}
+    stated = {"begin_mask": free, "end_mask": [max(mask, axis in beyond) for axis, mask in enumerate(free)]}
     stated |= {"new_axis_mask": none, "shrink_axis_mask": none, "ellipsis_mask": none}
     return _factory(1).create("StridedSlice", inputs, stated)
 
@@ -167,8 +166,8 @@ def _spread(values: ov.Output, chosen: dict[int, int], other: int) -> ov.Output:
     parts = []
     for axis in range(max(chosen) + 1):
         place = ops.constant(np.array([chosen.get(axis, 0)], np.int64)).output(0)
-        own = _factory(7).create("Gather", [values, place, _zero()], {"batch_dims": 0}).output(0)
-        parts.append(own if axis in chosen else fill)
+        piece = _factory(7).create("Gather", [values, place, _zero()], {"batch_dims": 0}).output(0)
+        parts.append(piece if axis in chosen else fill)
     return ops.concat(parts, 0).output(0)
 
 
@@ -201,7 +200,7 @@ def _same(version: int, *changed: tuple[str, Any]) -> _Older:
 
     def older(node: Any) -> Any:
         stated = dict(node.get_attributes())
-        if any(stated.pop(name, held) != held for name, held in changed):
+        if any(stated.pop(name, value) != value for name, value in changed):
             return None
         return _made(node, node.get_type_name(), version, stated)
 

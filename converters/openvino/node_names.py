@@ -33,9 +33,9 @@ def number_anew(model: ov.Model, given: AbstractSet[str] | None = None) -> None:
         node.set_friendly_name(next(name for name in (f"{kind}_{n}" for n in number) if name not in names))
 
 
-def _is_numbered(node: ov.Node, given: AbstractSet[str] | None) -> bool:
+def _is_numbered(node: ov.Node, names: AbstractSet[str] | None) -> bool:
     name = node.get_friendly_name()
-    return name == node.get_name() or (given is not None and name not in given and bool(_NUMBERED.fullmatch(name)))
+    return name == node.get_name() or (names is not None and name not in names and bool(_NUMBERED.fullmatch(name)))
 
 
 def nodes_of(model: ov.Model) -> Iterator[ov.Node]:

@@ -49,10 +49,10 @@ def _replace(node: ov.Node, op: ResizeOp) -> None:
     """Redirect the readers of a layer to a resize as in ``op``, under the same names."""
     output = node.output(0)
     names, takers = output.get_names(), output.get_target_inputs()
-    made = resize(node.input_value(0), op, RunTime(target=node.input_value(1))).output
+    resized = resize(node.input_value(0), op, RunTime(target=node.input_value(1))).output
     output.set_names(set())
     node.set_friendly_name(f"{op.name}/as_today")
     for taker in takers:
-        taker.replace_source_output(made)
-    made.set_names(names)
-    made.get_node().set_friendly_name(op.name)
+        taker.replace_source_output(resized)
+    resized.set_names(names)
+    resized.get_node().set_friendly_name(op.name)

@@ -22,15 +22,16 @@ def narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, o
     spec, shape = op.spec, op.shape
     if shape is None or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
         return op, target
+    # An axis that keeps its size needs no taps at all.
     axes = resolve_axes(spec.axes, len(shape))
-    lengths = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
+    sizes = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
     places = [
         place
         for place, axis in enumerate(axes)
-        if not (shape[axis] is not None and shape[axis] == lengths[place]) and not _keeps(target, place, x, axis)
+        if not (shape[axis] is not None and shape[axis] == sizes[place]) and not _keeps(target, place, x, axis)
     ]
     fewer = replace(spec, axes=tuple(axes[place] for place in places))
-    known = [length for place in places if (length := lengths[place]) is not None]
+    known = [length for place in places if (length := sizes[place]) is not None]
     if len(known) == len(places):
         return replace(op, spec=replace(fewer, target=Sizes(tuple(known)))), None
     return replace(op, spec=fewer), ops.gather(target, ops.constant(np.array(places)), ops.constant(0)).output(0)
@@ -60,7 +61,15 @@ def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
         case "Convert" | "Squeeze" | "Unsqueeze" | "Reshape":
             return _origin(sources[0], place)
         case "Concat":
-            return _origin_in_piece(vector, sources, place)
+            rest = place
+            for piece in sources:
+                shape = partial_shape(piece)
+                if shape is None or len(shape) != 1 or shape[0] is None:
+                    break
+                if rest < shape[0]:
+                    return _origin(piece, rest)
+                rest -= shape[0]
+            return vector, place
         case "Gather":
             indices = constant_of(sources[1])
             return _origin(sources[0], int(indices.ravel()[place])) if indices is not None else (vector, place)
@@ -69,18 +78,6 @@ def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
             if start is not None and step is not None and step.ravel()[0] == 1:
                 return _origin(sources[0], int(start.ravel()[0]) + place)
     return vector, place
-
-
-def _origin_in_piece(joined: ov.Output, pieces: list[ov.Output], place: int) -> tuple[ov.Output, int]:
-    rest = place
-    for piece in pieces:
-        shape = partial_shape(piece)
-        if shape is None or len(shape) != 1 or shape[0] is None:
-            break
-        if rest < shape[0]:
-            return _origin(piece, rest)
-        rest -= shape[0]
-    return joined, place
 
 
 def _is_same(left: ov.Output, right: ov.Output) -> bool:
@@ -96,8 +93,13 @@ def constant_of(value: ov.Output) -> np.ndarray[Any, Any] | None:
         model = ov.Model([ops.result(value)], [], "constant")
     except RuntimeError:  # a Parameter is reachable
         return None
+    return folded(model)
+
+
+def folded(model: ov.Model) -> np.ndarray[Any, Any] | None:
+    """Return the value of a model's only result, folding its nodes; None if it depends on an input."""
     manager = Manager()
     manager.register_pass(ConstantFolding())
     manager.run_passes(model)
-    folded = model.get_results()[0].input_value(0).get_node()
-    return np.array(folded.data) if folded.get_type_name() == "Constant" else None
+    node = model.get_results()[0].input_value(0).get_node()
+    return np.array(node.data) if node.get_type_name() == "Constant" else None

@@ -21,10 +21,10 @@ from .openvino_primitives import element_name
 
 def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -> Row:
     """Write an IR of only ``op``. Raises InexactError if there is no exact form."""
-    model, made = interpolate_model(op, policy)
+    model, resized = interpolate_model(op, policy)
     save(model, output)
     name = op.name or op.where
-    return Row(name=name, source=op, form=made.form, grade=made.grade, note=made.note, within=made.within)
+    return Row(name=name, source=op, form=resized.form, grade=resized.grade, note=resized.note, within=resized.within)
 
 
 def interpolate_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:

@@ -22,17 +22,13 @@ def settle(model: ov.Model) -> frozenset[str]:
     for node in list(nodes_of(model)):
         match node.get_type_name():
             case "TopK":
-                _take_first(node)
+                # ONNX TopK-11 takes the lower index of equal values; without an order in the source, any is valid.
+                if node.get_attributes()["sort"] == "none":  # then OpenVINO has no ties to decide
+                    node.set_attribute("sort", "value")
+                node.set_attribute("stable", True)
             case "NonMaxSuppression":
                 exact |= _keep_at_threshold(node)
     return frozenset(exact)
-
-
-def _take_first(node: ov.Node) -> None:
-    """Choose the lower index of equal values (ONNX TopK-11). If ONNX specifies no order, any is valid."""
-    if node.get_attributes()["sort"] == "none":  # then OpenVINO has no ties to decide
-        node.set_attribute("sort", "value")
-    node.set_attribute("stable", True)
 
 
 def _keep_at_threshold(node: ov.Node) -> set[str]:

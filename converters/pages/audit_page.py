@@ -184,6 +184,7 @@ def _verdict(verdict: Verdict, was_run: bool) -> Element:
 def _differences(rows: Sequence[Audited], provenance: Provenance) -> Iterator[Element]:
     """Yield pictures of the resizes that differ or fail somewhere: each configuration once, and of many only some."""
     changed = [row for row in rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
+    # Dozens of equal resizes would be dozens of equal pictures.
     groups = grouped(changed, lambda row: (configuration(row.op), _verdicts(row)))
     parts = [_difference(group, provenance.image) for group in groups[:MOST]]
     left = len(groups) - len(parts)

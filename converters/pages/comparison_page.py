@@ -16,7 +16,8 @@ from ..audit.verdicts import differs
 from ..reports.verification import fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load
-from ..verify.comparison import HistogramBin, ModelComparison, OutputComparison
+from ..verify.comparison import ModelComparison
+from ..verify.output_comparison import HistogramBin, OutputComparison
 from .frame import E, Element, details, grouped, mark, note, page, prose, section, table
 from .gallery import MOST, Other, configuration, pictures_of
 from .provenance import Provenance, examples, making

@@ -64,8 +64,7 @@ def page(title: str, verdict: Sequence[Content], *content: Content) -> Element:
             E.style(STYLE),
         ),
         E.body(
-            E.main(E.h1(*verdict), E.p({"class": "title"}, title), *_contents(sections), *content),
-            E.script(SCRIPT),
+            E.main(E.h1(*verdict), E.p({"class": "title"}, title), *_contents(sections), *content), E.script(SCRIPT)
         ),
     )
 

@@ -85,6 +85,7 @@ def _of_axis(file: Path, op: ResizeOp, other: Other | None) -> Iterator[Element]
     if axis is not None:
         title = f"axis {axis.axis}{examples}"
         yield _figure(positions.positions(axis, "source positions"), f"Source positions along {title}", "drawing")
+        # A larger matrix would be a picture of some megabytes, in which no weight is visible.
         if axis.in_size * max(axis.out_sizes) <= _LARGEST:
             yield _figure(pictures.weights(axis, "weights"), f"Weights along {title}", "drawing")
         else:

@@ -36,6 +36,7 @@ def picture(around: Surroundings, name: str) -> Element:
     ]
     what = f"{name}: reads {_listed(around.inputs)}; {_listed(around.readers)} reads it"
     size = {"viewBox": f"0 0 {width} {height}", "width": str(width), "height": str(height)}
+    # Wider pictures scroll on a telephone, where letters would become too small.
     wide = {"class": "wide"} if max(map(len, rows)) > _FITTING else {}
     drawn = E.svg({**size, **wide, "role": "img", "aria-label": clean(what)}, *lines, *boxes)
     return E.figure(E.figcaption("The graph around it"), drawn)
@@ -76,4 +77,5 @@ def _line(x: float, y: float, end: float, below: float) -> Element:
 
 def _short(text: str) -> str:
     half = _LETTERS // 2
+    # The end of a name tells layers of a network apart, its beginning the part of the network.
     return text if len(text) <= _LETTERS else f"{text[:half]}…{text[-half:]}"

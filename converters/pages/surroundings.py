@@ -47,6 +47,7 @@ def surroundings(path: Path, op: ResizeOp) -> Surroundings | None:
 
 def _is_at(path: Path, mine: ResizeOp, theirs: ResizeOp) -> bool:
     """Say whether both have one place in a file, which reports may call by another name."""
+    # Reports may name the file with its folder.
     return mine.name == theirs.name and theirs.where.endswith(mine.where.removeprefix(path.name))
 
 

@@ -22,6 +22,7 @@ def pieces(old: Old, x: str, axis: int, count: int) -> Sequence[str]:
         raise UnsaidError("the size of the axis that it splits is known only at run time")
     at = graph.ints([axis % old.rank()])
     size = graph.node("Gather", graph.node("Shape", x), at)
+    # The ceiling of the quotient: only the last part may be smaller.
     piece = graph.node("Div", graph.node("Add", size, graph.ints([count - 1])), graph.ints([count]))
     ends = [graph.node("Mul", piece, graph.ints([number])) for number in range(count + 1)]
     return [graph.node("Slice", x, ends[n], ends[n + 1], at) for n in range(count)]
@@ -33,7 +34,7 @@ def soft(old: Old) -> Sequence[str]:
     axis = old.attribute("axis", 1 if old.opset < 13 else -1)
     if graph.opset < 13:
         return [operators.softened(graph, x, axis % old.rank(), old.rank(), kind)]
-    if axis == -1:
+    if axis == -1:  # both definitions sum over the last axis alone
         return [graph.node(kind, x, axis=axis)]
     axis = axis if axis >= 0 else axis % old.rank()
     # Flattened, the axes from this one on are one axis, over which the newer operator sums as the older does.

@@ -104,7 +104,7 @@ def _restored(writer: Writer, resize: ResizeNode, meaning: ResizeSpec) -> Row | 
         count = len(writer.edits)
         with suppress(InexactError):
             return writer.rewritten(replace(resize, op=replace(resize.op, spec=spec)), "")
-        del writer.edits[count:]
+        del writer.edits[count:]  # a refusal may come after the edit
     return None
 
 
@@ -173,6 +173,7 @@ def edit(model: onnx.ModelProto, graph: Graph, edits: list[Edit]) -> None:
         for node in place.node:
             nodes += next((changed[name] for name in node.output if name in changed), [node])
         _replace_nodes(place, nodes)
+    # Constants of forms that were tried and given up have no reader.
     read = {name for edit in edits for node in with_inner(edit.nodes) for name in node.input}
     tensors = [numpy_helper.from_array(value, name) for name, value in graph.initialisers.items() if name in read]
     if model.ir_version > _CONSTANTS_ARE_INPUTS:

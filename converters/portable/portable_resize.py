@@ -65,6 +65,7 @@ class Writer:
         """Return the row of a node. Raises InexactError if it has no form."""
         meant, prediction = self._meant(resize), self._prediction(resize)
         deviates = deviation(resize) if self.semantics is Semantics.RUNTIME else ""
+        # Each step below is tried only if all before it failed: the fewest changes first.
         grade = self._grade(meant, prediction)
         within_onnx = self.target.opset is not None  # then a node keeps its behaviour, whatever that is
         stays = within_onnx or not (deviates or sums_integers(resize.op.spec, resize.op.dtype))
@@ -98,6 +99,7 @@ class Writer:
         if resize.op.shape is None:
             raise self._refusal(resize, f"{why}; and the rank of its input is unknown")
         if self.policy.form is not Form.DECOMPOSED and not sums_integers(resize.op.spec, resize.op.dtype):
+            # A second row for images of height 1 costs two nodes, so forms without it come first.
             for is_taller in (False, True):
                 native = next(self._natives(resize, is_taller=is_taller), None)
                 if native is not None:
@@ -135,6 +137,7 @@ class Writer:
         With ``is_taller`` they are those that the target computes of images that are never of height 1.
         """
         op, opset = resize.op, self.graph.opset
+        # The newest definition that the operator set has is the one that its runtimes read.
         version = max(version for version in DIALECT.versions if version <= opset)
         if version < _RESIZE <= op.version and isinstance(op.spec.target, AtRunTime):
             return  # an Upsample shrinks nothing, but this may
@@ -167,6 +170,7 @@ class Writer:
                 prediction = self.target.predict(candidate)
             grades.append(self._grade(resize, prediction) if runs else None)
         sure = [grade for grade in grades if grade is not None]
+        # Grades are declared from the best to the least, and the least one counts.
         return max(sure, key=_GRADES.index) if len(sure) == len(grades) else None
 
     def _stands(self, resize: ResizeNode, new: ResizeOp) -> bool:

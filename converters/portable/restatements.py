@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from ..onnx import operators
+from ..onnx.graph import attributes_of
 from ..onnx.origins import entries
 from . import operations
 from .operator_set_nodes import Old, UnsaidError
@@ -132,7 +133,7 @@ def _constant(old: Old) -> Sequence[str]:
 
 
 def _gemm(old: Old) -> Sequence[str]:
-    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in old.node.attribute}
+    attributes = attributes_of(old.node)
     # C may be omitted since Gemm-11.
     nothing = operators.scalar(old.graph, 0, old.dtype())
     return [old.graph.node("Gemm", old.input(0), old.input(1), old.input(2) or nothing, **attributes)]

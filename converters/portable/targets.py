@@ -99,10 +99,7 @@ def _tensorrt(edition: tensorrt.Edition, node: ResizeNode) -> Outcome:
 
 def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
     return Target(
-        name=name,
-        predict=partial(_tensorrt, edition),
-        problem=_tensorrt_problem,
-        note=lambda op: tensorrt.NOTE,
+        name=name, predict=partial(_tensorrt, edition), problem=_tensorrt_problem, note=lambda op: tensorrt.NOTE
     )
 
 

@@ -94,6 +94,7 @@ class State:
         if self.initial is None:
             at_first = f"at first computed, where {self.first!r} is true"
             return f"state {self.variable!r}: input {self.input!r}, {end}; {at_first}"
+        # A state of many equal values is stored as one of them.
         values = "zeros" if not any(self.initial) else self.initial[0] if len(self.initial) == 1 else "its own values"
         return f"state {self.variable!r}: input {self.input!r}, {end}; at first [{shape}] of {values}"
 
@@ -150,6 +151,7 @@ class ConversionReport:
     @property
     def summary(self) -> str:
         """The resizes by grade, and the verification, in one line."""
+        # Equal grades are counted: a detector has dozens of resizes of one kind.
         grades = ", ".join(f"{times} {grade}" for grade, times in Counter(row.exactness for row in self.rows).items())
         proof = self.verification.summary if self.verification else "not verified"
         return f"{describe.count(len(self.rows), 'resize')}{grades and f', {grades}'}; {proof}"

@@ -30,6 +30,7 @@ class Compared:
     remark: str = ""
 
     def __post_init__(self) -> None:
+        # Outputs of zeros have no relative difference, so the absolute one stands for it.
         relative = self.absolute / self.largest if self.largest else self.absolute
         object.__setattr__(self, "relative", relative)  # the dataclass is frozen
 
@@ -41,6 +42,7 @@ class Compared:
     @property
     def is_conclusive(self) -> bool:
         """Whether another output would have differed: not if the range of its values is within the limit."""
+        # If all values lie within the limit of each other, any wrong one would pass, too.
         return self.span > self.limit
 
     @property
@@ -50,6 +52,7 @@ class Compared:
 
     def undecided(self, reason: str) -> Compared:
         """Return it as INCONCLUSIVE for a reason; unchanged if there is none."""
+        # An infinite limit passes, and no span exceeds it: the output is INCONCLUSIVE.
         return replace(self, limit=math.inf, remark=reason) if reason else self
 
     @property
@@ -155,6 +158,7 @@ class Levels:
     def __add__(self, other: Levels) -> Levels:
         """Return the sum of both counts, on other inputs."""
         both = (self.flipped_by_source, other.flipped_by_source)
+        # A count that one of the runs lacks makes the sum unknown, not smaller.
         flipped = None if None in both else sum(filter(None, both))
         count = self.count + other.count
         return replace(self, count=count, flipped=self.flipped + other.flipped, flipped_by_source=flipped)

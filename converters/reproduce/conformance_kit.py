@@ -72,6 +72,7 @@ def runner() -> str:
     functions = {name: f"in_{name.replace('-', '_')}" for name in RUNNERS}
     written = "\n\n\n".join(function(RUNNERS[name].run, called) for name, called in functions.items())
     table = ", ".join(f'"{name}": {called}' for name, called in functions.items())
+    # The runner is one file without this program, so functions are copied into it.
     start, end = inspect.getsource(kit_runner).split(_PLACE)
     settings = f"COPY = {tolerances.COPY}\nRUNTIMES.update({{{table}}})"
     return f"{start}{_PLACE}\n{written}\n\n\n{settings}{end}"
@@ -136,7 +137,7 @@ def _nearest() -> Iterator[tuple[str, str, Node]]:
         attributes = {
             "mode": "nearest",
             "nearest_mode": rounding,
-            "coordinate_transformation_mode": "tf_half_pixel_for_nn",
+            "coordinate_transformation_mode": "tf_half_pixel_for_nn",  # removed in Resize-13
         }
         yield f"nearest-tf-{rounding}-{name}", "nearest", _node(attributes, target, version=11)
 

@@ -107,7 +107,10 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
 def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDArray[Any], probe.Ran]:
     """Return an input of small integers that shows the difference, the expected output, and the runtime's."""
     for seed in range(_ATTEMPTS):
-        x = _digits(op, seed)
+        dtype = np.dtype(op.dtype or "float32")
+        lowest = -_DIGITS if dtype.kind == "i" else 0
+        x = np.random.default_rng(seed).integers(lowest, _DIGITS, static_shape(op.shape)).astype(dtype)
+        # The runtimes run in another process, which reads the array from a file.
         array = model.with_name("input.npy")
         np.save(array, x)
         (ran,) = probe.run([probe.Job(runtime=runtime, model=str(model), array=str(array))])
@@ -115,12 +118,6 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
         if ran.output is None or ran.output.shape != expected.shape or _apart(expected, ran.output) > 0:
             return x, expected, ran
     raise IrInterpError(f"{op.name}: no input of small integers shows a difference in {runtime}")
-
-
-def _digits(op: ResizeOp, seed: int) -> NDArray[Any]:
-    dtype = np.dtype(op.dtype or "float32")
-    lowest = -_DIGITS if dtype.kind == "i" else 0
-    return np.random.default_rng(seed).integers(lowest, _DIGITS, static_shape(op.shape)).astype(dtype)
 
 
 def _differences(expected: NDArray[Any], actual: NDArray[Any]) -> NDArray[np.float64]:

@@ -84,6 +84,7 @@ def image_outcome(
             is_open = stated.shape is not None and all(stated.shape[axis] is None for axis in unresized)
             return differs(SHIFTS_UNRESIZED, f"axes {sorted(unresized)} are longer than 1" if is_open else "")
         provided += ["height and width both change"] if geometry(op) is None else []
+    # With integral scales, ties repeat after a few pixels, so long axes show all of them.
     known = _of_whole_scales(op)
     moved = _of_ties(known, spec, place or _shifted_twice, rounded or to_pixels)
     if moved is not None:
@@ -200,6 +201,7 @@ def _taken(
     spec: ResizeSpec, kernel: Nearest, shape: tuple[int, ...], place: Place, rounded: Rounded
 ) -> dict[int, list[int]]:
     """Return the pixels that a runtime takes along each axis that changes."""
+    # ONNX adds a half before it scales, and takes it off after, for coordinates from the middle only.
     before = 0.0 if spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS) else _HALF
     after, pixels = _HALF if spec.coordinates in _FROM_THE_MIDDLE else 0.0, {}
     for axis in plan(spec, shape).axes:
@@ -253,6 +255,7 @@ def divided(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
 
 def in_doubles(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> NDArray[Any]:
     """Return i / (out / in) by the reciprocal of that quotient in float64, as OpenCV's own resize does."""
+    # Two roundings of float64: the reciprocal of a quotient is not the other quotient.
     return output.astype(np.float64) * (1 / (axis.out_size / axis.in_size))
 
 

@@ -50,6 +50,7 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     taken = settled(listed)
     may_change = resized(taken) if may_change is None else may_change
     sure = changing_axes(taken, may_change)
+    # A refused node computes nothing, so that no deviation matters.
     reason = refusal(taken, sure)
     if reason:
         return refused(reason, _condition_of_refusal(taken, sure))
@@ -186,6 +187,7 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
         return computes(settled(listed).spec, _KEPT)
     at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
     by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
+    # A type that loses its sign is wrong under every size, so it is reported first.
     deviations = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
     return next((deviation for deviation in deviations if deviation is not None), None)
 
@@ -206,6 +208,7 @@ def _rounds_twice(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
         return None
     if not _grows_channels_last(op, scaled):
         return None
+    # That kernel serves growing axes as well, on which it widens nothing.
     spec = replace(op.spec, kernel=replace(kernel, antialias=Antialias.SHRINKING))
     return computes(spec, "its cubic rounds and clips integers after each axis if channels are last")
 

@@ -24,23 +24,10 @@ from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
 
 from . import onnxruntime
-from .image_runtimes import (
-    SHIFTS_UNRESIZED,
-    Floats,
-    crop_or_policy,
-    of_type,
-    read_outcome,
-    rounds_down,
-    to_pixels,
-)
+from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down, to_pixels
 from .node_geometry import geometry, resized
 from .outcome import Outcome, differs, refused, unknown
-from .shared_readings import (
-    BY_RATIO,
-    RESIZE_10,
-    UPSAMPLE,
-    Reading,
-)
+from .shared_readings import BY_RATIO, RESIZE_10, UPSAMPLE, Reading
 from .shared_readings import HALF_PIXEL_OF_10 as OF_10
 
 LEFT_TO_CPU = "left to the CPU provider"
@@ -80,6 +67,7 @@ def _as_on_cpu(output: Floats, axis: AxisPlan, before: np.float32, after: np.flo
 
 def _turns_by_rounding(op: ResizeOp) -> bool:
     """Return whether a nearest pixel may depend on how a GPU rounds a division: by powers of 2 it is exact."""
+    # GPUs divide with an error of some last places, and by a power of 2 without one.
     shape, kernel, target = static_shape(op.shape), op.spec.kernel, op.spec.target
     if not isinstance(kernel, Nearest):
         return False
@@ -133,7 +121,7 @@ def _cuda(op: ResizeOp) -> Outcome:
 
 def _cuda_upsample(op: ResizeOp) -> Outcome:
     is_linear, target = not isinstance(op.spec.kernel, Nearest), op.spec.target
-    if is_linear and len(op.shape or ()) not in (2, _IMAGE):
+    if is_linear and len(op.shape or ()) not in (2, _IMAGE):  # its kernels are for images alone
         return differs("a linear Upsample of this rank is not supported, and the output stays unwritten")
     if is_linear and _resizes_others(op):
         return differs(_LAST_AXES)

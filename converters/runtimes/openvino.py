@@ -84,6 +84,7 @@ def _not_spatial(node: Interpolate) -> Outcome | None:
     """Batch, or channels of volumes, are resized only if no more axes are listed than an image or volume has."""
     if node.rank not in (4, 5) or node.is_pillow or (node.rank == 5 and node.mode == "cubic"):
         return None
+    # Without axes, every axis of the input has a size.
     counted = node.listed is None or len(node.listed) > node.rank - 2
     if counted and min(node.resized, default=node.rank) < node.rank - 3:
         return refused(SPATIAL_ONLY)

@@ -20,7 +20,7 @@ def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level = 4  # fatal errors only: scripts print results
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
@@ -29,6 +29,7 @@ def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
 def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import openvino
 
+    # By default, it computes in bfloat16 where the processor can.
     settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
     compiled = openvino.Core().compile_model(model, "CPU", settings)
     results = compiled([x])

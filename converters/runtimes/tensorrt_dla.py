@@ -50,7 +50,16 @@ def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
     elif len(target) != 4:
         yield f"rank {len(target)}; it takes 4"
     else:
-        yield from _scale_obstacles(mode, _scales(attributes, context))
+        scales = _scales(attributes, context)
+        if any(scale not in (1, None) for scale in scales[:2]):
+            yield "batch or channels are resized"
+        largest = LARGEST_SCALES[mode]
+        wrong = [
+            scale for scale in scales[2:] if scale is not None and not (scale.denominator == 1 <= scale <= largest)
+        ]
+        if wrong:
+            listed = ", ".join(f"{float(scale):.6g}" for scale in wrong)
+            yield f"height or width by {listed}; {mode} takes integers from 1 to {largest}"
     yield from _length_obstacles(context.shape, "input")
     yield from _length_obstacles(attributes.get("shape"), "output")
 
@@ -63,16 +72,6 @@ def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
     return [
         Fraction(out, in_size) if in_size else None for out, in_size in zip(attributes["shape"], shape, strict=True)
     ]
-
-
-def _scale_obstacles(mode: str, scales: list[Fraction | None]) -> Iterator[str]:
-    if any(scale not in (1, None) for scale in scales[:2]):
-        yield "batch or channels are resized"
-    largest = LARGEST_SCALES[mode]
-    wrong = [scale for scale in scales[2:] if scale is not None and not (scale.denominator == 1 <= scale <= largest)]
-    if wrong:
-        listed = ", ".join(f"{float(scale):.6g}" for scale in wrong)
-        yield f"height or width by {listed}; {mode} takes integers from 1 to {largest}"
 
 
 def _length_obstacles(shape: PartialShape | None, what: str) -> Iterator[str]:

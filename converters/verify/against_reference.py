@@ -19,9 +19,10 @@ from .compare.first_difference import FirstLayer, Located
 from .compare.source_segments import common
 from .compare.tied_rows import aligned, sorts
 from .compare.undecided_orders import undecided
-from .comparison import ModelComparison, OutputComparison, of_output
+from .comparison import ModelComparison
 from .graphs import Graph, read
 from .model_pairs import check_model, compared_runs, merged
+from .output_comparison import OutputComparison, of_output
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .resize_tensors import is_model, resizes_with_tensors
 from .run.array_files import Named
@@ -80,8 +81,8 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
     label = comparison.second.name
     if comparison.passes:
         what = "before conversion the model is equal" if is_whole else "equal"
-        return f"{what} to {label} within {max(each.seen.absolute for each in comparison.outputs):.2g}"
-    worst = next(each for each in comparison.outputs if not each.compared.passes or not each.compared.is_conclusive)
+        return f"{what} to {label} within {max(output.seen.absolute for output in comparison.outputs):.2g}"
+    worst = next(end for end in comparison.outputs if not end.compared.passes or not end.compared.is_conclusive)
     if worst.compared.passes:
         problem = f"{label} proves nothing about output {worst.name!r}: {worst.verdict}"
         raise VerificationError(f"{problem}; try other inputs, as with --seed or --input; nothing was written")
@@ -97,18 +98,19 @@ def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) ->
     if not isinstance(known, SavedOutputs):
         return known, inputs
     names = {tensor.name for tensor in read(model).inputs}
-    held = {name: array for name, array in known.arrays if name in names}
-    if not held:
+    shared = {name: array for name, array in known.arrays if name in names}
+    if not shared:
         return known, inputs
-    twice = sorted(held.keys() & inputs.files.keys())
+    twice = sorted(shared.keys() & inputs.files.keys())
     if twice or "" in inputs.files:
-        name = twice[0] if twice else next(iter(held))
+        name = twice[0] if twice else next(iter(shared))
         raise IrInterpError(f"{known.label} holds input {name!r} already; remove it there, or do not pass the file")
     files = dict(inputs.files)
-    for place, (name, array) in enumerate(held.items()):
+    for place, (name, array) in enumerate(shared.items()):
         files[name] = (folder / f"input{place}.npy",)
         np.save(files[name][0], array, allow_pickle=False)
-    rest = tuple((name, array) for name, array in known.arrays if name not in held)
+    # An array of an input is no output to compare.
+    rest = tuple((name, array) for name, array in known.arrays if name not in shared)
     return replace(known, arrays=rest), replace(inputs, files=files)
 
 
@@ -144,9 +146,9 @@ def _compared(
     ]
     if not all_pass(compared):
         reasons = undecided(run, model)
-        compared = [each if each.passes else each.undecided(reasons.get(each.name, "")) for each in compared]
+        compared = [result if result.passes else result.undecided(reasons.get(result.name, "")) for result in compared]
     outputs = tuple(
-        of_output(each, mine, theirs) for each, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
+        of_output(end, mine, theirs) for end, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
     )
     return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
 
@@ -173,12 +175,12 @@ def _inner(run: Runs, model: Path, actual: Named, pairs: Paired, label: str, tol
     }
     resizes = tuple(
         Located(
-            name=each.op.name,
-            where=each.op.where,
-            data=compared.get(each.inputs.get("data", "")),
-            output=compared.get(each.output),
+            name=resize.op.name,
+            where=resize.op.where,
+            data=compared.get(resize.inputs.get("data", "")),
+            output=compared.get(resize.output),
         )
-        for each in resizes_with_tensors(model)
+        for resize in resizes_with_tensors(model)
     )
-    differs = next((FirstLayer(name=name, compared=each) for name, each in compared.items() if not each.passes), None)
+    differs = next((FirstLayer(name=name, compared=end) for name, end in compared.items() if not end.passes), None)
     return resizes, differs

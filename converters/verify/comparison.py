@@ -1,134 +1,18 @@
-"""The comparison of two models: a summary of each output, its difference from the other's, and records of it."""
+"""The comparison of two models: every output, and every resize if requested."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypedDict, cast
 
 from ir_interp.files.kinds import FileKind
 from ir_interp.views import notebook
 
-from ..reports.verification import Compared, FedImage
-from .compare.array_differences import absolute_differences
+from ..reports.verification import FedImage
 from .compare.first_difference import FirstLayer, Located
-
-_BINS = 8  # powers of ten in a histogram; smaller differences are counted together
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputValues:
-    """A summary of one output: the smallest, mean and largest of its finite values."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    smallest: float | None
-    mean: float | None
-    largest: float | None
-
-    @property
-    def text(self) -> tuple[str, ...]:
-        """Shape with element type, and the three numbers."""
-        numbers = ("none" if n is None else f"{n:.6g}" for n in (self.smallest, self.mean, self.largest))
-        return ("x".join(map(str, self.shape)) + f" {self.dtype}", *numbers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistogramBin:
-    """How many elements differ by at least ``lower`` and less than ``upper``; NaN and infinity have no upper end."""
-
-    lower: float
-    upper: float
-    count: int
-
-    @property
-    def label(self) -> str:
-        """Its ends as text."""
-        if self.upper == 0:
-            return "equal"
-        if math.isinf(self.upper):
-            return "NaN or infinite"
-        return f"< {self.upper:.0e}" if self.lower == 0 else f"{self.lower:.0e} to {self.upper:.0e}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputComparison:
-    """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
-
-    ``compared`` decides; ``whole`` is the difference of the outputs themselves, if these were compared differently.
-    """
-
-    name: str
-    first: OutputValues
-    second: OutputValues
-    compared: Compared
-    histogram: tuple[HistogramBin, ...]
-    whole: Compared | None = None
-
-    @property
-    def seen(self) -> Compared:
-        """The difference of the outputs themselves."""
-        return self.whole or self.compared
-
-    @property
-    def least_tolerance(self) -> float | None:
-        """The smallest tolerance under which the output would pass; None if none would."""
-        if not math.isfinite(self.seen.absolute):
-            return None
-        return self.seen.absolute / max(1.0, self.seen.largest)
-
-    @property
-    def verdict(self) -> str:
-        """Whether it is equal, and which tolerance would pass, in one line."""
-        compared, least = self.compared, self.least_tolerance
-        verdict = compared.verdict
-        if compared.shapes:
-            return f"{verdict}: it {compared.difference}"
-        if least is None:
-            return f"{verdict}: NaN or infinity in only one model; no tolerance would pass"
-        largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
-        remark = f"; {compared.remark}" if compared.remark else ""
-        if math.isinf(compared.limit):
-            return f"{verdict}: {largest}{remark}"
-        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
-
-
-class ValuesRecord(TypedDict):
-    """The values of an output in JSON; the numbers are those of its finite values."""
-
-    shape: list[int]
-    dtype: str
-    min: float | None
-    mean: float | None
-    max: float | None
-
-
-class BinRecord(TypedDict):
-    """A bin of the differences in JSON; None for infinity and NaN."""
-
-    lower: float | None
-    upper: float | None
-    count: int
-
-
-class OutputRecord(TypedDict):
-    """An output of both models in JSON."""
-
-    name: str
-    equal: bool
-    conclusive: bool
-    first: ValuesRecord
-    second: ValuesRecord
-    absolute: float | None
-    relative: float | None
-    limit: float | None
-    least_tolerance: float | None
-    histogram: list[BinRecord]
+from .output_comparison import OutputComparison, OutputRecord, finite, output_record
 
 
 class LocatedRecord(TypedDict):
@@ -178,7 +62,7 @@ class ModelComparison:
         rows = ((output.name, *output.first.text[:1], output.verdict) for output in self.outputs)
         title = f"{self.first.name} against {self.second.name}: {self.summary}"
         outputs = notebook.columns(title, ("output", "shape", "verdict"), rows)
-        resizes = ((each.name, *each.text) for each in self.resizes or ())
+        resizes = ((resize.name, *resize.text) for resize in self.resizes or ())
         names = ("resize", "its data", "its output")
         return outputs + (notebook.columns(self.first_difference, names, resizes) if self.resizes is not None else "")
 
@@ -190,7 +74,7 @@ class ModelComparison:
     @property
     def first_resize(self) -> Located | None:
         """The first resize whose output differs."""
-        return next((each for each in self.resizes or () if each.differs), None)
+        return next((resize for resize in self.resizes or () if resize.differs), None)
 
     @property
     def first_difference(self) -> str:
@@ -216,7 +100,7 @@ class ModelComparison:
     def summary(self) -> str:
         """How many outputs are equal, in one line."""
         passed = [output.compared for output in self.outputs if output.compared.passes]
-        equal = sum(each.is_conclusive for each in passed)
+        equal = sum(output.is_conclusive for output in passed)
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
 
@@ -228,91 +112,18 @@ class ModelComparison:
             "second": str(self.second),
             "images": [cast(FedImage, asdict(image)) for image in self.images],
             "equal": self.passes,
-            "outputs": [_output_record(output) for output in self.outputs],
+            "outputs": [output_record(output) for output in self.outputs],
             "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
             "first_resize_that_differs": first.name if first else None,
             "first_layer_that_differs": self.first_layer.name if self.first_layer else None,
         }
 
 
-def of_output(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> OutputComparison:
-    """Return how an output of both models compares, with a summary of its values."""
-    return OutputComparison(
-        name=compared.name,
-        first=_values(first),
-        second=_values(second),
-        compared=compared,
-        histogram=() if compared.shapes else _histogram(first, second),
-    )
-
-
-def _values(array: NDArray[Any]) -> OutputValues:
-    wide = array.astype(np.float64)
-    finite = wide[np.isfinite(wide)]
-    numbers = [float(finite.min()), float(finite.mean()), float(finite.max())] if finite.size else [None] * 3
-    smallest, mean, largest = numbers
-    return OutputValues(shape=array.shape, dtype=array.dtype.name, smallest=smallest, mean=mean, largest=largest)
-
-
-def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin, ...]:
-    """Return the number of differences between successive powers of ten, the smallest first."""
-    apart = absolute_differences(first, second).ravel()
-    above = apart[np.isfinite(apart) & (apart > 0)]
-    bins = [HistogramBin(lower=0.0, upper=0.0, count=int((apart == 0).sum()))]
-    if above.size:
-        powers = np.floor(np.log10(above)).astype(int)
-        # The lowest of the bins starts at 0 if smaller differences are counted with it.
-        lowest = max(int(powers.min()), int(powers.max()) - _BINS + 1)
-        counts = np.bincount(np.maximum(powers, lowest) - lowest)
-        edges = [10.0 ** (lowest + place) for place in range(len(counts) + 1)]
-        starts = [0.0 if powers.min() < lowest else edges[0], *edges[1:-1]]
-        bins += [
-            HistogramBin(lower=start, upper=end, count=int(n))
-            for start, end, n in zip(starts, edges[1:], counts, strict=True)
-        ]
-    broken = int((~np.isfinite(apart)).sum())
-    return (*bins, HistogramBin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
-
-
-def _output_record(output: OutputComparison) -> OutputRecord:
-    compared = output.compared
+def _resize_record(resize: Located) -> LocatedRecord:
     return {
-        "name": output.name,
-        "equal": compared.passes,
-        "conclusive": compared.is_conclusive,
-        "first": _values_record(output.first),
-        "second": _values_record(output.second),
-        "absolute": _number(output.seen.absolute),
-        "relative": _number(output.seen.relative),
-        "limit": _number(compared.limit),
-        "least_tolerance": output.least_tolerance,
-        "histogram": [
-            {"lower": _number(part.lower), "upper": _number(part.upper), "count": part.count}
-            for part in output.histogram
-        ],
+        "name": resize.name,
+        "where": resize.where,
+        "data": None if resize.data is None else finite(resize.data.absolute),
+        "output": None if resize.output is None else finite(resize.output.absolute),
+        "equal": None if resize.output is None else resize.output.passes,
     }
-
-
-def _values_record(values: OutputValues) -> ValuesRecord:
-    return {
-        "shape": list(values.shape),
-        "dtype": values.dtype,
-        "min": values.smallest,
-        "mean": values.mean,
-        "max": values.largest,
-    }
-
-
-def _resize_record(each: Located) -> LocatedRecord:
-    return {
-        "name": each.name,
-        "where": each.where,
-        "data": None if each.data is None else _number(each.data.absolute),
-        "output": None if each.output is None else _number(each.output.absolute),
-        "equal": None if each.output is None else each.output.passes,
-    }
-
-
-def _number(value: float) -> float | None:
-    """Return a number that JSON can hold: None for infinity and NaN."""
-    return value if math.isfinite(value) else None

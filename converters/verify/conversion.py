@@ -109,6 +109,7 @@ def _verified(
 
 def _with_extent(real: Verification, other: Verification, run: Runs) -> Verification:
     """Return a verification that passed at another extent, too; its outputs decide if the first proves nothing."""
+    # The real extent counts, unless its outputs prove nothing.
     outputs = real.outputs if real.is_conclusive else other.outputs
     return replace(
         real, outputs=outputs, levels=_all_levels((real, other)), more_shapes=(*real.more_shapes, run.shapes)
@@ -117,7 +118,7 @@ def _with_extent(real: Verification, other: Verification, run: Runs) -> Verifica
 
 def _all_levels(verifications: Sequence[Verification]) -> Levels | None:
     """Return the counts of levels over several inputs."""
-    levels = [each.levels for each in verifications if each.levels]
+    levels = [verification.levels for verification in verifications if verification.levels]
     return sum(levels[1:], levels[0]) if levels else None
 
 
@@ -126,8 +127,9 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
     if len(verifications) == 1:
         return verifications[0]
     outputs: dict[tuple[str, str], list[Compared]] = {}
-    for each in (output for verification in verifications for output in verification.outputs):
-        outputs.setdefault((each.kind, each.name), []).append(each)
+    for verification in verifications:
+        for output in verification.outputs:
+            outputs.setdefault((output.kind, output.name), []).append(output)
     note = next(filter(None, (verification.note for verification in verifications)), "")
     compared = tuple(map(over_inputs, outputs.values()))
     return replace(verifications[0], outputs=compared, levels=_all_levels(verifications), note=note)
@@ -144,6 +146,7 @@ def _of_models(
         data = [resize.inputs["data"] for resize in resizes if resize.inputs.get("data")]
         expected, actual, elsewhere = run.settle_both(source, result, data)
     except NoSourceError as problem:
+        # The source runs at another extent, so that these sizes are not for it.
         if run.is_elsewhere:
             raise
         run.leave_out_source(str(problem))
@@ -159,6 +162,7 @@ def _of_models(
         known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")
         if known:
             return _by_executor(run, resizes, result, f"{problem}, for {known}")
+        # A segment names the layer already.
         is_named = isinstance(problem, SegmentError)
         raise VerificationError(f"{problem}{cause(run, source, result, layers=not is_named)}") from None
 
@@ -200,10 +204,10 @@ def _single(run: Runs, op: ResizeOp, result: Path) -> Verification:
     return Verification(outputs=(_checked(op, expected, actual),), note="compared with ir_interp's own executor")
 
 
-def _executed(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
-    """Return ``data`` resized by this program; ``given`` are sizes, scales and roi of run time."""
+def _executed(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+    """Return ``data`` resized by this program; ``inputs`` are sizes, scales and roi of run time."""
     try:
-        return _run(op, data, **given)
+        return _run(op, data, **inputs)
     except ShapeError:  # an internal size is no message to pass on
         name, shape = op.name or op.where, list(data.shape)
         problem = f"resize {name!r} gets data of shape {shape} and cannot run on it; choose other sizes with --shape"
@@ -218,31 +222,32 @@ def _as_run(run: Runs, source: Path, resizes: Sequence[ResizeTensors]) -> Iterat
     names = [name for resize in resizes for name in resize.inputs.values()]
     _, tensors = run(source, names)
     for resize in resizes:
-        given = {kind: tensors[name] for kind, name in resize.inputs.items() if name in tensors}
-        data = given.pop("data", None)
-        yield resize.op if data is None else replace(_bound(resize.op, **given), shape=data.shape)
+        inputs = {kind: tensors[name] for kind, name in resize.inputs.items() if name in tensors}
+        data = inputs.pop("data", None)
+        yield resize.op if data is None else replace(_bound(resize.op, **inputs), shape=data.shape)
 
 
-def _run(op: ResizeOp, data: NDArray[Any], **given: NDArray[Any]) -> NDArray[Any]:
-    return _bound(op, **given).run(data)
+def _run(op: ResizeOp, data: NDArray[Any], **inputs: NDArray[Any]) -> NDArray[Any]:
+    return _bound(op, **inputs).run(data)
 
 
-def _bound(op: ResizeOp, **given: NDArray[Any]) -> ResizeOp:
+def _bound(op: ResizeOp, **inputs: NDArray[Any]) -> ResizeOp:
     """Return a resize with the target and window of run time."""
     spec = op.spec
-    roi = given.pop("roi", None)
+    roi = inputs.pop("roi", None)
     if isinstance(spec.coordinates, Crop) and spec.coordinates.roi is None and roi is not None:
-        starts, ends = np.split(roi.astype(float), 2)
+        starts, ends = np.split(roi.astype(float), 2)  # all starts come first
         windows = tuple(zip(starts.tolist(), ends.tolist(), strict=True))
         spec = replace(spec, coordinates=replace(spec.coordinates, roi=windows))
-    if isinstance(spec.target, AtRunTime) and spec.target.value in given:
+    if isinstance(spec.target, AtRunTime) and spec.target.value in inputs:
         kind = Sizes if spec.target is AtRunTime.SIZES else Scales
-        spec = replace(spec, target=kind(tuple(given[spec.target.value].ravel().tolist())))
+        spec = replace(spec, target=kind(tuple(inputs[spec.target.value].ravel().tolist())))
     return replace(op, spec=spec)
 
 
 def _checked(op: ResizeOp, expected: NDArray[Any], actual: NDArray[Any]) -> Compared:
     """Return how the output of a resize compares. Raises VerificationError if it differs."""
+    # Integers may be rounded in another order of axes.
     least = tolerances.INTEGERS if _rounds(op) else 0.0
     return check(compare(op.name or op.where, expected, actual, kind="resize", least=least))
 

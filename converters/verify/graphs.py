@@ -38,9 +38,9 @@ class ModelInput:
         return f"input {self.name!r} is {self.dtype} of shape {shape_text(self.lengths)}"
 
 
-def shape_text(lengths: PartialShape) -> str:
+def shape_text(shape: PartialShape) -> str:
     """Return a shape as messages show it, ``?`` where dynamic."""
-    return f"[{', '.join('?' if length is None else str(length) for length in lengths)}]"
+    return f"[{', '.join('?' if length is None else str(length) for length in shape)}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,26 +87,28 @@ def read(path: Path) -> Graph:
 
 
 def _of_onnx(path: Path) -> Graph:
-    import onnx
 
+    from ..onnx.graph import attributes_of
     from ..onnx.onnx_files import read_file
     from ..onnx.resize_nodes import known_values
 
     values = known_values(path)
     graph = values.graph
-    constants = {tensor.name for tensor in (*graph.initializer, *(each.values for each in graph.sparse_initializer))}
+    constants = {
+        tensor.name for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer))
+    }
     steps = tuple(
         Step(
             type=node.op_type.lower(),
             inputs=tuple(node.input),
             outputs=tuple(node.output),
-            attributes={attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute},
+            attributes=attributes_of(node),
         )
         for node in graph.node
     )
     return Graph(
-        inputs=tuple(_onnx_input(each, path.name) for each in graph.input if each.name not in constants),
-        outputs=tuple(each.name for each in graph.output),
+        inputs=tuple(_onnx_input(value, path.name) for value in graph.input if value.name not in constants),
+        outputs=tuple(value.name for value in graph.output),
         steps=steps,
         # Shape inference leaves out constants, whose values are there.
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
@@ -138,9 +140,9 @@ def _onnx_input(value: Any, where: str) -> ModelInput:
 
 def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
     """Return height and width of images, if an exporter recorded them: ``imgsz`` of Ultralytics."""
-    numbers = [each.strip() for each in metadata.get("imgsz", "").strip("[]()").split(",")]  # "640" or "[480, 640]"
-    lengths = tuple(int(number) for number in numbers if number.isdecimal())
-    return lengths * 2 if len(lengths) == 1 else lengths
+    numbers = [part.strip() for part in metadata.get("imgsz", "").strip("[]()").split(",")]  # "640" or "[480, 640]"
+    image_size = tuple(int(number) for number in numbers if number.isdecimal())
+    return image_size * 2 if len(image_size) == 1 else image_size
 
 
 @lru_cache(maxsize=4)  # without weights; verification reads the same two files ten times
@@ -184,10 +186,10 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
 
     readers = net.readers(layer, port)  # fold() takes the input of a layer, so one reader has to stand for it
     places = [
-        (each, place)
-        for each in readers[:1]
-        for place in range(len(each.inputs))
-        if net.source(each, place) == (layer, port)
+        (reader, place)
+        for reader in readers[:1]
+        for place in range(len(reader.inputs))
+        if net.source(reader, place) == (layer, port)
     ]
     try:
         return fold(net, *places[0]) if places else None
@@ -200,13 +202,13 @@ def _ir_input(layer: Any) -> ModelInput:
     from ir_interp.ir.net import tensor_name
 
     port = layer.outputs[0]
-    words = [each.strip() for each in layer.attributes.get("shape", "").split(",")]  # "1", "?" or "1..640"
+    words = [part.strip() for part in layer.attributes.get("shape", "").split(",")]  # "1", "?" or "1..640"
     most = tuple(int(word.split("..")[-1]) if word.split("..")[-1].isdecimal() else None for word in words)
-    lengths = port.shape or ()
+    shape = port.shape or ()
     return ModelInput(
         name=tensor_name(layer, port),
-        lengths=lengths,
+        lengths=shape,
         dtype=numpy_name(layer.attributes.get("element_type", "") or port.dtype or ""),
-        symbols=("",) * len(lengths),
-        most=most if len(most) == len(lengths) else (None,) * len(lengths),
+        symbols=("",) * len(shape),
+        most=most if len(most) == len(shape) else (None,) * len(shape),
     )

@@ -97,8 +97,8 @@ def shapes(op: ResizeOp) -> Iterator[tuple[int, ...]]:
     assert op.shape is not None
     dynamic = [axis for axis, length in enumerate(op.shape) if length is None]
     images = [axis for axis in dynamic if axis > 0]  # one image of a batch is enough
-    lengths = (_large(op, growing) for growing in (images, dynamic) if growing)
-    yield from dict.fromkeys(filter(None, lengths))
+    candidates = (_large(op, growing) for growing in (images, dynamic) if growing)
+    yield from dict.fromkeys(filter(None, candidates))
 
 
 def _large(op: ResizeOp, growing: Sequence[int]) -> tuple[int, ...] | None:
@@ -129,7 +129,7 @@ def _grown(shape: PartialShape, growing: Sequence[int], length: int) -> tuple[in
 def _coordinate_error(spec: ResizeSpec, *shapes: tuple[int, ...]) -> float:
     """Return how many pixels float32 coordinates may be off along the longest axis that is resized."""
     axes = resolve_axes(spec.axes, len(shapes[0]))
-    return _LAST_BITS * max(lengths[axis] for lengths in shapes for axis in axes)
+    return _LAST_BITS * max(shape[axis] for shape in shapes for axis in axes)
 
 
 def _with_target(op: ResizeOp, lengths: tuple[int, ...]) -> ResizeSpec:
@@ -152,11 +152,11 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
     comparisons = []
     for number, op in enumerate(of_run_time(rows)):
         model = folder / f"alone{number}{alone.suffix}"
-        for lengths in shapes(op):
+        for shape in shapes(op):
             alone.write(op, model)
             run = next(runs(models(model, model, Inputs(seed=seed), frozenset([model])), folder, progress))
             try:
-                comparisons.append(check(_compared(run, op, model, lengths)))
+                comparisons.append(check(_compared(run, op, model, shape)))
                 break
             except MemoryBoundError:
                 continue
@@ -166,17 +166,17 @@ def verified(rows: Sequence[Row], alone: WriteAlone, folder: Path, seed: int, pr
     return comparisons
 
 
-def _compared(run: Runs, op: ResizeOp, model: Path, lengths: tuple[int, ...]) -> Compared:
-    x = np.random.default_rng(run.models.inputs.seed).random(lengths, np.float32)
-    spec = _with_target(op, lengths)
+def _compared(run: Runs, op: ResizeOp, model: Path, shape: tuple[int, ...]) -> Compared:
+    x = np.random.default_rng(run.models.inputs.seed).random(shape, np.float32)
+    spec = _with_target(op, shape)
     run.arrays = list(zip((tensor.name for tensor in run.models.graph.inputs), _given(run, spec, x), strict=True))
     actual = run(model, threads=_THREADS)[0][0][1]
     expected = resize(x, spec)
     largest = float(expected.max(initial=0.0))
-    last_bits = _coordinate_error(spec, lengths, expected.shape)
+    last_bits = _coordinate_error(spec, shape, expected.shape)
     return Compared(
         kind="resize",
-        name=f"{op.name or op.where} alone, on {list(lengths)}",
+        name=f"{op.name or op.where} alone, on {list(shape)}",
         largest=largest,
         absolute=_difference(expected, actual, is_copy=isinstance(op.spec.kernel, Nearest)),
         limit=max(tolerances.OUTPUT, last_bits) * max(1.0, largest),
@@ -200,10 +200,10 @@ def _difference(expected: NDArray[np.float32], actual: NDArray[Any], *, is_copy:
 def _given(run: Runs, spec: ResizeSpec, x: NDArray[np.float32]) -> Iterator[NDArray[Any]]:
     """Yield the inputs of a model of one resize: ``x``, and its target if that is an input."""
     yield x
-    for each in run.models.graph.inputs[1:]:
+    for tensor in run.models.graph.inputs[1:]:
         assert isinstance(spec.target, Scales | Sizes)
         axes = resolve_axes(spec.axes, x.ndim)
         values = dict(zip(axes, spec.target.values, strict=True))
         unchanged = x.shape if isinstance(spec.target, Sizes) else (1.0,) * x.ndim
-        listed = axes if each.lengths == (len(axes),) else range(x.ndim)
-        yield np.array([values.get(axis, unchanged[axis]) for axis in listed], each.dtype)
+        listed = axes if tensor.lengths == (len(axes),) else range(x.ndim)
+        yield np.array([values.get(axis, unchanged[axis]) for axis in listed], tensor.dtype)

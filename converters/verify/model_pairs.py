@@ -20,7 +20,8 @@ from .compare import ladder
 from .compare.array_differences import all_pass
 from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs
-from .comparison import ModelComparison, OutputComparison, of_output
+from .comparison import ModelComparison
+from .output_comparison import OutputComparison, of_output
 from .resize_tensors import is_model
 from .run.input_shapes import Extent
 from .run.inputs import Inputs, images_fed
@@ -87,7 +88,8 @@ def compared_runs(
     Inputs are tried until every output is conclusive. Raises IrInterpError if no comparison is possible at real sizes.
     """
     compared: list[Outputs] = []
-    for run in until_conclusive(every, lambda: all(each.compared.is_conclusive for each in merged(compared))):
+    for run in until_conclusive(every, lambda: all(output.compared.is_conclusive for output in merged(compared))):
+        # Models that differ at real sizes need no other sizes to show it.
         if run.extent is not Extent.REAL and not _pass(compared[-1]):
             continue
         try:
@@ -108,22 +110,25 @@ def _pass(outputs: Sequence[OutputComparison]) -> bool:
 def _compared(outputs: ModelOutputs) -> Outputs:
     """Return how outputs compare; without a tolerance, differences are judged by the ladder."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
-    compared = tuple(of_output(each, mine, theirs) for each, (_, mine), (_, theirs) in pairs)
+    compared = tuple(of_output(difference, mine, theirs) for difference, (_, mine), (_, theirs) in pairs)
     if outputs.tolerance is not None or all_pass(outputs.comparisons):
         return compared
     try:
         allowed = ladder.verified(outputs).outputs
     except VerificationError:
         return compared
-    return tuple(replace(each, compared=own, whole=each.compared) for each, own in zip(compared, allowed, strict=True))
+    return tuple(
+        replace(end, compared=limited, whole=end.compared) for end, limited in zip(compared, allowed, strict=True)
+    )
 
 
 def merged(compared: Sequence[Outputs]) -> Outputs:
     """Return each output where it differs most, over several inputs."""
     outputs = []
     for one in zip(*compared, strict=True):
-        worst = over_inputs([each.compared for each in one])
-        alike = (each for each in one if replace(each.compared, span=worst.span) == worst)
+        worst = over_inputs([output.compared for output in one])
+        # The verdict combines all runs; the values shown are those of the run that it comes from.
+        alike = (output for output in one if replace(output.compared, span=worst.span) == worst)
         outputs.append(replace(next(alike, one[0]), compared=worst))
     return tuple(outputs)
 
@@ -142,6 +147,7 @@ def _outputs(run: Runs, first: Path, second: Path, tolerance: float | None) -> M
         numbers = f"{first.name} has {len(expected)}, {second.name} {len(actual)}"
         raise VerificationError(f"the numbers of outputs differ: {numbers}; expected the same")
     by_name = dict(actual)
+    # Exporters may write outputs in another order, under the same names.
     if by_name.keys() == dict(expected).keys():
         actual = [(name, by_name[name]) for name, _ in expected]
     return ModelOutputs(run=run, source=first, result=second, expected=expected, actual=actual, tolerance=tolerance)

@@ -143,7 +143,7 @@ def _plainly(function: Callable[..., Any], inputs: Sequence[Array]) -> Any:
 
 def _is_module(function: Any) -> bool:
     """Return whether a function is a torch module; torch is not imported for others."""
-    return any(each.__module__.startswith("torch.") and each.__name__ == "Module" for each in type(function).__mro__)
+    return any(base.__module__.startswith("torch.") and base.__name__ == "Module" for base in type(function).__mro__)
 
 
 def _without_gradients(module: Any, inputs: Sequence[Array]) -> Any:

@@ -33,9 +33,9 @@ def resizes_with_tensors(model: Path) -> list[ResizeTensors]:
     if FileKind.of(model) is FileKind.ONNX:
         from ..onnx import resize_nodes as of_onnx
 
-        found = of_onnx.resizes_with_tensors(model)
+        tensors = of_onnx.resizes_with_tensors(model)
     else:
         from ir_interp.ir import interpolates as of_ir
 
-        found = of_ir.resizes_with_tensors(model)
-    return [ResizeTensors(op=op, inputs=inputs, output=output) for op, inputs, output in found]
+        tensors = of_ir.resizes_with_tensors(model)
+    return [ResizeTensors(op=op, inputs=inputs, output=output) for op, inputs, output in tensors]

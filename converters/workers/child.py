@@ -37,7 +37,7 @@ def started(module: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
     Its stdin and stdout are pipes, and its stderr is discarded. It must end when its stdin does: that happens however
     this process ends. Its temporary files go into ``folder``. Its memory is limited to the bound.
     """
-    setting = json.dumps([_program_folder(), _module_folders(), module])
+    setting = json.dumps([str(Path(sys.modules["ir_interp"].__path__[0]).parent), _module_folders(), module])
     unwritten = ["-B"] if sys.dont_write_bytecode else []
     command = [sys.executable, _ISOLATED, *unwritten, "-c", _START, setting, *arguments]
     environment = {**silent_environment(), "TMPDIR": str(folder.absolute())}
@@ -49,11 +49,6 @@ def started(module: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
         process.kill()
         with process:  # closes its streams
             pass
-
-
-def _program_folder() -> str:
-    """Return the folder in which this program lies."""
-    return str(Path(sys.modules["ir_interp"].__path__[0]).parent)
 
 
 def _module_folders() -> list[str]:

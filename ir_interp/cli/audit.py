@@ -54,6 +54,7 @@ def audit(
 
     form = printed_form(options)
     if not options.isolated:
+        # The project file counts before any check, which must see the options that apply.
         options = project_of(expanded(models)).settings(options)
     check_severities(options)
     if ON_REQUEST in options.fail_on and not any(map(ON_REQUEST.startswith, options.select)):
@@ -68,6 +69,7 @@ def audit(
         check_image(image, html)
     check_outputs([html] if html else [], [*expanded(models), *([image] if image else [])])
     with progress.bar(options.quiet) as report_progress:
+        # Without --preprocess, the image is for the pictures of the page.
         compared = image if options.preprocess else None
         complete = replace(options, image=compared, progress=report_progress)
         report = ir_interp.audit(models, **keywords(complete)).with_severities(options.severities)

@@ -24,7 +24,8 @@ from ir_interp.views.describe import count
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.verify.comparison import HistogramBin, ModelComparison, OutputComparison
+    from ir_interp.converters.verify.comparison import ModelComparison
+    from ir_interp.converters.verify.output_comparison import OutputComparison
     from ir_interp.views.likeness import Likeness
 
 EXAMPLES = """
@@ -79,6 +80,7 @@ def compare(
     files = [path for paths in options.inputs.values() for path in paths]
     images = [options.image] if options.image else []
     check_outputs([options.html] if options.html else [], [first, second, *files, *images])
+    # Outputs of another program are no model that runs: the first model is compared with them.
     is_saved = FileKind.of(second) in (FileKind.ARRAYS, FileKind.ARRAY)
     with progress.bar(options.quiet) as report_progress:
         options = replace(options, progress=report_progress, reference=second if is_saved else None)
@@ -170,14 +172,10 @@ def _show_output(console: Console, output: OutputComparison, comparison: ModelCo
     rows = [(called[str(path)], *values.text) for path, values in models]
     console.table(("model", "shape", "min", "mean", "max"), rows, title=f"output {output.name}")
     console.say(output.verdict, "green" if output.compared.passes else "red")
-    for line in _bars(output.histogram, min(_WIDTH, console.width - _LABELS)):
-        console.say(line)
-
-
-def _bars(histogram: tuple[HistogramBin, ...], width: int) -> list[str]:
-    """Return one line a bin, the longest bar, as wide as that, for the largest."""
-    most = max((bucket.count for bucket in histogram), default=0)
-    return [
+    width = min(_WIDTH, console.width - _LABELS)
+    most = max((bucket.count for bucket in output.histogram), default=0)
+    for line in [
         f"  {bucket.label:>16} {'#' * math.ceil(width * bucket.count / most) if most else '':<{width}} {bucket.count}"
-        for bucket in histogram
-    ]
+        for bucket in output.histogram
+    ]:
+        console.say(line)

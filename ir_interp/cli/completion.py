@@ -22,6 +22,7 @@ def completion(name: str) -> Complete:
     """Return what completes the last word of a list from the words of a name."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        # Options take lists with commas, of which only the last word is completed.
         before, comma, last = incomplete.rpartition(",")
         return [f"{before}{comma}{word}" for word in words(name, ctx) if word.startswith(last)]
 

@@ -88,6 +88,7 @@ def convert(
     report, html, image = options.report, options.html, options.image
     check_image(image, html)
     check_outputs([path for path in (destination, report, html) if path], [image] if image else [])
+    # Without a verification nothing is random.
     seed = options.seed if options.verify else None
     provenance = partial(_provenance, models=(source,), inputs=options.inputs, seed=seed, image=image)
 
@@ -103,6 +104,7 @@ def convert(
         with progress.bar(options.quiet) as report_progress:
             complete = replace(options, reports=reports, progress=report_progress)
             conversion = ir_interp.convert(source, destination, **keywords(complete))
+    # An output that cannot be written is no refusal of the model, which the page would describe.
     except OutputError:
         raise
     except (IrInterpError, ExceptionGroup) as error:

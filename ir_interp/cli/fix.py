@@ -19,7 +19,7 @@ from ir_interp.views.describe import count
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console
     from ir_interp.converters.fix.fixed_files import Fixed
-    from ir_interp.converters.verify.comparison import OutputComparison
+    from ir_interp.converters.verify.output_comparison import OutputComparison
 
 EXAMPLES = """
 ir-interp fix model.onnx fixed.onnx

@@ -30,6 +30,7 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
             flags = {option.name: values.pop(option.name) for option in flagged(owner)}
             return command(**values, **{_OPTIONS: options_of(owner, flags)})
 
+        # Typer reads the flags from the signature, types from the annotations.
         call.__signature__ = places.replace(parameters=list(parameters.values()))  # type: ignore[attr-defined]
         call.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
         return call
@@ -44,6 +45,7 @@ def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
     """
     values = {}
     for option in declared(owner):
+        # Options of images are a dataclass of their own, whose flags stand beside the others.
         if option.parts is not None:
             values[option.name] = options_of(option.parts, flags)
         elif option.flags and flags[option.name] not in (None, []):
@@ -68,8 +70,8 @@ def _parameter(option: Option) -> inspect.Parameter:
         parser=_parser(kind.parse, option) if kind.parse else None,
         autocompletion=completion(option.complete) if option.complete else None,
     )
-    text: Any = value_type(option)
-    default = default_text(option)
+    text: Any = Enum(option.name, {word: word for word in option.choices}) if option.choices else option.kind.text
+    default = option.default if isinstance(option.default, bool | int | Enum) and not option.choices else None
     hint: Any = text | None if default is None else text
     if kind.is_repeated:
         hint = list[text] | None
@@ -81,16 +83,6 @@ def _parameter(option: Option) -> inspect.Parameter:
 def _spelled(option: Option) -> tuple[str, ...]:
     """Return the names of a flag as typer takes them: a switch that can be turned off has both in one."""
     return ("/".join(option.flags),) if option.default is True else option.flags
-
-
-def value_type(option: Option) -> Any:
-    """Return the type of a value on the command line: of an option with choices, an enumeration of these."""
-    return Enum(option.name, {word: word for word in option.choices}) if option.choices else option.kind.text
-
-
-def default_text(option: Option) -> Any:
-    """Return the default that help shows; None where there is none to show."""
-    return option.default if isinstance(option.default, bool | int | Enum) and not option.choices else None
 
 
 def _parser(parse: Callable[[str], Any], option: Option) -> Callable[[str], Any]:

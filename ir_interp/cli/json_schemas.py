@@ -85,10 +85,7 @@ def _of_type(hint: Any, definitions: dict[str, Schema]) -> Schema:
         return {"enum": [member.value for member in hint]}
     if is_dataclass(hint) or typing.is_typeddict(hint):
         return _of_object(hint, definitions)
-    return _of_generic(typing.get_origin(hint), typing.get_args(hint), definitions)
-
-
-def _of_generic(origin: Any, arguments: tuple[Any, ...], definitions: dict[str, Schema]) -> Schema:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return {"anyOf": [_of_type(argument, definitions) for argument in arguments]}
     if issubclass(origin, Mapping):

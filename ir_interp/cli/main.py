@@ -96,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problems = list(leaves(error))
         for problem in problems:
             print(f"error: {shown(str(problem))}", file=sys.stderr)
+        # A model without an exact form is a finding, exit code 1; anything else is a bad call.
         are_of_models = all(isinstance(problem, InexactError | VerificationError) for problem in problems)
         return NOT_EXACT if are_of_models else BAD_INPUT
     except MemoryError as error:
@@ -149,8 +150,10 @@ def entry() -> None:
     """Run as a program, which cleans up when it is stopped, and prints only what a terminal can show."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
+            # A terminal of another encoding would end the program at the first name that it cannot show.
             stream.reconfigure(errors="backslashreplace")
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        # Windows has no SIGHUP.
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _stop)

@@ -42,6 +42,7 @@ class Project:
         return replace(
             options,
             select=options.select or self.select,
+            # --select starts anew, so exceptions of the file would be unexpected.
             ignore=options.ignore if options.select else (*self.ignore, *options.ignore),
             fail_on=options.fail_on or self.fail_on,
             runtimes=self.runtime if options.runtimes is None else options.runtimes,
@@ -61,6 +62,7 @@ def project_of(models: Iterable[Path]) -> Project:
         folder = real(model).parent
         of_folder[folder] = of_folder[folder] if folder in of_folder else _nearest(folder)
     files = list(dict.fromkeys(of_folder.values()))
+    # One run has one set of settings.
     if len(files) > 1:
         names = " and ".join("no project file" if path is None else str(path) for path in files[:2])
         raise IrInterpError(f"the models belong to {names}; audit them one by one, or with --isolated")

@@ -62,6 +62,7 @@ def run(
     stopped.
     """
     printed_form(options)  # which refuses options that exclude each other
+    # Both orders of a call and an image are one case from here on.
     file, options = _as_call(file, options)
     if options.like is not None and is_on_disk(file, output):
         _check_stored("FILE", file, output)
@@ -163,11 +164,7 @@ def _write_store(request: Request, name: str, options: RunOptions) -> None:
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
     record = RunRecord(
-        resize=name,
-        source=str(request.source),
-        source_shape=before,
-        destination=str(request.destination),
-        shape=after,
+        resize=name, source=str(request.source), source_shape=before, destination=str(request.destination), shape=after
     )
     report(record, options)
 
@@ -198,6 +195,7 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     x, mode = likeness.read(file)
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
+    # An image has two axes, and one scale stands for both.
     scales = options.scales * 2 if options.scales and len(options.scales) == 1 else options.scales
     with progress.bar(options.quiet, "resizing"):
         y = likeness.resized(op, x, options.sizes, scales)

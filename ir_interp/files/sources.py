@@ -31,7 +31,8 @@ def check_regular(path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise _irregular(path)
-    if _is_of_the_kernel(path):
+    # Pseudo-files of the Linux kernel, such as /proc/kmsg, look regular.
+    if any(os.path.ismount(place) and path.stat().st_dev == Path(place).stat().st_dev for place in ("/proc", "/sys")):
         raise OSError(errno.EINVAL, "Not a file of finite size", str(path))
     allow_files(path)
 
@@ -55,13 +56,6 @@ def _without_waiting(path: str, flags: int) -> int:
 
 def _irregular(path: Path) -> OSError:
     return OSError(errno.EINVAL, "Not a regular file", str(path))
-
-
-def _is_of_the_kernel(path: Path) -> bool:
-    """Return whether a path is a pseudo-file of the Linux kernel, such as /proc/kmsg."""
-    return any(
-        os.path.ismount(place) and path.stat().st_dev == Path(place).stat().st_dev for place in ("/proc", "/sys")
-    )
 
 
 def is_beside(path: Path, model: Path) -> bool:

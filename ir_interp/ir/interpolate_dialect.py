@@ -165,11 +165,7 @@ def _pads(attributes: Attributes, axes: tuple[int, ...] | None, context: Context
     return tuple(Pad(axis=axis, begin=first, end=last) for axis, first, last in places if first or last)
 
 
-_OF_OTHERS = (
-    Coordinates.HALF_PIXEL_SYMMETRIC,
-    Coordinates.TF_HALF_PIXEL_THROUGHOUT,
-    Coordinates.TFLITE_CORNERS,
-)
+_OF_OTHERS = (Coordinates.HALF_PIXEL_SYMMETRIC, Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)
 
 
 def pads_go_astray(listed: Iterable[int], padded: Iterable[int], rank: int) -> bool:

@@ -115,20 +115,16 @@ def read_layer(net: Net, layer: Layer, semantics: Semantics) -> ResizeOp:
 def _version(net: Net, layer: Layer) -> int:
     """Return 1, 4 or 11: the version whose rules the layer's operation set uses."""
     if layer.version is None and net.is_snippet:
-        return _likely_version(layer)
+        # A snippet may lack its version; attributes of later ones give it away.
+        later = {"coordinate_transformation_mode", "shape_calculation_mode", "nearest_mode", "cube_coeff"}
+        if layer.attributes.get("mode", "").endswith("pillow"):
+            return 11
+        return 4 if later & layer.attributes.keys() else 1
     if layer.version is None:
         raise ReadError("missing; expected opset1 and up", f"{layer.where}@version")
     if layer.version == 0:
         raise UnsupportedLayerError("not an operation set of OpenVINO's own", f"{layer.where}@version")
     return max(version for version in DIALECT.versions if version <= layer.version)
-
-
-def _likely_version(layer: Layer) -> int:
-    """Return the version of a snippet without one, inferred from its attributes."""
-    later = {"coordinate_transformation_mode", "shape_calculation_mode", "nearest_mode", "cube_coeff"}
-    if layer.attributes.get("mode", "").endswith("pillow"):
-        return 11
-    return 4 if later & layer.attributes.keys() else 1
 
 
 def _attributes(layer: Layer, version: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,36 +54,29 @@ class Work:
         return resize(x, self.spec, region=piece, whole=self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The part of a chunk that a block takes along one axis: ``cut`` of the chunk is ``target`` of the block's input.
-
-    ``portion`` is the fraction of the chunk.
-    """
-
-    block: int
-    chunk: int
-    cut: slice
-    target: slice
-    portion: float
-
-
-Shares = tuple[list[Share], ...]
-"""The shares along each axis; the parts are their combinations."""
+Index = TypeVar("Index")
+Cut = TypeVar("Cut")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Taken(Generic[Index, Cut]):
     """The part of a chunk that a block takes: ``cut`` of the chunk becomes ``target`` of the block's input.
 
     ``portion`` is the fraction of the chunk.
     """
 
-    block: Place
-    chunk: Place
-    cut: Slices
-    target: Slices
+    block: Index
+    chunk: Index
+    cut: Cut
+    target: Cut
     portion: float
+
+
+Share = Taken[int, slice]
+"""The part of a chunk that a block takes along one axis."""
+Part = Taken[Place, Slices]
+Shares = tuple[list[Share], ...]
+"""The shares along each axis; the parts are their combinations."""
 
 
 @dataclass(frozen=True)
@@ -197,13 +190,13 @@ def _shares(block: int, needed: slice, edges: Sequence[int]) -> Iterator[Share]:
         start, stop = max(needed.start, begin), min(needed.stop, end)
         if stop > start:
             cut, target = slice(start - begin, stop - begin), slice(start - needed.start, stop - needed.start)
-            yield Share(block, chunk, cut, target, (stop - start) / (end - begin))
+            yield Taken(block, chunk, cut, target, (stop - start) / (end - begin))
 
 
 def parts(shares: Shares) -> Iterator[Part]:
     """Yield the parts that are the combinations of the shares along each axis."""
     for choice in itertools.product(*shares):
-        yield Part(
+        yield Taken(
             block=tuple(share.block for share in choice),
             chunk=tuple(share.chunk for share in choice),
             cut=tuple(share.cut for share in choice),

@@ -11,17 +11,7 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.files.kinds import FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import (
-    CODES,
-    CODES_BY_FILE,
-    PATH,
-    SEVERITIES,
-    SWITCH,
-    WORD,
-    WORDS,
-    file,
-    member,
-)
+from ir_interp.options.value_kinds import CODES, CODES_BY_FILE, PATH, SEVERITIES, SWITCH, WORD, WORDS, file, member
 
 REPORT, RESULTS = "report", "results"
 """The places where an option has an effect: a report on all models, a file with one result for each."""

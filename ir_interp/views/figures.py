@@ -63,12 +63,7 @@ def _chosen(axis_tables: Sequence[AxisTable], axis: int | None) -> AxisTable:
     raise ShapeError(f"axis {axis} keeps its size; expected one of {changing}" if axis_tables else "no axis changes")
 
 
-def of_image(
-    op: ResizeOp,
-    other: tuple[str, ResizeSpec],
-    x: ArrayLike | Path | None,
-    lengths: Lengths,
-) -> Any:
+def of_image(op: ResizeOp, other: tuple[str, ResizeSpec], x: ArrayLike | Path | None, lengths: Lengths) -> Any:
     """Return a figure of an image, by default of rings, resized by ``op`` and by another spec, which has a name."""
     shape = lengths.shape or tuple(n or _OPEN for n in op.shape or (1, 1, _OPEN, _OPEN))
     image = image_arrays.array_or_image(x, op) if isinstance(x, Path) else x

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ir_interp.converters.verify.run.array_files import load, save
-from ir_interp.converters.verify.run.runners import INPUTS, NOT_LOADED, OUTPUTS, USAGE, Request
+from ir_interp.converters.verify.run.run_request import INPUTS, NOT_LOADED, OUTPUTS, USAGE, Request
 from ir_interp.converters.workers import forks as module
 from ir_interp.converters.workers.forks import Call, Forks, forks
 from tests.support.graphs import save_model

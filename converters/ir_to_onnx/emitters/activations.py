@@ -40,6 +40,7 @@ def _round(graph: Graph, op: Op) -> str | NodeTensor:
     if op.word("mode", ("half_to_even", "half_away_from_zero"), "half_to_even") == "half_to_even":
         return graph.node("Round", x)
     number = operand(graph, op)
+    # The magnitude is rounded, since floor(x + 0.5) would move -2.5 to -2 instead of away from 0.
     magnitude = (abs(number) + 0.5).floor()
     return node("Sign", number) * magnitude
 
@@ -49,10 +50,10 @@ def _clamp(graph: Graph, op: Op) -> str:
     low, high, dtype = op.real("min"), op.real("max"), op.dtype()
     if dtype in WHOLE:
         limits = np.iinfo(as_dtype(dtype))
-        low, high = (min(max(each, limits.min), limits.max) for each in (low, high))
+        low, high = (min(max(limit, limits.min), limits.max) for limit in (low, high))
         least, most = (math.trunc, math.trunc) if limits.bits < 32 else (math.ceil, math.floor)
         low, high = min(least(low), most(high)), most(high)
-        op.needs(12, graph.opset, dtype)
+        op.needs(12, graph.opset, dtype)  # Clip takes integers since then
     return operators.clip(graph, op.inputs[0], low, high, dtype)
 
 
@@ -77,6 +78,7 @@ def _hard_sigmoid(graph: Graph, op: Op) -> str | NodeTensor:
     alpha, beta = _number(op, 1, "alpha"), _number(op, 2, "beta")
     if alpha is not None and beta is not None:
         return graph.node("HardSigmoid", op.inputs[0], alpha=alpha, beta=beta)
+    # HardSigmoid takes its numbers as attributes, so numbers of run time need the formula.
     x, slope, shift = (operand(graph, op, index) for index in range(3))
     return _clipped(x * slope + shift, 1)
 
@@ -94,7 +96,7 @@ def _sixths(x: NodeTensor) -> NodeTensor:
 
 
 def _hswish(graph: Graph, op: Op) -> str | NodeTensor:
-    if graph.opset >= 14:
+    if graph.opset >= 14:  # which brought HardSwish
         return graph.node("HardSwish", op.inputs[0])
     x = operand(graph, op)
     return x * _sixths(x)
@@ -107,7 +109,7 @@ def _swish(graph: Graph, op: Op) -> NodeTensor:
 
 
 def _mish(graph: Graph, op: Op) -> str | NodeTensor:
-    if graph.opset >= 18:
+    if graph.opset >= 18:  # which brought Mish
         return graph.node("Mish", op.inputs[0])
     x = operand(graph, op)
     return x * node("Tanh", node("Softplus", x))
@@ -115,7 +117,7 @@ def _mish(graph: Graph, op: Op) -> str | NodeTensor:
 
 def _gelu(graph: Graph, op: Op) -> str | NodeTensor:
     form = op.word("approximation_mode", ("erf", "tanh"), "erf")
-    if graph.opset >= 20:
+    if graph.opset >= 20:  # which brought Gelu
         return graph.node("Gelu", op.inputs[0], approximate="tanh" if form == "tanh" else None)
     x = operand(graph, op)
     share = _GELU[form](x)
@@ -146,7 +148,7 @@ def _is_finite(graph: Graph, op: Op) -> NodeTensor:
 def _bitwise_not(graph: Graph, op: Op) -> str:
     if op.dtype() == "bool":
         return graph.node("Not", op.inputs[0])
-    op.needs(18, graph.opset)
+    op.needs(18, graph.opset)  # which brought BitwiseNot
     return graph.node("BitwiseNot", op.inputs[0])
 
 

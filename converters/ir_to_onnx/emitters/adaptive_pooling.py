@@ -19,10 +19,10 @@ from ..tensors import below, operand, reduction, shape, tensor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """An axis that is pooled from ``held`` to ``length`` elements; None if these are known only at run time."""
+    """An axis that is pooled from ``in_size`` to ``length`` elements; None if these are known only at run time."""
 
     number: int
-    held: int | None
+    in_size: int | None
     length: int | None
     place: int
     """Its place among the spatial axes."""
@@ -42,7 +42,8 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
         for axis in _axes(op):
             if axis.length == 1:
                 x = operators.reduction(graph, whole, x, [axis.number])
-            elif axis.held is None or axis.held != axis.length:
+            # An axis that keeps its size has windows of one element.
+            elif axis.in_size is None or axis.in_size != axis.length:
                 x = write(graph, op, x, axis)
         return (x,)
 
@@ -51,19 +52,19 @@ def _adaptive(write: _Write, whole: str) -> Callable[[Graph, Op], tuple[str, ...
 
 def _axes(op: Op) -> list[_Axis]:
     shape = op.shape() or (None,) * op.rank()
-    wanted, count = op.value(1), op.rank() - 2
-    lengths: Sequence[int | None] = [None] * count if wanted is None else [int(each) for each in wanted.ravel()]
+    out_sizes, count = op.value(1), op.rank() - 2
+    lengths: Sequence[int | None] = [None] * count if out_sizes is None else [int(size) for size in out_sizes.ravel()]
     return [
-        _Axis(number=number, held=shape[number], length=length, place=number - 2)
+        _Axis(number=number, in_size=shape[number], length=length, place=number - 2)
         for number, length in enumerate(lengths, start=2)
     ]
 
 
-# Windows: those of output i begin at floor(i * held / length) and end before ceil((i + 1) * held / length).
+# Windows: those of output i begin at floor(i * in_size / length) and end before ceil((i + 1) * in_size / length).
 
 
-def _edges(held: int, length: int) -> list[tuple[int, int]]:
-    return [(i * held // length, -(-(i + 1) * held // length)) for i in range(length)]
+def _edges(in_size: int, length: int) -> list[tuple[int, int]]:
+    return [(i * in_size // length, -(-(i + 1) * in_size // length)) for i in range(length)]
 
 
 def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[NodeTensor, NodeTensor]:
@@ -76,12 +77,13 @@ def _numbers(graph: Graph, op: Op, axis: _Axis) -> tuple[NodeTensor, NodeTensor]
     return length, node("Gather", pooled, pooled.of(axis.place))
 
 
-def _open_edges(held: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
+def _open_edges(in_size: NodeTensor, length: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return where windows begin and end, two vectors."""
     one = length.of(1)
     outputs = below(length)
-    begins = outputs * held / length
-    return begins, ((outputs + one) * held - one) / length + one
+    begins = outputs * in_size / length
+    # The ceiling of a / b is (a - 1) / b + 1 for positive integers, and Div of ONNX rounds integers down there.
+    return begins, ((outputs + one) * in_size - one) / length + one
 
 
 # Means: a matrix product with the share of every element in every output
@@ -94,18 +96,18 @@ def _mean_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
 
 
 def _shares(graph: Graph, op: Op, axis: _Axis) -> str:
-    if axis.held is None or axis.length is None:
+    if axis.in_size is None or axis.length is None:
         return _open_shares(graph, op, axis)
-    shares: NDArray[np.float64] = np.zeros((axis.held, axis.length))
-    for i, (start, stop) in enumerate(_edges(axis.held, axis.length)):
+    shares: NDArray[np.float64] = np.zeros((axis.in_size, axis.length))
+    for i, (start, stop) in enumerate(_edges(axis.in_size, axis.length)):
         shares[start:stop, i] = 1 / (stop - start)
     return graph.constant(shares.astype(as_dtype(op.dtype())))
 
 
 def _open_shares(graph: Graph, op: Op, axis: _Axis) -> str:
-    held, length = _numbers(graph, op, axis)
-    begins, ends = _open_edges(held, length)
-    elements = below(held).unsqueeze(1)
+    in_size, length = _numbers(graph, op, axis)
+    begins, ends = _open_edges(in_size, length)
+    elements = below(in_size).unsqueeze(1)
     last = begins - 1  # from the window before, at the latest
     is_inside = (last < elements) & (elements < ends)
     sizes = (ends - begins).cast(op.dtype())
@@ -122,16 +124,17 @@ def _largest_of_windows(graph: Graph, op: Op, x: str, axis: _Axis) -> str:
 
 def _places(graph: Graph, op: Op, axis: _Axis) -> str:
     """Return the elements of every window [windows, elements]."""
-    if axis.held is None or axis.length is None:
+    if axis.in_size is None or axis.length is None:
         return _open_places(graph, op, axis)
-    edges = _edges(axis.held, axis.length)
+    edges = _edges(axis.in_size, axis.length)
     longest = max(stop - start for start, stop in edges)
+    # The last element again changes no maximum, and gives all windows one size.
     return graph.constant([[min(start + k, stop - 1) for k in range(longest)] for start, stop in edges], np.int64)
 
 
 def _open_places(graph: Graph, op: Op, axis: _Axis) -> str:
-    held, length = _numbers(graph, op, axis)
-    begins, ends = (edge.unsqueeze(1) for edge in _open_edges(held, length))
+    in_size, length = _numbers(graph, op, axis)
+    begins, ends = (edge.unsqueeze(1) for edge in _open_edges(in_size, length))
     longest = reduction("ReduceMax", ends - begins, 0, 1, keep=False)
     last = ends - 1
     place = begins + below(longest)
@@ -147,17 +150,19 @@ def _adaptive_max(graph: Graph, op: Op) -> tuple[str, ...]:
 def _with_places(graph: Graph, op: Op) -> tuple[str, ...]:
     """Return the largest of windows, and their places counted over all spatial axes."""
     axes = _axes(op)
-    known = [(axis.held, axis.length) for axis in axes if axis.held is not None and axis.length is not None]
-    if len(known) == len(axes) and not any(held % length for held, length in known):
+    known = [(axis.in_size, axis.length) for axis in axes if axis.in_size is not None and axis.length is not None]
+    # If every size is a multiple, windows are equal and do not overlap, as those of a MaxPool.
+    if len(known) == len(axes) and not any(in_size % length for in_size, length in known):
         return _of_one_size(graph, op, known)
     return _of_any_size(graph, op, axes)
 
 
 def _of_one_size(graph: Graph, op: Op, axes: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """Return the outputs of a plain MaxPool."""
-    sizes = [held // length for held, length in axes]
+    sizes = [in_size // length for in_size, length in axes]
     largest, places = graph.outputs(2, "MaxPool", op.inputs[0], kernel_shape=sizes, strides=sizes)
-    count = int(np.prod([held for held, _ in axes]))
+    # MaxPool counts places over batch and channels, too.
+    count = int(np.prod([in_size for in_size, _ in axes]))
     return largest, _typed(graph, op, graph.node("Mod", places, operators.scalar(graph, count, "int64")))
 
 
@@ -165,10 +170,11 @@ def _of_any_size(graph: Graph, op: Op, axes: Sequence[_Axis]) -> tuple[str, ...]
     """Gather the windows of all axes, of the data and of flat places, and find the maximum: the first of equals."""
     windows = [_places(graph, op, axis) for axis in axes]
     x = _gathered(graph, op.inputs[0], windows, 2)
+    # ArgMax takes the first of equal values, which are in ascending order of their places.
     best = graph.node("ArgMax", x, axis=op.rank(), keepdims=1)
     flat = operators.unsqueeze(graph, _gathered(graph, _flat_places(graph, op), windows, 0), [0, 1])
     flat = graph.node("Expand", flat, graph.node("Shape", x))
-    largest, places = (graph.node("GatherElements", each, best, axis=op.rank()) for each in (x, flat))
+    largest, places = (graph.node("GatherElements", source, best, axis=op.rank()) for source in (x, flat))
     return operators.squeeze(graph, largest, [op.rank()]), _typed(
         graph, op, operators.squeeze(graph, places, [op.rank()])
     )

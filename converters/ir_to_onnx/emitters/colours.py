@@ -54,6 +54,7 @@ def _converted(read: Callable[[Graph, Op], tuple[str, str]], order: str) -> Call
     """Repeat each chroma value for its four pixels, and mix."""
 
     def emit(graph: Graph, op: Op) -> str:
+        # Clip takes integers since operator set 12.
         op.needs(12, graph.opset, "integers that are limited") if op.dtype() != "float32" else None
         y, uv = read(graph, op)
         flat = operators.unsqueeze(graph, uv, [2, 4])  # [batch, rows, 1, columns, 1, 2]

@@ -38,6 +38,7 @@ def _convert(graph: Graph, op: Op) -> str:
     source, target, x = op.dtype(), op.result_dtype(), op.inputs[0]
     if source == target:
         return x
+    # ONNX leaves a cast of floats beyond the range of an integer open; of integers it keeps the lowest bits.
     if target in _NARROW and source not in WHOLE:
         x = operators.cast(graph, x, "int32")
     return operators.cast(graph, x, target)
@@ -48,18 +49,19 @@ def _promoted(graph: Graph, op: Op) -> tuple[str, ...]:
     op.read.update(("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target"))  # by OpenVINO
     target = op.result_dtype()
     return tuple(
-        each if op.dtype(index) == target else operators.cast(graph, each, target)
-        for index, each in enumerate(op.inputs)
+        source if op.dtype(index) == target else operators.cast(graph, source, target)
+        for index, source in enumerate(op.inputs)
     )
 
 
 def _fake_convert(graph: Graph, op: Op) -> str:
     """Round to 8-bit floating-point numbers; scaled and shifted before, and back after."""
-    op.needs(19, graph.opset, "8-bit floating point numbers")
+    op.needs(19, graph.opset, "8-bit floating point numbers")  # Cast has them since then
     kind = op.word("destination_type", tuple(_EIGHT_BITS), "f8e4m3")
     x = graph.node("Mul", op.inputs[0], op.inputs[1])
     x = graph.node("Sub", x, op.inputs[2]) if op.has(2) else x
     limit = _LARGEST[kind]
+    # A cast to 8 bits may turn larger numbers into infinity or NaN, depending on its saturation.
     x = operators.clip(graph, x, -limit, limit, "float32")
     half = operators.cast(graph, x, "float16")  # OpenVINO rounds twice
     x = operators.cast(graph, operators.cast(graph, half, _EIGHT_BITS[kind]), "float32")

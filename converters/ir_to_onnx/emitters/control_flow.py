@@ -41,17 +41,17 @@ class _Loop:
 
     def write(self, trips: str, condition: str) -> tuple[str, ...]:
         """Add the node: carried values come first, then the stacked outputs of all iterations."""
-        given = {end.layer: self._given(end) for end in self.body.inputs}
-        results = self.op.conversion.write_body(self.inner, self.body.net, given)
+        inputs = {end.layer: self._given(end) for end in self.body.inputs}
+        results = self.op.conversion.write_body(self.inner, self.body.net, inputs)
         self.inner.layer = self.op.layer.name
         carried = {end.layer: inner_nets.outer(self.op, end) for end in self.body.inputs if self._is_carried(end)}
         last = [self.body.carried[number] for number in carried]
         ends = inner_nets.joined(self.op, self.body)
         stacked = [end for end in ends if end.slices is not None or end.layer not in last]
         outer = [*last, *(end.layer for end in stacked)]
-        body = self._proto({number: given[number] for number in carried}, results, outer)
+        body = self._proto({number: inputs[number] for number in carried}, results, outer)
         outputs = self.graph.outputs(len(outer), "Loop", trips, condition, *carried.values(), body=body)
-        joined = {end: self._joined(end, each) for end, each in zip(stacked, outputs[len(last) :], strict=True)}
+        joined = {end: self._joined(end, output) for end, output in zip(stacked, outputs[len(last) :], strict=True)}
         return tuple(joined[end] if end in joined else outputs[last.index(end.layer)] for end in ends)
 
     def _given(self, end: End) -> str:
@@ -120,6 +120,7 @@ class _Loop:
         """Return the tensor that decides about another iteration; a body without one always goes on."""
         for end in self.body.outputs:
             if end.purpose == "execution_condition":
+                # Loop requires a scalar, and the condition of an IR may have shape [1].
                 return self.inner.node("Reshape", results[end.layer], self.graph.ints([]))
         return self.inner.node("Identity", going)
 

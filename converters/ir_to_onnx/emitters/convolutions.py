@@ -26,15 +26,15 @@ def _weights(graph: Graph, op: Op, grouped: bool, factors: Array | None = None) 
     Weights of few bits get a DequantizeLinear where onnxruntime then multiplies integers. Elsewhere it would not fold
     that node, and know of no weights; it folds arithmetic with constants when it loads the model.
     """
-    held, in_integers = weights.held(graph, op.inputs[1]), integer_layers.are_multiplied(op)
+    stored, in_integers = weights.held(graph, op.inputs[1]), integer_layers.are_multiplied(op)
     if not grouped:
-        return op.inputs[1] if held is None or in_integers else held.unpacked(graph), 1
+        return op.inputs[1] if stored is None or in_integers else stored.unpacked(graph), 1
     groups, rows, *others = op.lengths(1)
-    if held is None:
+    if stored is None:
         return layer_inputs.reshaped(graph, op, op.inputs[1], [groups * rows, *others]), groups
-    held = held.without_groups()
-    held = held if factors is None else held.times(factors.ravel().repeat(rows)) or held
-    return held.written(graph, op.layer.name) if in_integers else held.unpacked(graph), groups
+    stored = stored.without_groups()
+    stored = stored if factors is None else stored.times(factors.ravel().repeat(rows)) or stored
+    return stored.written(graph, op.layer.name) if in_integers else stored.unpacked(graph), groups
 
 
 def _convolution(grouped: bool) -> _Emitter:
@@ -126,9 +126,9 @@ def _to_shape(op: Op, over: Windows, extra: _Lengths) -> tuple[Windows, _Lengths
         begin = sliding_windows.shared(totals, _OPPOSITE[automatic])[0]
     end = [full - before - length for full, before, length in zip(reach, begin, sizes, strict=True)]
     limits = [max(pair) - 1 for pair in zip(over.strides, over.dilations, strict=True)]
-    held = tuple(min(max(-each, 0), limit) for each, limit in zip(end, limits, strict=True))
-    beyond = tuple(max(-each, 0) - more for each, more in zip(end, held, strict=True))
-    return replace(over, begin=begin, end=tuple(max(each, 0) for each in end)), held, beyond
+    cropped = tuple(min(max(-pad, 0), limit) for pad, limit in zip(end, limits, strict=True))
+    beyond = tuple(max(-pad, 0) - more for pad, more in zip(end, cropped, strict=True))
+    return replace(over, begin=begin, end=tuple(max(pad, 0) for pad in end)), cropped, beyond
 
 
 _OPPOSITE = {"same_upper": "same_lower", "same_lower": "same_upper"}  # a transposed convolution is the reverse
@@ -144,7 +144,7 @@ def _if_several(groups: int) -> int | None:
 
 
 def _deformable(graph: Graph, op: Op) -> str:
-    op.needs(19, graph.opset)
+    op.needs(19, graph.opset)  # which brought DeformConv
     over = sliding_windows.read(op, op.lengths(2)[2:])
     if not op.flag("bilinear_interpolation_pad"):
         raise op.refusal("out-of-bounds samples count as 0, but DeformConv interpolates them with 0")
@@ -169,8 +169,9 @@ def _binary(graph: Graph, op: Op) -> str:
         raise op.refusal(f"its pad_value {pad:g} is none of -1, 0, 1")
     if weights.shape[1] % 8:
         raise op.refusal("its channels do not fill whole bytes, and OpenVINO reads neighbouring ones too")
+    # The constant is unpacked from the highest bit of a byte on.
     bits = weights.reshape(-1, 8)[:, ::-1].reshape(weights.shape)
-    one, less = (operators.scalar(graph, each, "float32") for each in (1, -1))
+    one, less = (operators.scalar(graph, number, "float32") for number in (1, -1))
     positive = graph.node("Greater", op.inputs[0], operators.scalar(graph, 0, "float32"))
     x, over = graph.node("Where", positive, one, less), sliding_windows.read(op, weights.shape[2:])
     _refuse_negative(op, over)
@@ -178,6 +179,7 @@ def _binary(graph: Graph, op: Op) -> str:
         raise op.refusal("its pads are known only at run time, and are not 0")
     if pad:
         pads = graph.ints((0, 0, *over.begin, 0, 0, *over.end))
+        # The pads of Conv are zeros, which stand for neither sign.
         x = graph.node("Pad", x, pads, operators.scalar(graph, pad, "float32"))
         over = replace(over, begin=(0, 0), end=(0, 0))
     return graph.node("Conv", x, graph.constant(np.where(bits, 1, -1), np.float32), **over.attributes)

@@ -40,8 +40,8 @@ class _Detections:
     @property
     def kept(self) -> int:
         """The largest number of detections of an image."""
-        most, each = self.op.integers("keep_top_k")[0], self.op.integer("top_k", -1)
-        return most if most > 0 else (each if each > 0 else self.priors) * len(self.classes)
+        most, of_class = self.op.integers("keep_top_k")[0], self.op.integer("top_k", -1)
+        return most if most > 0 else (of_class if of_class > 0 else self.priors) * len(self.classes)
 
     def reshaped(self, x: NodeTensor, *lengths: int) -> NodeTensor:
         """Reshape; a constant is reshaped at once."""
@@ -76,7 +76,7 @@ def _read(graph: Graph, op: Op) -> _Detections:
         raise op.refusal("it refines the boxes of another detector")
     images, numbers = op.lengths(1)
     priors = op.lengths(2)[-1] // 4
-    classes = [each for each in range(numbers // priors) if each != op.integer("background_label_id", 0)]
+    classes = [label for label in range(numbers // priors) if label != op.integer("background_label_id", 0)]
     return _Detections(graph=graph, op=op, images=images, priors=priors, classes=tuple(classes))
 
 
@@ -135,11 +135,12 @@ def _listed(detections: _Detections, boxes: NodeTensor, scores: NodeTensor) -> N
     values, places = scores.like(best[0]), scores.like(best[1], "int64")
     classes = places / detections.priors
     labels = node("Gather", values.of(detections.classes), classes)
+    # Boxes come in order of score; sorting them by class, with the absent ones last, keeps that order in each class.
     order = detections.ordered(_is_there(values).where(labels, max(detections.classes) + 1), most)
     values, places, labels = (node("GatherElements", x, order, axis=1) for x in (values, places, labels))
     corners = _corners(detections, boxes, node("Mod", places, places.of(detections.priors)), most)
     numbers = values.of(np.repeat(np.arange(images), most).reshape(images, most, 1))
-    columns = (numbers, *(each.unsqueeze(2) for each in (labels, values)), corners)
+    columns = (numbers, *(column.unsqueeze(2) for column in (labels, values)), corners)
     rows = detections.reshaped(joined(columns, 2), images * most, 7)
     return _marked(detections, rows, _is_there(detections.reshaped(values, images * most)), images * most)
 
@@ -160,7 +161,7 @@ def _marked(detections: _Detections, rows: NodeTensor, is_there: NodeTensor, cou
     flags = is_there.cast("float32")
     order = detections.ordered(-flags, count)
     listed = is_there.unsqueeze(1).where(rows, 0).take(order, 0)
-    if length > count:
+    if length > count:  # keep_top_k may be larger than the number of boxes
         listed = node("Pad", listed, listed.of([0, 0, length - count, 0], "int64"))
     total = reduction("ReduceSum", flags, 0)
     is_behind = flags.of(np.arange(length)) == total

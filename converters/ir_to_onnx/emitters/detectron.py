@@ -39,7 +39,7 @@ def _features(graph: Graph, op: Op) -> tuple[str | NodeTensor, ...]:
     op.until(21, graph.opset, "RoiAlign")
     aligned = op.flag("aligned")
     if aligned:
-        op.needs(16, graph.opset, "aligned regions")
+        op.needs(16, graph.opset, "aligned regions")  # RoiAlign shifts by half a pixel since then
     form = None if aligned or graph.opset < 16 else "output_half_pixel"
     count, size = graph.node("Shape", operators.cut(graph, op.inputs[0], [0], [1], [1])), op.integer("output_size")
     images = graph.node("Expand", operators.scalar(graph, 0, "int64"), operators.cut(graph, count, [0], [1], [0]))
@@ -83,6 +83,7 @@ def _level(graph: Graph, op: Op) -> NodeTensor:
     _, sizes = _corner_and_sizes(graph, op)
     area = cut(sizes, 0, 1, 1) * cut(sizes, 1, 2, 1)
     ratio = node("Sqrt", area) / length
+    # The summand is that of Detectron: it keeps the logarithm finite for a region without area.
     return (node("Log", ratio + 1e-6) / math.log(2) + level).floor()
 
 

@@ -82,8 +82,8 @@ def _proposals(op: Op, anchors: NodeTensor, moves: NodeTensor, scores: NodeTenso
         edge = image.edge
     else:
         candidates, edge = values == values, 0.0  # all
-    kept = overlaps.greedily(boxes, candidates, partial(_overlap, edge=edge), limit)
-    return boxes, values, overlaps.first_of(kept, op.integer("post_nms_count"))
+    flags = overlaps.greedily(boxes, candidates, partial(_overlap, edge=edge), limit)
+    return boxes, values, overlaps.first_of(flags, op.integer("post_nms_count"))
 
 
 def _sorted(scores: NodeTensor, count: NodeTensor, axis: int) -> tuple[NodeTensor, NodeTensor]:
@@ -94,8 +94,8 @@ def _sorted(scores: NodeTensor, count: NodeTensor, axis: int) -> tuple[NodeTenso
 
 def _inside(image: _Image, corners: Sequence[NodeTensor]) -> list[NodeTensor]:
     """Return corners moved into their images."""
-    below = [each.minimum(last) for each, last in zip(corners, image.last * 2, strict=True)]
-    return [each.maximum(0) for each in below]
+    below = [corner.minimum(last) for corner, last in zip(corners, image.last * 2, strict=True)]
+    return [corner.maximum(0) for corner in below]
 
 
 def _is_large(image: _Image, corners: Sequence[NodeTensor], axis: int) -> NodeTensor:
@@ -103,9 +103,9 @@ def _is_large(image: _Image, corners: Sequence[NodeTensor], axis: int) -> NodeTe
     return ~(length < image.least[axis])
 
 
-def _flat(boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
+def _flat(boxes: NodeTensor, scores: NodeTensor, chosen: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return boxes and scores of the kept ones, of all images in a row."""
-    flags = with_shape(kept, -1)
+    flags = with_shape(chosen, -1)
     rows = with_shape(boxes, -1, 4), with_shape(scores, -1)
     return node("Compress", rows[0], flags, axis=0), node("Compress", rows[1], flags, axis=0)
 
@@ -126,11 +126,11 @@ def _generate_proposals(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     image = _Image(last=last, least=(across * least, down * least), edge=edge, drops_small=True)
     anchors = with_shape(tensor(graph, op.inputs[1]), -1, 4)
     moves, scores = (tensor(graph, name) for name in op.inputs[2:4])
-    boxes, scores, kept = _proposals(op, anchors, moves, scores, image)
+    boxes, scores, flags = _proposals(op, anchors, moves, scores, image)
     if op.real("nms_eta", 1) != 1:
         raise op.refusal("its threshold is adaptive")
-    rows, values = _flat(boxes, scores, kept)
-    count = reduction("ReduceSum", kept.cast(op.result_dtype(2)), 1, keep=False)
+    rows, values = _flat(boxes, scores, flags)
+    count = reduction("ReduceSum", flags.cast(op.result_dtype(2)), 1, keep=False)
     return (rows, values, count)[: len(op.layer.outputs)]
 
 
@@ -143,8 +143,8 @@ def _single_image(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     last = width - one, height - one
     moves, scores = (tensor(graph, op.inputs[number]).unsqueeze(0) for number in (2, 3))
     image = _Image(last=last, least=(least, least), edge=1.0, drops_small=False)
-    boxes, scores, kept = _proposals(op, tensor(graph, op.inputs[1]), moves, scores, image)
-    rows, values = _flat(boxes, scores, kept)
+    boxes, scores, flags = _proposals(op, tensor(graph, op.inputs[1]), moves, scores, image)
+    rows, values = _flat(boxes, scores, flags)
     most = op.integer("post_nms_count")
     return _filled(rows, 2, most), _filled(values, 1, most)
 
@@ -158,9 +158,9 @@ def _detections(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
         raise op.refusal("its negative score_threshold lists regions without area")
     boxes, scores, candidates = _by_class(graph, op, least)
     limit = boxes.of(op.real("nms_threshold"))
-    kept = overlaps.greedily(boxes, candidates, partial(_overlap, edge=1.0), limit)
-    kept = overlaps.first_of(kept, op.integer("post_nms_count"))
-    return _listed(op, boxes, scores, kept, most)
+    flags = overlaps.greedily(boxes, candidates, partial(_overlap, edge=1.0), limit)
+    flags = overlaps.first_of(flags, op.integer("post_nms_count"))
+    return _listed(op, boxes, scores, flags, most)
 
 
 def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
@@ -170,7 +170,8 @@ def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
     moves = cut(with_shape(moves, -1, classes, 4).transposed(1, 0, 2), 1, classes, 0)
     shifts = overlaps.columns(moves / op.reals("deltas_weights"), 4)
     zero = moves.of(0)
-    corners = [each.maximum(zero) for each in _moved(regions, shifts, op.real("max_delta_log_wh"), 1.0)]
+    corners = [corner.maximum(zero) for corner in _moved(regions, shifts, op.real("max_delta_log_wh"), 1.0)]
+    # A region without area has no candidates in any class.
     x0, y0, x1, y1 = overlaps.columns(regions, 4)
     has_area = (x1 > x0) & (y1 > y0)
     of_all = has_area.where(cut(scores.transposed(1, 0), 1, classes, 0), zero)
@@ -179,22 +180,23 @@ def _by_class(graph: Graph, op: Op, least: float) -> Candidates:
     return boxes, scores, scores > least
 
 
-def _listed(op: Op, boxes: NodeTensor, scores: NodeTensor, kept: NodeTensor, most: int) -> tuple[NodeTensor, ...]:
+def _listed(op: Op, boxes: NodeTensor, scores: NodeTensor, selected: NodeTensor, most: int) -> tuple[NodeTensor, ...]:
     """List the kept boxes class by class; if there are too many, the best of all classes."""
     ends = scores.of([-1], "int64")
-    rows, values = _flat(boxes, scores, kept)
+    rows, values = _flat(boxes, scores, selected)
     labels = scores.of(np.arange(1, op.integer("num_classes"))[:, None], "int32")
     every = node("Expand", labels, shape(scores))
-    flags = node("Reshape", kept, ends)
+    flags = node("Reshape", selected, ends)
     labels = node("Compress", node("Reshape", every, ends), flags, axis=0)
     count = shape(values)
     zero, one = count.of(0), count.of(1)
     places = node("Range", zero, squeezed(count, 0), one)
     in_turn = -places.cast("float32")
+    # The key of TopK is the score if boxes must go, and their turn otherwise, so that one node serves both.
     key = (count > [most]).where(values, in_turn)
     order = _sorted(key, overlaps.at_most(key, 0, most), 0)[1]
     columns = (rows, 2), (labels, 1), (values, 1)
-    listed = [_filled(node("Gather", each, order, axis=0), rank, most) for each, rank in columns]
+    listed = [_filled(node("Gather", column, order, axis=0), rank, most) for column, rank in columns]
     return tuple(listed[: len(op.layer.outputs)])
 
 

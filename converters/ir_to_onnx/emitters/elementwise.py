@@ -36,14 +36,14 @@ def _aligned(graph: Graph, op: Op) -> str:
     """Return the second operand; pdpd aligns it with the first from an axis on, by default the first."""
     if op.word("auto_broadcast", merged.BROADCASTS, "numpy") != "pdpd":
         return op.inputs[1]
-    axis, rank, own = op.integer(merged.PDPD_AXIS, 0), op.rank(0), op.rank(1)
+    axis, rank, second_rank = op.integer(merged.PDPD_AXIS, 0), op.rank(0), op.rank(1)
     if axis < 0:  # with the last axes, as numpy does
         return op.inputs[1]
-    if axis + own > rank:
-        raise op.refusal(f"pdpd aligns {own} axes from axis {axis} on with {rank}")
-    if axis + own < rank and op.layer.type.lower() not in PDPD_TYPES:
+    if axis + second_rank > rank:
+        raise op.refusal(f"pdpd aligns {second_rank} axes from axis {axis} on with {rank}")
+    if axis + second_rank < rank and op.layer.type.lower() not in PDPD_TYPES:
         raise op.refusal(f"OpenVINO ignores pdpd in {op.layer.type}, and aligns the last axes")
-    return operators.unsqueeze(graph, op.inputs[1], range(own, rank - axis))
+    return operators.unsqueeze(graph, op.inputs[1], range(second_rank, rank - axis))
 
 
 def _node(kind: str, **attributes: int) -> _Binary:
@@ -56,7 +56,7 @@ def _bitwise(kind: str) -> _Binary:
     def write(graph: Graph, op: Op, x: str, y: str) -> str:
         if op.dtype() == "bool":
             return graph.node(kind, x, y)
-        op.needs(18, graph.opset)
+        op.needs(18, graph.opset)  # which brought BitwiseAnd, BitwiseOr and BitwiseXor
         return graph.node(f"Bitwise{kind}", x, y)
 
     return write
@@ -90,8 +90,8 @@ def _halved(graph: Graph, op: Op, x: str, y: str) -> str:
 
 
 def _shifted(graph: Graph, x: str, y: str, unsigned: str, direction: str) -> str:
-    held = (operators.cast(graph, each, unsigned) for each in (x, y))
-    return graph.node("BitShift", *held, direction=direction)
+    operands = (operators.cast(graph, operand, unsigned) for operand in (x, y))
+    return graph.node("BitShift", *operands, direction=direction)
 
 
 def _saturating(kind: str) -> _Binary:
@@ -103,8 +103,9 @@ def _saturating(kind: str) -> _Binary:
             return graph.node(kind, x, y)
         if op.text("auto_broadcast").lower() == "pdpd" and op.rank(0) != op.rank(1):
             raise op.refusal(f"OpenVINO lets {dtype} wrap around where pdpd aligns fewer axes, and saturates elsewhere")
-        op.needs(12, graph.opset, dtype)
-        wide = graph.node(kind, *(operators.cast(graph, each, "int32") for each in (x, y)))
+        op.needs(12, graph.opset, dtype)  # Clip takes integers since then
+        # Sums and products of 8 bits fit into 32, where they are limited before they are narrowed.
+        wide = graph.node(kind, *(operators.cast(graph, operand, "int32") for operand in (x, y)))
         limits = np.iinfo(dtype)
         return operators.cast(graph, operators.clip(graph, wide, limits.min, limits.max, "int32"), dtype)
 
@@ -148,6 +149,7 @@ def _or_equal(kind: str) -> _Binary:
 
 
 def _mod(graph: Graph, op: Op, x: str, y: str) -> str:
+    # With fmod, the result takes the sign of the dividend, as in OpenVINO.
     return graph.node("Mod", x, y, fmod=1)
 
 
@@ -181,6 +183,7 @@ def _prelu(graph: Graph, op: Op) -> str:
         return graph.node("LeakyRelu", op.inputs[0], alpha=float(known.flat[0]))
     if shape is None or other is None:
         raise op.refusal("the ranks of its inputs are unknown")
+    # ONNX broadcasts from the last axis on, where a vector would meet the width.
     if len(other) == 1 and len(shape) > 2 and other[0] != 1:
         slope = layer_inputs.reshaped(graph, op, slope, [other[0], *[1] * (len(shape) - 2)])
     return graph.node("PRelu", op.inputs[0], slope)

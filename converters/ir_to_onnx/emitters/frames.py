@@ -59,6 +59,7 @@ def _istft(graph: Graph, op: Op) -> str:
     x = operand(graph, op) if rank == 4 else operand(graph, op).unsqueeze(0)
     real, imaginary = (squeezed(cut(x, part, part + 1, 3), 3) for part in range(2))
     half = size // 2 + 1
+    # The spectrum of real numbers is symmetric: all frequencies but the first and the middle one count twice.
     share = np.array([1 if k in (0, size - k) else 2 for k in range(half)]) / size
     if op.flag("normalized"):
         share = share * np.sqrt(size)
@@ -68,12 +69,14 @@ def _istft(graph: Graph, op: Op) -> str:
     column = tensor(graph, window).unsqueeze(1)  # frames lie in columns
     weighted = frames * column
     squares = node("Expand", column * column, shape(frames))
+    # A transposed convolution with the identity adds overlapping frames.
     kernel = x.of(np.eye(size)[:, None])
-    total, divisor = (node("ConvTranspose", each, kernel, strides=[step]) for each in (weighted, squares))
+    total, divisor = (node("ConvTranspose", frames, kernel, strides=[step]) for frames in (weighted, squares))
+    # The sum of squares is 0 where no window reaches; the signal is not divided there.
     least = divisor.of(np.finfo(np.float32).tiny)
     signal = squeezed(total / (divisor < least).where(1, divisor), 1)
-    made = _trimmed(graph, op, signal.value, size)
-    return made if rank == 4 else operators.squeeze(graph, made, [0])
+    output = _trimmed(graph, op, signal.value, size)
+    return output if rank == 4 else operators.squeeze(graph, output, [0])
 
 
 def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
@@ -81,14 +84,15 @@ def _trimmed(graph: Graph, op: Op, signal: str, size: int) -> str:
     edge = size // 2 if op.flag("center") else 0
     if not op.has(4):
         return operators.cut(graph, signal, [edge], [-edge], [1]) if edge else signal
-    wanted = layer_inputs.int64(graph, op, 4)
+    cut_to = layer_inputs.int64(graph, op, 4)
     signal = operators.cut(graph, signal, [edge], [operators.END], [1]) if edge else signal
-    filled = graph.node("Pad", signal, graph.node("Concat", graph.ints([0, 0, 0]), wanted, axis=0))
-    return graph.node("Slice", filled, graph.ints([0]), wanted, graph.ints([1]))
+    # A signal may be shorter than requested: it is padded by the whole length, then cut.
+    filled = graph.node("Pad", signal, graph.node("Concat", graph.ints([0, 0, 0]), cut_to, axis=0))
+    return graph.node("Slice", filled, graph.ints([0]), cut_to, graph.ints([1]))
 
 
 def _col2im(graph: Graph, op: Op) -> str:
-    op.needs(18, graph.opset)
+    op.needs(18, graph.opset)  # which brought Col2Im
     sizes = (layer_inputs.int64(graph, op, index) for index in (1, 2))
     begin, end = (per_axis(op, name, 2, 0) for name in ("pads_begin", "pads_end"))
     strides, dilations = (list(per_axis(op, name, 2)) for name in ("strides", "dilations"))
@@ -103,10 +107,10 @@ def _extract(graph: Graph, op: Op) -> str:
     batch, depth, *space = op.lengths()
     x, lengths = op.inputs[0], []
     automatic = op.word("auto_pad", sliding_windows.AUTO_PADS)
-    for place, (held, size, stride, rate) in enumerate(zip(space, sizes, strides, rates, strict=True)):
+    for place, (in_size, size, stride, rate) in enumerate(zip(space, sizes, strides, rates, strict=True)):
         extent, axis = (size - 1) * rate + 1, 2 + 2 * place
-        count = -(-held // stride) if automatic.startswith("same") else (held - extent) // stride + 1
-        total = max((count - 1) * stride + extent - held, 0) if automatic.startswith("same") else 0
+        count = -(-in_size // stride) if automatic.startswith("same") else (in_size - extent) // stride + 1
+        total = max((count - 1) * stride + extent - in_size, 0) if automatic.startswith("same") else 0
         (before,), (after,) = sliding_windows.shared([total], automatic)
         if total:
             x = operators.padded(graph, x, 4 + place, axis, before, after)
@@ -117,11 +121,12 @@ def _extract(graph: Graph, op: Op) -> str:
     return layer_inputs.reshaped(graph, op, x, [batch, sizes[0] * sizes[1] * depth, *lengths])
 
 
+# GridSample-20 renamed two of its modes.
 _MODES = {"bilinear": ("bilinear", "linear"), "nearest": ("nearest", "nearest"), "bicubic": ("bicubic", "cubic")}
 
 
 def _grid_sample(graph: Graph, op: Op) -> str:
-    op.needs(16, graph.opset)
+    op.needs(16, graph.opset)  # which brought GridSample
     mode = _MODES[op.word("mode", tuple(_MODES), "bilinear")][graph.opset >= 20]
     padding = op.word("padding_mode", ("zeros", "border", "reflection"), "zeros")
     aligned = int(op.flag("align_corners"))

@@ -86,6 +86,7 @@ def _elements(graph: Graph, op: Op) -> str:
     if word == "mean":
         return _mean(graph, op, scatter, starts)
     if not starts:
+        # Without the initial values, every element that is updated starts at the neutral element.
         first = _filled(graph, op, _neutral(word, op.dtype()))
         data = scatter(data, first, "none")
     return scatter(data, op.inputs[2], word)
@@ -110,16 +111,17 @@ def _mean(graph: Graph, op: Op, scatter: Callable[[str, str, str], str], starts:
         raise op.refusal("a mean of integers")
     zeros, ones = (_filled(graph, op, value) for value in (0, 1))
     shape = graph.node("Shape", op.inputs[0])
-    each = graph.node("Expand", scalar(graph, 1, op.dtype()), shape)
+    once = graph.node("Expand", scalar(graph, 1, op.dtype()), shape)
     onto = op.inputs[0] if starts else scatter(op.inputs[0], zeros, "none")
+    # Counts are scattered as sums of ones at the same indices.
     total = scatter(onto, op.inputs[2], "sum")
-    count = scatter(each if starts else scatter(each, zeros, "none"), ones, "sum")
+    count = scatter(once if starts else scatter(once, zeros, "none"), ones, "sum")
     return graph.node("Div", total, count)
 
 
 def _nd(graph: Graph, op: Op) -> str:
     word = op.word("reduction", ("none", "sum", "sub", "prod", "min", "max"), "none")
-    updates = graph.node("Neg", op.inputs[2]) if word == "sub" else op.inputs[2]
+    updates = graph.node("Neg", op.inputs[2]) if word == "sub" else op.inputs[2]  # ScatterND does not subtract
     reduction = _reduction(graph, op, "sum" if word == "sub" else word)
     indices = layer_inputs.int64(graph, op, 1, vector=False)
     return graph.node("ScatterND", op.inputs[0], indices, updates, reduction=reduction)

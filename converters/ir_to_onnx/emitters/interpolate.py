@@ -23,9 +23,9 @@ def _interpolate(graph: Graph, op: Op) -> str:
         place = 1 if in_sizes or resize.version == 11 else 2
         op.port(place)  # an error where no edge leads to it
         target = layer_inputs.int64(graph, op, place) if in_sizes else op.inputs[place]
-    made, row = resized(graph, resize, op.inputs[0], target)
+    output, row = resized(graph, resize, op.inputs[0], target)
     op.conversion.rows.append(row)
-    return made
+    return output
 
 
 TABLE = {"Interpolate": _interpolate}

@@ -38,6 +38,7 @@ def _offset_sum(graph: Graph, op: Op) -> str | NodeTensor:
     count = shape(offsets)
     zero, one = offsets.of(0), offsets.of(1)
     places = node("Range", zero, node("Size", operand(graph, op, 1), dtype="int64"), one)
+    # The number of bags that have begun, less one, is the bag of an index.
     began = ~(places.unsqueeze(1) < offsets)
     numbers = reduction("ReduceSum", began.cast("int64"), 1, keep=False)
     return _segments(graph, op, numbers - one, count, 3, _reduction(op))
@@ -56,10 +57,11 @@ def _segments(graph: Graph, op: Op, numbers: NodeTensor, count: NodeTensor, afte
         rows = rows * operand(graph, op, after + 1).unsqueeze(*range(1, rank))
     zero, one = count.of(0), count.of(1)
     segments = node("Range", zero, node("Squeeze", count), one)
+    # Segments become a matrix of zeros and ones, so that one product sums them all.
     share = (segments.unsqueeze(1) == numbers).cast(dtype)
     sizes = reduction("ReduceSum", share, 1)
     if kind == "mean":
-        share = share / sizes.maximum(1)
+        share = share / sizes.maximum(1)  # an empty segment is not divided by 0
     sums = share @ _flat(rows, rank)
     default = op.known_integers(after, "the default index is")[0] if op.has(after) else -1
     if default >= 0:
@@ -76,7 +78,7 @@ def _flat(rows: NodeTensor, rank: int) -> NodeTensor:
 
 def _search_sorted(graph: Graph, op: Op) -> str:
     """Count the elements of a row below a value, or up to it."""
-    op.needs(12, graph.opset)
+    op.needs(12, graph.opset)  # which brought LessOrEqual
     kind = "LessOrEqual" if op.flag("right_mode") else "Less"
     row = operators.unsqueeze(graph, op.inputs[0], [op.rank() - 1])
     below = graph.node(kind, row, operators.unsqueeze(graph, op.inputs[1], [op.rank(1)]))
@@ -87,10 +89,10 @@ def _search_sorted(graph: Graph, op: Op) -> str:
 def _unique(graph: Graph, op: Op) -> tuple[str, ...]:
     axis = op.known_integers(1, "the axis is")[0] if op.has(1) else None
     dtype = op.dtype()
-    held = dtype if dtype in ("float32", "int64") else "int64"  # the types that onnxruntime runs
-    x = op.inputs[0] if dtype == held else operators.cast(graph, op.inputs[0], held)
+    run_as = dtype if dtype in ("float32", "int64") else "int64"  # the types that onnxruntime runs
+    x = op.inputs[0] if dtype == run_as else operators.cast(graph, op.inputs[0], run_as)
     values, *places = graph.outputs(4, "Unique", x, axis=axis, sorted=int(op.flag("sorted", True)))
-    return values if dtype == held else operators.cast(graph, values, dtype), *(
+    return values if dtype == run_as else operators.cast(graph, values, dtype), *(
         _as(graph, op, tensor, index) for index, tensor in enumerate(places, 1)
     )
 
@@ -110,12 +112,12 @@ def _grn(graph: Graph, op: Op) -> NodeTensor:
 
 def _segment_max(graph: Graph, op: Op) -> str:
     """Scatter rows into those of their segments, keeping the largest; rows of no segment are left out."""
-    op.needs(18, graph.opset, "a scatter that keeps the largest")
+    op.needs(18, graph.opset, "a scatter that keeps the largest")  # ScatterND reduces by max since then
     dtype = op.dtype()
     numbers = layer_inputs.int64(graph, op, 1)
     count = _segment_count(graph, op, numbers)
-    held = "int32" if dtype == "int64" else dtype  # as OpenVINO does on CPU
-    least = np.iinfo(held).min if dtype in WHOLE else np.finfo(np.float32).min
+    run_as = "int32" if dtype == "int64" else dtype  # as OpenVINO does on CPU
+    least = np.iinfo(run_as).min if dtype in WHOLE else np.finfo(np.float32).min
     one = graph.node("Add", count, graph.ints([1]))  # a last row for numbers of no segment
     row = graph.node("Where", graph.node("Less", numbers, count), numbers, count)
     rest = operators.cut(graph, graph.node("Shape", op.inputs[0]), [1], [operators.END], [0])
@@ -147,16 +149,18 @@ def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:
     flags = graph.node("Expand", operators.scalar(graph, False, "bool"), graph.node("Shape", row))
     is_empty = graph.node("ScatterND", blank, operators.unsqueeze(graph, row, [1]), flags)
     added = operators.transposed(graph, graph.node("NonZero", is_empty), [1, 0])
+    # An added element lies in column 0.
     pairs = graph.node("Concat", indices, graph.node("Concat", added, graph.node("Sub", added, added), axis=1), axis=0)
     filling = graph.node("Expand", op.inputs[3], operators.cut(graph, graph.node("Shape", added), [0], [1], [0]))
     values = graph.node("Concat", op.inputs[0], filling, axis=0)
     rows = operators.squeeze(graph, operators.cut(graph, pairs, [0], [1], [1]), [1])
     count = graph.node("Size", rows)
+    # The place is part of the key, so that no two keys are equal.
     keys = graph.node("Add", graph.node("Mul", rows, count), graph.node("Range", zero, count, one))
     _, order = graph.outputs(2, "TopK", keys, operators.unsqueeze(graph, count, [0]), axis=0, largest=0)
-    made = graph.node("Gather", pairs, order, axis=0), graph.node("Gather", values, order, axis=0), is_empty
+    outputs = graph.node("Gather", pairs, order, axis=0), graph.node("Gather", values, order, axis=0), is_empty
     kind = op.result_dtype(0)
-    return made[0] if kind == "int64" else operators.cast(graph, made[0], kind), *made[1:]
+    return outputs[0] if kind == "int64" else operators.cast(graph, outputs[0], kind), *outputs[1:]
 
 
 TABLE = {

@@ -23,7 +23,7 @@ def _inverse(graph: Graph, op: Op) -> str:
     if size > MAX_SIZE:
         raise op.refusal(f"ONNX has no inverse of matrices, and these have {size} rows (up to {MAX_SIZE} are written)")
     x, transposes = op.inputs[0], op.flag("adjoint")
-    if size == 1:
+    if size == 1:  # a matrix of one number has no minors
         return graph.node("Div", operators.scalar(graph, 1, "float32"), x)
     whole = operators.unsqueeze(graph, graph.node("Det", x), [rank - 2, rank - 1])
     return graph.node("Div", _minors(graph, x, size, rank, transposes=transposes), whole)
@@ -37,6 +37,7 @@ def _minors(graph: Graph, x: str, size: int, rank: int, *, transposes: bool) -> 
         places = places.T
     left = [[np.delete(np.delete(places, row, 0), column, 1) for column in range(size)] for row in range(size)]
     minor = graph.node("Gather", flat, graph.constant(left, np.int64), axis=rank - 2)
+    # The adjugate has signs in the pattern of a chessboard (Cramer).
     signs = np.where(np.add.outer(range(size), range(size)) % 2, -1, 1)
     return graph.node("Mul", graph.node("Det", minor), graph.constant(signs, np.float32))
 
@@ -63,7 +64,7 @@ def _swapped(rank: int) -> list[int]:
 
 
 def _einsum(graph: Graph, op: Op) -> str:
-    op.needs(12, graph.opset)
+    op.needs(12, graph.opset)  # which brought Einsum
     return graph.node("Einsum", *op.inputs, equation=op.text("equation"))
 
 

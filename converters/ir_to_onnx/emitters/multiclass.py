@@ -30,12 +30,12 @@ def _multiclass_nms(graph: Graph, op: Op) -> tuple[str, ...]:
     else:
         limit = float(suppression.below(np.array(overlap)))
         left = suppression.left(graph, op.inputs[0], scores, shape, limit, least)
-    found = _best(graph, op, left, classes, shape)
+    listed = _best(graph, op, left, classes, shape)
     if op.word("sort_result_type", _SORTS, "none") == "classid":
-        kept = graph.node("Shape", found[0])
-        order = graph.outputs(2, "TopK", found[0], operators.cut(graph, kept, [1], [2], [0]), axis=1, largest=0)[1]
-        found = [graph.node("GatherElements", x, order, axis=1) for x in found]
-    return _listed(graph, op, found, shape)
+        size = graph.node("Shape", listed[0])
+        order = graph.outputs(2, "TopK", listed[0], operators.cut(graph, size, [1], [2], [0]), axis=1, largest=0)[1]
+        listed = [graph.node("GatherElements", x, order, axis=1) for x in listed]
+    return _listed(graph, op, listed, shape)
 
 
 def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppression.Shape) -> str:
@@ -52,7 +52,7 @@ def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppress
     numbers = (column.unsqueeze(0 if op.has(2) else 1) for column in overlaps.columns(tensor(graph, boxes), 4))
     spread = (node("Expand", number, number.of(shape, "int64")) for number in numbers)
     order = tensor(graph, places, "int64")
-    corners = joined([node("GatherElements", each, order, axis=2).unsqueeze(3) for each in spread], 3)
+    corners = joined([node("GatherElements", corner, order, axis=2).unsqueeze(3) for corner in spread], 3)
     corners = with_shape(corners, images * count, length, 4)
     poor = tensor(graph, values) < op.real("score_threshold", 0)
     good = ~(poor | ~tensor(graph, suppression.is_there(graph, values), "bool"))
@@ -60,18 +60,19 @@ def _left(graph: Graph, op: Op, scores: str, classes: list[int], shape: suppress
     limits = _limits(op.real("iou_threshold", 0), op.real("nms_eta", 1), length)
     edge = 0.0 if op.flag("normalized", True) else 1.0
     measure, adapts = partial(_overlap, edge=edge), limits.size > 1
-    kept = overlaps.greedily(corners, candidates, measure, constant(graph, limits), adapts=adapts)
-    values = with_shape(kept, *shape).where(tensor(graph, values), suppression.NONE).value
+    selected = overlaps.greedily(corners, candidates, measure, constant(graph, limits), adapts=adapts)
+    values = with_shape(selected, *shape).where(tensor(graph, values), suppression.NONE).value
     left = graph.node("ScatterElements", suppression.nothing(graph, shape), places, values, axis=2)
     return graph.node("Reshape", left, graph.ints([images, count * length]))
 
 
 def _limits(overlap: float, eta: float, count: int) -> NDArray[np.float32]:
     """Return the largest allowed overlap by the number of boxes kept before, if that changes."""
-    found = [np.float32(overlap)]
-    while 0 <= eta < 1 and len(found) < count:
-        found.append(found[-1] * np.float32(eta) if found[-1] > 0.5 else found[-1])
-    return np.nextafter(np.array(found, np.float32), np.float32(-1))
+    limits = [np.float32(overlap)]
+    while 0 <= eta < 1 and len(limits) < count:
+        limits.append(limits[-1] * np.float32(eta) if limits[-1] > 0.5 else limits[-1])
+    # OpenVINO suppresses from the threshold on, NonMaxSuppression beyond it: each limit is the number below.
+    return np.nextafter(np.array(limits, np.float32), np.float32(-1))
 
 
 def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
@@ -90,7 +91,7 @@ def _overlap(boxes: NodeTensor, *, edge: float) -> NodeTensor:
 def _matrix_nms(graph: Graph, op: Op) -> tuple[str, ...]:
     """Lower the score of each box by the better one that overlaps it most, less what that one is itself overlapped."""
     classes, scores, shape = _scores(graph, op)
-    none, least = (constant(graph, each) for each in (suppression.NONE, op.real("score_threshold", 0)))
+    none, least = (constant(graph, number) for number in (suppression.NONE, op.real("score_threshold", 0)))
     scores = (tensor(graph, scores) > least).where(tensor(graph, scores), none).value
     most = op.integer("nms_top_k", -1)
     best = graph.ints([min(most, shape[2]) if most > -1 else shape[2]])
@@ -127,8 +128,8 @@ def _decays(op: Op, corners: list[NodeTensor], count: NodeTensor) -> NodeTensor:
 
 
 def _linear(op: Op, shared: NodeTensor, most: NodeTensor) -> NodeTensor:
-    one, tiny = (shared.of(each, "float64") for each in (1, np.float32(1e-10)))
-    above, below_one = (one - each.cast("float64") for each in (shared, most))
+    one, tiny = (shared.of(number, "float64") for number in (1, np.float32(1e-10)))
+    above, below_one = (one - overlap.cast("float64") for overlap in (shared, most))
     return (above / (below_one + tiny)).cast("float32")
 
 
@@ -147,7 +148,7 @@ def _scores(graph: Graph, op: Op) -> tuple[list[int], str, suppression.Shape]:
     Boxes of images in a row are boxes of each image, those of others without a score.
     """
     grouped = op.has(2)
-    classes = [each for each in range(op.lengths(1)[0 if grouped else 1]) if each != op.integer("background_class", -1)]
+    classes = [n for n in range(op.lengths(1)[0 if grouped else 1]) if n != op.integer("background_class", -1)]
     scores = graph.node("Gather", op.inputs[1], graph.ints(classes), axis=0 if grouped else 1)
     if not grouped:
         images, count = op.lengths(0, [0, 1])
@@ -156,7 +157,7 @@ def _scores(graph: Graph, op: Op) -> tuple[list[int], str, suppression.Shape]:
     number = layer_inputs.int64(graph, op, 2)
     end = graph.node("CumSum", number, operators.scalar(graph, 0, "int64"))
     place = graph.constant(np.arange(count), np.int64)
-    begins, ends = (operators.unsqueeze(graph, each, [1, 2]) for each in (graph.node("Sub", end, number), end))
+    begins, ends = (operators.unsqueeze(graph, edge, [1, 2]) for edge in (graph.node("Sub", end, number), end))
     inside = graph.node("And", graph.node("Not", graph.node("Less", place, begins)), graph.node("Less", place, ends))
     none = operators.scalar(graph, suppression.NONE, "float32")
     return classes, graph.node("Where", inside, scores, none), (images, len(classes), count)
@@ -170,9 +171,9 @@ def _best(graph: Graph, op: Op, left: str, classes: list[int], shape: suppressio
     return [graph.node("Gather", graph.constant(classes, np.float32), numbers), values, places]
 
 
-def _listed(graph: Graph, op: Op, found: list[str], shape: suppression.Shape) -> tuple[str, ...]:
+def _listed(graph: Graph, op: Op, listed: list[str], shape: suppression.Shape) -> tuple[str, ...]:
     """Return rows of class, score and corners, the places of the boxes among all, and how many each image has."""
-    (labels, values, places), (images, _, count) = found, shape
+    (labels, values, places), (images, _, count) = listed, shape
     is_there = suppression.is_there(graph, values)
     boxes = graph.node("Mod", places, operators.scalar(graph, count, "int64"))
     if not op.has(2):

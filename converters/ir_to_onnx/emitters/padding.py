@@ -18,15 +18,15 @@ _MODES = ("constant", "edge", "reflect", "symmetric")
 def _pad(graph: Graph, op: Op) -> str:
     mode = op.word("pad_mode", _MODES)
     if mode == "constant":
-        return graph.node("Pad", op.inputs[0], _pads(graph, op), _filling(graph, op), mode=mode)
+        return graph.node("Pad", op.inputs[0], _pads(graph, op), op.inputs[3] if op.has(3) else "", mode=mode)
     if op.value(1) is None or op.value(2) is None:
         return _padded_at_run_time(graph, op, mode)
     begin, end = (op.known_integers(index, "pads are") for index in (1, 2))
     if mode == "symmetric":
         return _mirrored(graph, op, begin, end)
     x = _cropped(graph, op.inputs[0], begin, end)
-    kept = [max(each, 0) for each in (*begin, *end)]
-    return graph.node("Pad", x, graph.ints(kept), mode=mode) if any(kept) else x
+    pads = [max(pad, 0) for pad in (*begin, *end)]
+    return graph.node("Pad", x, graph.ints(pads), mode=mode) if any(pads) else x
 
 
 def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
@@ -37,7 +37,7 @@ def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
     begin, end = (layer_inputs.int64(graph, op, index) for index in (1, 2))
     for axis in range(op.rank()):
         at = operators.scalar(graph, axis, "int64")
-        numbers = (tensor(graph, graph.node("Gather", each, at), "int64") for each in (shape, begin, end))
+        numbers = (tensor(graph, graph.node("Gather", source, at), "int64") for source in (shape, begin, end))
         x = graph.node("Gather", x, _backwards(*numbers).value, axis=axis)
     return x
 
@@ -58,10 +58,6 @@ def _pads(graph: Graph, op: Op) -> str:
     if begin is not None and end is not None:
         return graph.ints([*map(int, begin.ravel()), *map(int, end.ravel())])
     return graph.node("Concat", layer_inputs.int64(graph, op, 1), layer_inputs.int64(graph, op, 2), axis=0)
-
-
-def _filling(graph: Graph, op: Op) -> str:
-    return op.inputs[3] if op.has(3) else ""
 
 
 def _cropped(graph: Graph, x: str, begin: Sequence[int], end: Sequence[int]) -> str:

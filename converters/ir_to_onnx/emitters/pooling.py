@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from ...onnx import operators
 from ...onnx.graph import Graph
@@ -37,9 +36,9 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
     if rounded.pads and wants_places:
         raise op.refusal("indices of the largest values, counted without pads that ONNX's MaxPool does not support")
     attributes = {"ceil_mode": rounded.ceil, **rounded.over.attributes}
-    found = None if wants_places or rounded.pads else integer_layers.rounded_floats(graph, op.inputs[0])
-    if found is not None:
-        return (_pooled_first(graph, *found, attributes),)
+    floats = None if wants_places or rounded.pads else integer_layers.rounded_floats(graph, op.inputs[0])
+    if floats is not None:
+        return (_pooled_first(graph, *floats, attributes),)
     x = _padded(graph, op.inputs[0], rounded, _lowest(op.dtype()), op.dtype())
     if not wants_places:
         return (graph.node("MaxPool", x, **attributes),)
@@ -54,9 +53,8 @@ def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, a
     could round first.
     """
     output = channel_scales.in_floats(graph, graph.node("MaxPool", before.input[0], **attributes))
-    for each in (before, after):
-        stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in each.attribute}
-        output = graph.node(each.op_type, output, *each.input[1:], **stated)
+    for node in (before, after):
+        output = graph.again(node, output, *node.input[1:])
     return output
 
 
@@ -68,6 +66,7 @@ def _padded(graph: Graph, x: str, rounded: _Rounded, filling: float, dtype: str)
     """Return the pooled data. A Concat of one input keeps onnxruntime from moving pads to a node that refuses them."""
     if not rounded.pads:
         return x
+    # Pads of the lowest value are never the maximum; those of a mean are zeros.
     output = graph.node("Pad", x, rounded.pads, operators.scalar(graph, filling, dtype))
     return graph.node("Concat", output, axis=0)
 
@@ -97,6 +96,7 @@ def _rounded(graph: Graph, op: Op, over: Windows, *, counts: bool = False) -> _R
         return _known(graph, replace(over, end=_ends(op.space(), over, drop=drop)))
     sides = zip(over.strides, over.end, over.extents, strict=True)
     may_begin_outside = any(stride + after > extent for stride, after, extent in sides)
+    # Otherwise ONNX drops the same windows as OpenVINO, and its own rounding serves.
     if counts or _is_wide(over) or (not drop and may_begin_outside):
         return _Rounded(over=_unpadded(over), pads=_open_pads(graph, op, over, drop=drop))
     return _Rounded(over=over, ceil=1)
@@ -121,7 +121,7 @@ def _unpadded(over: Windows) -> Windows:
 def _open_pads(graph: Graph, op: Op, over: Windows, *, drop: bool) -> str:
     """Return all pads, as in ``_ends``, for sizes known only at run time."""
     space = cut(shape(operand(graph, op)), 2, op.rank(), 0)
-    before, after, extent, stride = (space.of(each) for each in (over.begin, over.end, over.extents, over.strides))
+    before, after, extent, stride = (space.of(pads) for pads in (over.begin, over.end, over.extents, over.strides))
     pairs = zip(over.begin, over.end, over.extents, over.strides, strict=True)
     rest = space + [begin + end - reach + step - 1 for begin, end, reach, step in pairs]
     start = rest / stride * stride

@@ -27,10 +27,11 @@ def _prior_box(graph: Graph, op: Op) -> str:
     centres = _centres(rows, columns, steps, 0.5 if step == 0 else op.real("offset"))
     boxes = [box for centre in centres for box in _boxes_at(op, centre, smallest, scaled)]
     image = np.array([width, height, width, height], _F32)
-    made = np.array([box for box, _ in boxes], _F32) * (1 / image)
-    limited = np.array([each for _, each in boxes])[:, None]
-    made = np.where(limited & _FIRST, np.maximum(made, 0), np.where(limited & ~_FIRST, np.minimum(made, 1), made))
-    return _output(graph, op, (np.clip(made, 0, 1) if op.flag("clip") else made).astype(_F32))
+    # OpenVINO multiplies by the reciprocal here, and divides in PriorBoxClustered: last bits differ.
+    ends = np.array([box for box, _ in boxes], _F32) * (1 / image)
+    limited = np.array([flags for _, flags in boxes])[:, None]
+    ends = np.where(limited & _FIRST, np.maximum(ends, 0), np.where(limited & ~_FIRST, np.minimum(ends, 1), ends))
+    return _output(graph, op, (np.clip(ends, 0, 1) if op.flag("clip") else ends).astype(_F32))
 
 
 def _sizes(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -78,19 +79,19 @@ def _around(centre: _Point, width: _F32, height: _F32, limited: bool = False) ->
 
 def _ratios(op: Op) -> list[_F32]:
     """Return the ratios other than 1, each once, and their inverses if requested."""
-    found = [_F32(1)]
+    ratios = [_F32(1)]
     for ratio in _reals(op, "aspect_ratio"):
-        if all(abs(ratio - each) >= 1e-6 for each in found):
-            found += [ratio, 1 / ratio] if op.flag("flip") else [ratio]
-    return [each for each in found if abs(each - 1) >= 1e-6]
+        if all(abs(ratio - known) >= 1e-6 for known in ratios):  # as OpenVINO tells ratios apart
+            ratios += [ratio, 1 / ratio] if op.flag("flip") else [ratio]
+    return [known for known in ratios if abs(known - 1) >= 1e-6]
 
 
 def _fixed_boxes(op: Op, centre: _Point) -> Iterator[_Box]:
     """Yield boxes of fixed sizes, a grid of them in the place of each."""
-    given, densities = _reals(op, "fixed_ratio"), op.reals("density")
+    fixed, densities = _reals(op, "fixed_ratio"), op.reals("density")
     for index, size in enumerate(_reals(op, "fixed_size")):
-        square = [(_F32(int(size)), _F32(int(size)))] if densities and not given.size else []
-        roots = np.sqrt(given if given.size else np.array(_ratios(op), _F32))
+        square = [(_F32(int(size)), _F32(int(size)))] if densities and not fixed.size else []
+        roots = np.sqrt(fixed if fixed.size else np.array(_ratios(op), _F32))
         for width, height in [*square, *((size * root, size / root) for root in roots)]:
             for place in _grid(centre, size, int(densities[index])):
                 yield _around(place, width, height, limited=True)
@@ -108,8 +109,8 @@ def _grid(centre: _Point, size: _F32, count: int) -> Iterator[_Point]:
 def _prior_box_clustered(graph: Graph, op: Op) -> str:
     (rows, columns), (height, width) = _sizes(op)
     step = op.real("step", 0)
-    given = [_F32(op.real(name, 0) or step) for name in ("step_w", "step_h")]
-    across, down = given if any(given) else (_F32(width / columns), _F32(height / rows))
+    steps = [_F32(op.real(name, 0) or step) for name in ("step_w", "step_h")]
+    across, down = steps if any(steps) else (_F32(width / columns), _F32(height / rows))
     sizes = list(zip(_reals(op, "width"), _reals(op, "height"), strict=True))
     centres = _centres(rows, columns, (across, down), op.real("offset"))
     boxes = np.array([_around(centre, *size)[0] for centre in centres for size in sizes], _F32)

@@ -44,10 +44,10 @@ def _proposal(graph: Graph, op: Op) -> tuple[NodeTensor, ...]:
     if images != 1:
         raise op.refusal(f"it lists boxes of {images} images; only one image is written")
     anchors = _anchors(op, rows, columns)
-    each = len(anchors) // (rows * columns)
+    of_cell = len(anchors) // (rows * columns)
     info = with_shape(operand(graph, op, 2), -1)
-    corners = _moved(op, anchors, _by_cell(operand(graph, op, 1), 4, 0, each), info)
-    scores = _by_cell(operand(graph, op), 1, each, each) * _is_large(op, corners, info)
+    corners = _moved(op, anchors, _by_cell(operand(graph, op, 1), 4, 0, of_cell), info)
+    scores = _by_cell(operand(graph, op), 1, of_cell, of_cell) * _is_large(op, corners, info)
     best = min(op.integer("pre_nms_topn"), len(anchors))
     values, places = graph.outputs(2, "TopK", scores.value, graph.ints([best]), axis=0)
     return _listed(op, corners.take(corners.like(places, "int64"), 0), scores.like(values), info)
@@ -77,8 +77,9 @@ def _limited(corners: NodeTensor, info: NodeTensor, edge: int) -> NodeTensor:
 
 def _moved(op: Op, anchors: _Reals, moves: NodeTensor, info: NodeTensor) -> NodeTensor:
     """Return corners: anchors, moved and scaled."""
+    # Both ends of an anchor are pixels of it, so its size is one more than their distance.
     sizes = anchors[:, 2:] - anchors[:, :2] + 1
-    centres, lengths = (moves.of(each, "float32") for each in (anchors[:, :2] + sizes * 0.5, sizes))
+    centres, lengths = (moves.of(corners, "float32") for corners in (anchors[:, :2] + sizes * 0.5, sizes))
     shift = _half(moves, second=False) / op.real("box_coordinate_scale", 1)
     stretch = _half(moves, second=True) / op.real("box_size_scale", 1)
     centres = shift * lengths + centres
@@ -99,6 +100,7 @@ def _is_large(op: Op, corners: NodeTensor, info: NodeTensor) -> NodeTensor:
 def _listed(op: Op, corners: NodeTensor, scores: NodeTensor, info: NodeTensor) -> tuple[NodeTensor, ...]:
     """Return rows of image and corners, and scores: those kept by suppression, best first; see ``_filled``."""
     most = op.integer("post_nms_topn")
+    # NonMaxSuppression measures areas as differences; the last pixel of a box is part of it.
     wide = joined([_half(corners, second=False), _half(corners, second=True) + 1], 1)
     boxes, values, limit = wide.unsqueeze(0), scores.unsqueeze(0, 1), scores.of([most], "int64")
     chosen = node("NonMaxSuppression", boxes, values, limit, scores.of([op.real("nms_thresh")]), dtype="int64")

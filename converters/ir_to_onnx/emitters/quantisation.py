@@ -48,14 +48,15 @@ def _in_integers(graph: Graph, op: Op, levels: Ranges) -> str | None:
     return _rounded(graph, op, levels, before, after)
 
 
-def _stored(graph: Graph, op: Op, held: _Numbers, after: Side, axis: int) -> str | None:
+def _stored(graph: Graph, op: Op, numbers: _Numbers, after: Side, axis: int) -> str | None:
     """Return levels of constants, which are signed if the middle one is zero."""
     along = axis if after.scale.ndim else None
     if along is not None and graph.opset < _SINCE_AXIS:
         return None
+    # Weights of a zero in the middle become signed integers without a zero point.
     middle = op.integer("levels") // 2
     first = -middle if (after.zero == middle).all() else 0
-    x = graph.constant((held + first).astype(ranges.kind(first)), name=op.layer.name)
+    x = graph.constant((numbers + first).astype(ranges.kind(first)), name=op.layer.name)
     return graph.node("DequantizeLinear", x, *after.written(graph, first), axis=along)
 
 
@@ -65,6 +66,7 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
     Integers are unsigned, and have one scale where a convolution of integers produces them: onnxruntime fails on one
     before a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
     """
+    # QuantizeLinear limits to 256 levels by itself; fewer are limited before.
     x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
         return _of_channels(graph, op, levels, x)
@@ -82,26 +84,26 @@ def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
 
     If a convolution of integers absorbs their scales, before or behind, they are integers of one scale.
     """
-    made = _bytes(graph, op, levels, x)
-    if made is None or levels.after is None:
+    integers = _bytes(graph, op, levels, x)
+    if integers is None or levels.after is None:
         return None
     if graph.opset >= _SINCE_AXIS and not integer_layers.are_taken_in(op):
-        return graph.node("DequantizeLinear", made, *levels.after.written(graph), axis=levels.axis)
+        return graph.node("DequantizeLinear", integers, *levels.after.written(graph), axis=levels.axis)
     result, theirs = tensor_name(op.layer, op.layer.outputs[0]), levels.after.in_levels()
     whole = graph.fresh(in_levels.of(result))
     if theirs is not None:
-        graph.rename(graph.node("DequantizeLinear", made, *theirs.written(graph)), whole)
+        graph.rename(graph.node("DequantizeLinear", integers, *theirs.written(graph)), whole)
     else:
-        counted = _counted(graph, result, made)
+        counted = _counted(graph, result, integers)
         zero = levels.after.zero.reshape(levels.spread).astype(np.float32)
         graph.rename(graph.node("Sub", counted, graph.constant(zero)), whole)
     return _product(graph, whole, levels.out_step)
 
 
-def _counted(graph: Graph, result: str, made: str) -> str:
+def _counted(graph: Graph, result: str, integers: str) -> str:
     """Return bytes as numbers, under a name that verification looks for."""
     counted = graph.fresh(in_levels.counted(result))
-    graph.rename(graph.node("DequantizeLinear", made, *_ONE.written(graph)), counted)
+    graph.rename(graph.node("DequantizeLinear", integers, *_ONE.written(graph)), counted)
     return counted
 
 
@@ -111,22 +113,23 @@ def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
     Otherwise by a QuantizeLinear along the axis, or by products if the operator set has none.
     """
     before = None if levels.before is None or levels.before.parts_at_ties else levels.before
-    own = before.in_levels() if before is not None else None
-    shift = None if own is not None else -levels.low * levels.scale
+    sides = before.in_levels() if before is not None else None
+    shift = None if sides is not None else -levels.low * levels.scale
     if before is None and not levels.are_of_channels:
         return None
     taken = channel_scales.scaled_before(graph, op, levels.scale, shift) if levels.count == ranges.MOST else None
     if taken is not None:
-        return graph.node("QuantizeLinear", taken, *(own or _ONE).written(graph))
+        return graph.node("QuantizeLinear", taken, *(sides or _ONE).written(graph))
     if graph.opset >= _SINCE_AXIS:
         side = before or levels.from_lowest(np.float32(1) / levels.scale)
         x = x if before is not None else graph.node("Add", x, graph.constant(-levels.low))
         x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero, of_integers=True)
         return graph.node("QuantizeLinear", x, *side.written(graph), axis=levels.axis)
-    if own is None and not levels.are_of_channels:
+    if sides is None and not levels.are_of_channels:
         return None
     scaled = _product(graph, x, levels.scale) if shift is None else _line(graph, x, levels.scale, shift)
-    return graph.node("QuantizeLinear", channel_scales.kept_in_floats(graph, op, scaled), *(own or _ONE).written(graph))
+    scaled = channel_scales.kept_in_floats(graph, op, scaled)
+    return graph.node("QuantizeLinear", scaled, *(sides or _ONE).written(graph))
 
 
 def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto | None:
@@ -154,12 +157,12 @@ def _in_channels(graph: Graph, op: Op, levels: Ranges) -> str | None:
         return None
     if levels.after is not None:
         return _of_channels(graph, op, levels, op.inputs[0])
-    made = _bytes(graph, op, levels, op.inputs[0])
-    if made is None or graph.opset < _SINCE_AXIS:
-        counted = made and _counted(graph, tensor_name(op.layer, op.layer.outputs[0]), made)
+    integers = _bytes(graph, op, levels, op.inputs[0])
+    if integers is None or graph.opset < _SINCE_AXIS:
+        counted = integers and _counted(graph, tensor_name(op.layer, op.layer.outputs[0]), integers)
         return counted and _line(graph, counted, levels.out_step, levels.out_low)
     steps = levels.from_lowest(levels.out_step).written(graph)
-    whole = graph.node("DequantizeLinear", made, *steps, axis=levels.axis)
+    whole = graph.node("DequantizeLinear", integers, *steps, axis=levels.axis)
     return graph.node("Add", whole, graph.constant(levels.out_low))
 
 

@@ -38,6 +38,7 @@ def _depth_to_space(graph: Graph, op: Op) -> str:
     block, blocks_first = op.integer("block_size", 1), op.word("mode", _DEPTH) == "blocks_first"
     batch, depth, *space = _open_shape(op)
     if len(space) == 2:
+        # ONNX has this node for two spatial axes only; more are taken apart by Reshape and Transpose.
         return graph.node("DepthToSpace", op.inputs[0], blocksize=block, mode=None if blocks_first else "CRD")
     count = len(space)
     blocks, rest = [block] * count, _quotient(depth, block**count)
@@ -54,6 +55,7 @@ def _space_to_depth(graph: Graph, op: Op) -> str:
     batch, depth, *space = _open_shape(op)
     count = len(space)
     if blocks_first and count == 2:
+        # ONNX puts the blocks in front of the depth, in images only.
         return graph.node("SpaceToDepth", op.inputs[0], blocksize=block)
     outer = [_quotient(length, block) for length in space]
     apart = [batch, depth, *chain.from_iterable((length, block) for length in outer)]

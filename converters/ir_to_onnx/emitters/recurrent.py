@@ -82,16 +82,16 @@ class _Recurrence:
 
     def _activations(self) -> list[str] | None:
         text = self.op.text("activations")
-        given = tuple(word.strip().lower() for word in text.split(",")) if text else self.kind.activations
-        unknown = [each for each in given if each not in _ACTIVATIONS]
+        names = tuple(word.strip().lower() for word in text.split(",")) if text else self.kind.activations
+        unknown = [name for name in names if name not in _ACTIVATIONS]
         if unknown:
             raise self.op.refusal(f"activation {unknown[0]!r} is not run by OpenVINO's CPU plugin")
-        wanted = [_ACTIVATIONS[each] for each in given] * self.directions
-        return None if given == self.kind.activations else wanted
+        activations = [_ACTIVATIONS[name] for name in names] * self.directions
+        return None if names == self.kind.activations else activations
 
     def _clip(self) -> float | None:
         limit = self.op.real("clip", 0)
-        return limit if 0 < limit < math.inf else None
+        return limit if 0 < limit < math.inf else None  # both mean that nothing is clipped
 
     def _is_linear(self) -> bool:
         return self.kind.node == "GRU" and self.op.flag("linear_before_reset")
@@ -99,13 +99,14 @@ class _Recurrence:
     def _in_onnx_order(self, index: int) -> str:
         """Return weights or biases with a first axis of directions, and ONNX's order of gates."""
         name = self.op.inputs[index]
+        # Cells have no axis of directions, which ONNX requires.
         if self.op.rank(index) == (1 if index == self.first + 2 else 2):
             name = _unsqueezed(self.graph, name)
         return self._joined(name, self.kind.gates) if len(self.kind.gates) == 4 else name
 
     def _joined(self, name: str, order: Sequence[int | None]) -> str:
         """Return gates in another order, None for one of zeros."""
-        hidden, count = self._hidden(), max(each for each in order if each is not None) + 1
+        hidden, count = self._hidden(), max(place for place in order if place is not None) + 1
         zeros = np.zeros((self.directions, hidden), as_dtype(self.op.dtype()))
         constant = self.graph.initialisers.get(name)
         if constant is not None:
@@ -124,6 +125,7 @@ class _Recurrence:
             return ""
         name = self.op.inputs[self.first + 2]
         name = _unsqueezed(self.graph, name) if self.op.rank(self.first + 2) == 1 else name
+        # In a linear GRU, the reset gate multiplies the recurrent sum of the last gate together with its bias.
         apart = (None, None, 3) if self._is_linear() else (None,) * len(self.kind.gates)
         return self._joined(name, (*self.kind.gates, *apart))
 
@@ -138,6 +140,7 @@ def _unsqueezed(graph: Graph, name: str) -> str:
 def _cell(kind: _Kind) -> Callable[[Graph, Op], tuple[str, ...]]:
     def emit(graph: Graph, op: Op) -> tuple[str, ...]:
         steps = _Recurrence(graph=graph, op=op, kind=kind, first=1 + kind.states)
+        # A cell is a sequence of one step.
         x, *states = (operators.unsqueeze(graph, name, [0]) for name in op.inputs[: 1 + kind.states])
         return tuple(operators.squeeze(graph, last, [0]) for last in steps.node(x, "", states)[1:])
 
@@ -151,7 +154,8 @@ def _sequence(kind: _Kind) -> Callable[[Graph, Op], tuple[str, ...]]:
         steps = _Recurrence(graph=graph, op=op, kind=kind, first=2 + kind.states, directions=count)
         x, *states = (operators.transposed(graph, name, _TIME_FIRST) for name in op.inputs[: 1 + kind.states])
         every, *last = steps.node(x, _lengths(graph, op, 1 + kind.states), states, direction)
-        ends = (operators.transposed(graph, each, _TIME_FIRST) for each in last)
+        ends = (operators.transposed(graph, state, _TIME_FIRST) for state in last)
+        # An IR has the batch first: [batch, directions, time, hidden].
         return operators.transposed(graph, every, (2, 1, 0, 3)), *ends
 
     return emit

@@ -30,6 +30,7 @@ def _reduced(graph: Graph, op: Op, kind: str, x: str) -> str:
         if axes:
             return operators.reduction(graph, kind, x, axes, keep)
         return graph.node("Abs", x) if kind in ("ReduceL1", "ReduceL2") else x
+    # ReduceSum takes axes as an input since operator set 13, the others since 18.
     op.needs(13 if kind == "ReduceSum" else 18, graph.opset, "a reduction over axes known only at run time")
     axes_at_run_time = layer_inputs.int64(graph, op, 1)
     return graph.node(kind, x, axes_at_run_time, keepdims=int(keep), noop_with_empty_axes=1)
@@ -43,6 +44,7 @@ def _logical(kind: str) -> _Emitter:
     """Reduce booleans as numbers."""
 
     def emit(graph: Graph, op: Op) -> str:
+        # ONNX reduces no booleans; the minimum of 0 and 1 is their "and", the maximum their "or".
         numbers = operators.cast(graph, op.inputs[0], "int32")
         return operators.cast(graph, _reduced(graph, op, kind, numbers), "bool")
 
@@ -67,6 +69,7 @@ def _mvn(graph: Graph, op: Op) -> str | NodeTensor:
         axes = tuple(range(1 if across else 2, rank))
     first = rank - len(axes)
     is_last = bool(axes) and sorted(axes) == list(range(first, rank))
+    # LayerNormalization, of operator set 17, takes last axes only, and its scale needs a static shape.
     if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[first:]:
         lengths = op.lengths(axes=range(first, rank))
         ones = graph.constant(np.ones(lengths), np.float32)  # a later scale may be merged into it
@@ -102,6 +105,7 @@ def _lrn(graph: Graph, op: Op) -> str:
 
 def _group(graph: Graph, op: Op) -> str | NodeTensor:
     groups, names = op.integer("num_groups"), op.inputs
+    # GroupNormalization-18 has a scale for each group, that of 21 for each channel, as OpenVINO.
     if graph.opset >= 21:
         return graph.node("GroupNormalization", *names, epsilon=op.real("epsilon"), num_groups=groups)
     rank, x = op.rank(), operand(graph, op)

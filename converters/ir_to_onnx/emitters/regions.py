@@ -27,8 +27,8 @@ def _region_yolo(graph: Graph, op: Op) -> str:
     pieces = operators.split(graph, x, [2, coordinates - 2, 1, classes], 2)
     places, sizes, objects, chances = pieces
     chances = operators.softened(graph, chances, 2, 5) if soft else graph.node("Sigmoid", chances)
-    made = [graph.node("Sigmoid", places), sizes, graph.node("Sigmoid", objects), chances]
-    joined = graph.node("Concat", *made, axis=2)
+    activated = [graph.node("Sigmoid", places), sizes, graph.node("Sigmoid", objects), chances]
+    joined = graph.node("Concat", *activated, axis=2)
     return layer_inputs.reshaped(graph, op, joined, op.result_shape() or ())
 
 
@@ -62,7 +62,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
     aligned = op.word("aligned_mode", ("asymmetric", "half_pixel", "half_pixel_for_nn"), "asymmetric")
     samples, regions = op.integer("sampling_ratio"), op.inputs[1]
     if aligned != "asymmetric":
-        op.needs(16, graph.opset, f"aligned_mode {aligned}")
+        op.needs(16, graph.opset, f"aligned_mode {aligned}")  # RoiAlign shifts by half a pixel since then
     if aligned == "half_pixel":
         regions = graph.node("Add", regions, operators.scalar(graph, 0.5, op.dtype(1)))
     largest = op.word("mode", ("avg", "max")) == "max"
@@ -82,6 +82,7 @@ def _roi_align(graph: Graph, op: Op) -> str:
         spatial_scale=op.real("spatial_scale"),
     )
     if finer > 1:
+        # Finer cells of one sample each lie where the samples of a cell did.
         output = graph.node("MaxPool", output, kernel_shape=[finer, finer], strides=[finer, finer])
     return graph.node("Relu", output) if largest else output
 
@@ -98,9 +99,9 @@ def _psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     columns, rows = (_members(graph, op, axis, space[1 - axis], size) for axis in range(2))
     sums = rows.unsqueeze(1, 3, 4) @ maps
     sums = sums @ columns.unsqueeze(1, 2, 5)
-    heights, widths = (reduction("ReduceSum", each, 2) for each in (rows, columns))
+    heights, widths = (reduction("ReduceSum", shares, 2) for shares in (rows, columns))
     area = heights @ widths.transposed(0, 2, 1)
-    area = area.unsqueeze(1).maximum(1)
+    area = area.unsqueeze(1).maximum(1)  # a cell without pixels has the mean 0
     return squeezed(sums, 4, 5) / area
 
 
@@ -108,12 +109,13 @@ def _members(graph: Graph, op: Op, axis: int, length: int, size: int) -> NodeTen
     """Return [regions, cells, length]: 1 where a pixel is in a cell, which begins rounded down and ends rounded up."""
     regions = tensor(graph, op.inputs[1], op.dtype())
     scale = regions.of(op.real("spatial_scale"))
-    corners = [cut(regions, axis + each, axis + each + 1, 1) for each in (1, 3)]
+    corners = [cut(regions, axis + corner, axis + corner + 1, 1) for corner in (1, 3)]
     first, last = ((corner + 0.5).floor() for corner in corners)  # rounded, halves up: corners are not negative
     start = first * scale
     end = (last + 1) * scale
+    # OpenVINO gives a region at least a tenth of a pixel.
     step = (end - start).maximum(0.1) / size
-    numbers = [regions.of(np.arange(size) + each, "float32") for each in (0, 1)]
+    numbers = [regions.of(np.arange(size) + offset, "float32") for offset in (0, 1)]
     begins, ends = (step * number + start for number in numbers)
     pixels = regions.of(np.arange(length), "float32")
     is_before = pixels < begins.floor().unsqueeze(2)

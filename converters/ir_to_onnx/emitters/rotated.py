@@ -26,28 +26,28 @@ def _nms_rotated(graph: Graph, op: Op) -> tuple[str, ...]:
     values, places = graph.outputs(2, "TopK", scores, graph.ints([count]), axis=1)
     group = graph.constant(np.arange(groups)[:, None].repeat(count, 1), np.int64)
     image = graph.constant(np.arange(groups)[:, None].repeat(count, 1) // classes, np.int64)
-    rows = graph.node("Concat", *(operators.unsqueeze(graph, each, [2]) for each in (image, places)), axis=2)
+    rows = graph.node("Concat", *(operators.unsqueeze(graph, column, [2]) for column in (image, places)), axis=2)
     boxes = graph.node("GatherND", op.inputs[0], rows)
-    limit, least = (graph.node("Reshape", op.inputs[each], graph.ints([1])) for each in (3, 4))
+    limit, least = (graph.node("Reshape", op.inputs[index], graph.ints([1])) for index in (3, 4))
     candidates = tensor(graph, values) > tensor(graph, least)
     overlap = partial(_overlap, clockwise=op.flag("clockwise", True))
     suppressed = overlaps.greedily(tensor(graph, boxes), candidates, overlap, tensor(graph, limit))
-    kept = overlaps.first_of(suppressed, most).value
-    flat = (graph.node("Reshape", each, graph.ints([-1])) for each in (kept, group, places, values))
-    flags, *found = flat
-    number, box, score = (graph.node("Compress", each, flags, axis=0) for each in found)
+    selected = overlaps.first_of(suppressed, most).value
+    flat = (graph.node("Reshape", column, graph.ints([-1])) for column in (selected, group, places, values))
+    flags, *columns = flat
+    number, box, score = (graph.node("Compress", column, flags, axis=0) for column in columns)
     total = graph.node("Shape", score)
     if op.flag("sort_result_descending", True):
         score, order = graph.outputs(2, "TopK", score, total, axis=0)
-        number, box = (graph.node("Gather", each, order, axis=0) for each in (number, box))
+        number, box = (graph.node("Gather", column, order, axis=0) for column in (number, box))
     whole = operators.scalar(graph, classes, "int64")
     parts = [graph.node("Div", number, whole), graph.node("Mod", number, whole), box]
     parts = [operators.unsqueeze(graph, part, [1]) for part in parts]
     indices = operators.cast(graph, graph.node("Concat", *parts, axis=1), op.result_dtype(0))
     reals = [operators.cast(graph, part, "float32") for part in parts[:2]]
     listed = graph.node("Concat", *reals, operators.unsqueeze(graph, score, [1]), axis=1)
-    made = indices, listed, operators.cast(graph, total, op.result_dtype(2)) if len(op.layer.outputs) > 2 else ""
-    return made[: len(op.layer.outputs)]
+    outputs = indices, listed, operators.cast(graph, total, op.result_dtype(2)) if len(op.layer.outputs) > 2 else ""
+    return outputs[: len(op.layer.outputs)]
 
 
 def _overlap(boxes: NodeTensor, *, clockwise: bool) -> NodeTensor:
@@ -74,7 +74,9 @@ def _shared(*numbers: NodeTensor) -> NodeTensor:
     reach, top = ((side * 0.5).unsqueeze(-1) for side in (width, height))
     low, high = (_limited(point.y, top) for point in (begin, end))
     slope = _quotient(end.x - begin.x, end.y - begin.y)
+    # An edge is cut off at the top and bottom of the first box; its ends there lie on the same line.
     first, last = (begin.x + slope * (height - begin.y) for height in (low, high))
+    # Edges go around the box, so those on the left count negatively and leave the width between both sides.
     parts = _mean(first, last, reach) * (high - low)
     return abs(reduction("ReduceSum", parts, -1, keep=False))
 
@@ -95,7 +97,7 @@ class _Point:
 
 def _edges(sides: _Point, turn: NodeTensor, centre: _Point) -> tuple[_Point, _Point]:
     """Return the ends of the four edges of rotated boxes, along a last axis."""
-    wide, high = (sides.x.of(each) for each in zip(*_CORNERS, strict=True))
+    wide, high = (sides.x.of(places) for places in zip(*_CORNERS, strict=True))
     corners = _Point(sides.x.unsqueeze(-1) * wide, sides.y.unsqueeze(-1) * high).turned(turn.unsqueeze(-1))
     begin = _Point(corners.x + centre.x.unsqueeze(-1), corners.y + centre.y.unsqueeze(-1))
     return begin, _Point(begin.x.take([1, 2, 3, 0], -1), begin.y.take([1, 2, 3, 0], -1))
@@ -113,7 +115,7 @@ def _quotient(above: NodeTensor, below: NodeTensor) -> NodeTensor:
 
 def _mean(begin: NodeTensor, end: NodeTensor, reach: NodeTensor) -> NodeTensor:
     """Return the mean of all places from ``begin`` to ``end``, each limited to the reach."""
-    first, last = (_limited(each, reach) for each in (begin, end))
+    first, last = (_limited(edge, reach) for edge in (begin, end))
     middle = (first + last) * 0.5
     parts = (first - begin) * first, (last - first) * middle, (end - last) * last
     total = parts[0] + parts[1] + parts[2]
@@ -161,9 +163,10 @@ class _Samples:
 def _sampled(length: NodeTensor, cells: int, samples: int) -> _Samples:
     side = length.unsqueeze(1)
     if samples:
+        # Samples lie in the middle of equal parts of a side, measured from its centre.
         known = (np.arange(cells * samples) + 0.5) / (cells * samples) - 0.5
         return _Samples(places=side * known, most=side.of([samples], "int64"))
-    half, one, number = (side.of(each) for each in (0.5, 1, cells))
+    half, one, number = (side.of(value) for value in (0.5, 1, cells))
     counts = (side / number).ceil()
     most = reduction("ReduceMax", joined([with_shape(counts, -1), counts.of([1])], 0), 0).cast("int64")
     zero = most.of(0)

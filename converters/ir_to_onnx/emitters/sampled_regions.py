@@ -67,7 +67,8 @@ def _deformable_psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     places = []  # [regions, channels, cells, cells, bins, bins], with sizes of 1
     for axis, count in enumerate(_bins(op)):
         first, last = (_rounded(end) for end in _ends(graph, op, axis))
-        start, end = (each * scale - half for each in (first, last + one))
+        start, end = (edge * scale - half for edge in (first, last + one))
+        # OpenVINO gives a region at least a tenth of a pixel.
         extent = (end - start).maximum(0.1)
         steps = (np.arange(size)[:, None] + np.arange(count) / count) / size
         lengths_of_1 = [-1, 1, size, 1, count, 1] if axis == 0 else [-1, 1, 1, size, 1, count]
@@ -77,6 +78,7 @@ def _deformable_psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
             place = place + moves.unsqueeze(4, 5)
         places.append(place)
     image = _image(graph, op)
+    # The first region of image -1 ends the list, whatever follows.
     ended = node("CumSum", (image == -1).cast("float32"), image.of(0))
     is_there = ended == zero
     image = is_there.where(image, 0)
@@ -84,8 +86,8 @@ def _deformable_psroi_pooling(graph: Graph, op: Op) -> NodeTensor:
     values = _sampled(graph, op, image, channels, (places[0], places[1]))
     inside = sampling.is_within((places[0], places[1]), (lengths[0], lengths[1]), 0.5, -0.5)
     counted = (inside & is_there.unsqueeze(2, 3, 4, 5)).cast("float32")
-    total, count_ = (reduction("ReduceSum", each, 4, 5, keep=False) for each in (values * counted, counted))
-    return total / count_.maximum(one)
+    total, count_ = (reduction("ReduceSum", terms, 4, 5, keep=False) for terms in (values * counted, counted))
+    return total / count_.maximum(one)  # a cell without samples is 0
 
 
 def _bins(op: Op) -> tuple[int, int]:

@@ -21,6 +21,7 @@ def _topk(graph: Graph, op: Op) -> tuple[str, ...]:
     count = layer_inputs.int64(graph, op, 1)
     values, places = graph.outputs(2, "TopK", op.inputs[0], count, axis=axis, largest=int(largest))
     if op.word("sort", ("value", "index", "none")) == "index":
+        # Indices are sorted by a TopK of themselves, and the values are gathered again in that order.
         places = graph.outputs(2, "TopK", places, count, axis=axis, largest=0)[0]
         values = graph.node("GatherElements", op.inputs[0], places, axis=axis)
     element = op.result_dtype(1) if len(op.layer.outputs) > 1 else "int64"
@@ -59,7 +60,7 @@ def _cumsum(graph: Graph, op: Op) -> str:
 
 def _bucketize(graph: Graph, op: Op) -> str:
     """Count the boundaries below an element, or up to it."""
-    op.needs(12, graph.opset)
+    op.needs(12, graph.opset)  # which brought GreaterOrEqual
     kind = "Greater" if op.flag("with_right_bound", True) else "GreaterOrEqual"
     below = graph.node(kind, operators.unsqueeze(graph, op.inputs[0], [op.rank()]), op.inputs[1])
     numbers = operators.cast(graph, below, op.result_dtype())

@@ -17,9 +17,9 @@ from ..quantised import integer_layers, small_weights
 
 def _reshape(graph: Graph, op: Op) -> str:
     """Reshape; a zero copies a size under ``special_zero``, and is a size of 0 otherwise."""
-    literal, held = not op.flag("special_zero"), small_weights.flattened(op.net, op.layer)
-    if held is not None and held.since <= graph.opset:
-        return held.written(graph, op.layer.name)
+    literal, stored = not op.flag("special_zero"), small_weights.flattened(op.net, op.layer)
+    if stored is not None and stored.since <= graph.opset:
+        return stored.written(graph, op.layer.name)
     pattern, lengths = op.value(1), op.result_shape()
     if op.inputs[0] in graph.initialisers and pattern is not None and lengths is not None and None not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)
@@ -27,6 +27,7 @@ def _reshape(graph: Graph, op: Op) -> str:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # with zeros in the pattern, -1 matches no size
     if pattern is None and lengths is not None and lengths.count(None) < 2 and 0 not in lengths:
         return layer_inputs.reshaped(graph, op, op.inputs[0], lengths)  # whatever the pattern is at run time
+    # Without a zero, both readings of it are the same.
     if pattern is not None and 0 not in pattern:
         x = operators.unpermuted(graph, op.inputs[0], op.shape() or ())
         return graph.node("Reshape", x, layer_inputs.int64(graph, op, 1))
@@ -34,7 +35,7 @@ def _reshape(graph: Graph, op: Op) -> str:
         return graph.node("Reshape", op.inputs[0], graph.ints(_measured(pattern.ravel().tolist(), lengths)))
     if not literal:
         return graph.node("Reshape", op.inputs[0], layer_inputs.int64(graph, op, 1))
-    if graph.opset < 14:
+    if graph.opset < 14:  # allowzero exists since then
         return _reshaped_without_zeros(graph, op)
     return graph.node("Reshape", op.inputs[0], layer_inputs.int64(graph, op, 1), allowzero=1)
 
@@ -64,6 +65,7 @@ def _squeeze(graph: Graph, op: Op) -> str:
         shape, axes = op.shape() or (None,) * op.rank(), op.axes(1, op.rank())
         if may_stay and any(shape[axis] is None for axis in axes):
             raise op.refusal("whether an axis is removed depends on its size at run time (allow_axis_skip)")
+        # ONNX refuses an axis of another size, where OpenVINO keeps it.
         axes = tuple(axis for axis in axes if shape[axis] in (1, None))
         return operators.squeeze(graph, op.inputs[0], sorted(set(axes)))
     return graph.node("Squeeze", op.inputs[0])
@@ -92,29 +94,32 @@ def _split(graph: Graph, op: Op) -> tuple[str, ...]:
     length = shape[axis] if shape is not None else None
     if length is not None:
         return operators.split(graph, op.inputs[0], [length // count] * count, axis)
+    # Split-18 requires the number of its outputs if it has no sizes.
     return graph.outputs(count, "Split", op.inputs[0], axis=axis, num_outputs=count if graph.opset >= 18 else None)
 
 
 def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
     (axis,), lengths, count = op.known_integers(1, "the axis is"), op.value(2), len(op.layer.outputs)
-    made = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
-    wanted = [int(length) for length in (made if lengths is None else lengths) if length is not None]
-    if len(wanted) < count:
+    inferred = [(op.result_shape(index) or {axis: None})[axis] for index in range(count)]
+    pieces = [int(length) for length in (inferred if lengths is None else lengths) if length is not None]
+    if len(pieces) < count:
+        # Split takes its sizes as an input since operator set 13.
         op.needs(13, graph.opset, "a split into sizes known only at run time")
         return graph.outputs(count, "Split", op.inputs[0], _with_rest(graph, op, axis), axis=axis)
-    if -1 not in wanted:
-        return operators.split(graph, op.inputs[0], wanted, axis)
-    held = op.lengths(axes=[axis])[0] if (op.shape() or ())[axis] is not None else None
-    if held is None:
-        return _cut_around(graph, op, wanted, axis)
-    rest = held - sum(length for length in wanted if length >= 0)
-    return operators.split(graph, op.inputs[0], [rest if length < 0 else length for length in wanted], axis)
+    if -1 not in pieces:
+        return operators.split(graph, op.inputs[0], pieces, axis)
+    in_size = op.lengths(axes=[axis])[0] if (op.shape() or ())[axis] is not None else None
+    if in_size is None:
+        return _cut_around(graph, op, pieces, axis)
+    rest = in_size - sum(length for length in pieces if length >= 0)
+    return operators.split(graph, op.inputs[0], [rest if length < 0 else length for length in pieces], axis)
 
 
 def _with_rest(graph: Graph, op: Op, axis: int) -> str:
     """Return sizes known only at run time, with -1 among them replaced by the rest of the axis."""
     lengths = layer_inputs.int64(graph, op, 2)
     length = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
+    # The sum counts the -1 too, so 1 is added.
     others = graph.node("Add", operators.reduction(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
     open_ones = graph.node("Less", lengths, graph.ints([0]))
     return graph.node("Where", open_ones, graph.node("Sub", length, others), lengths)

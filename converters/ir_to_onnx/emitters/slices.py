@@ -69,6 +69,7 @@ def _walk(op: Op) -> tuple[list[_Cut], list[int], list[int]]:
     axis = place = 0  # in the input, in the result
     for entry in range(count):
         if ellipses[entry]:
+            # An ellipsis stands for all axes that no later entry takes; new axes take none.
             skipped = op.rank() - axis - news[entry + 1 :].count(False)
             axis, place = axis + skipped, place + skipped
         elif news[entry]:
@@ -92,8 +93,8 @@ def _cut(graph: Graph, op: Op, cuts: list[_Cut]) -> str:
     begin, end = op.value(1), op.value(2)
     if begin is not None and end is not None:
         sides = [_sides(cut, int(begin[cut.entry]), int(end[cut.entry]), steps[cut.entry]) for cut in cuts]
-        kept = [(cut.axis, *side) for cut, side in zip(cuts, sides, strict=True) if side != (0, END, 1)]
-        axes, starts, stops, strides = ([each[k] for each in kept] for k in range(4))
+        needed = [(cut.axis, *side) for cut, side in zip(cuts, sides, strict=True) if side != (0, END, 1)]
+        axes, starts, stops, strides = ([row[k] for row in needed] for k in range(4))
         return operators.cut(graph, op.inputs[0], starts, stops, axes, strides)
     return _cut_at_run_time(graph, op, cuts, steps)
 
@@ -103,7 +104,7 @@ def _sides(cut: _Cut, begin: int, end: int, step: int) -> tuple[int, int, int]:
     first, last = (0, END) if step > 0 or cut.shrinks else (END, -END)
     start = first if cut.open_begin else begin
     if cut.shrinks:
-        return start, start + 1 if start != -1 else END, 1
+        return start, start + 1 if start != -1 else END, 1  # the stop after -1 would be 0, before it
     return start, last if cut.open_end else end, step
 
 
@@ -111,9 +112,9 @@ def _cut_at_run_time(graph: Graph, op: Op, cuts: list[_Cut], steps: tuple[int, .
     """Slice by starts and stops in which constants replace masked entries."""
     places, axes = graph.ints(cut.entry for cut in cuts), graph.ints(cut.axis for cut in cuts)
     fixed = [_sides(cut, 0, 0, steps[cut.entry]) for cut in cuts]
-    given = [graph.node("Gather", layer_inputs.int64(graph, op, index), places) for index in (1, 2)]
-    starts = _where(graph, [cut.open_begin for cut in cuts], graph.ints(side[0] for side in fixed), given[0])
-    stops = _where(graph, [cut.open_end for cut in cuts], graph.ints(side[1] for side in fixed), given[1])
+    ends = [graph.node("Gather", layer_inputs.int64(graph, op, index), places) for index in (1, 2)]
+    starts = _where(graph, [cut.open_begin for cut in cuts], graph.ints(side[0] for side in fixed), ends[0])
+    stops = _where(graph, [cut.open_end for cut in cuts], graph.ints(side[1] for side in fixed), ends[1])
     shrinks = [cut.shrinks for cut in cuts]
     stops = _where(graph, shrinks, _following(graph, starts), stops) if any(shrinks) else stops
     return graph.node("Slice", op.inputs[0], starts, stops, axes, graph.ints(side[2] for side in fixed))
@@ -125,8 +126,8 @@ def _following(graph: Graph, starts: str) -> str:
     return graph.node("Where", graph.node("Equal", following, graph.ints([0])), graph.ints([END]), following)
 
 
-def _where(graph: Graph, masked: list[bool], replacement: str, given: str) -> str:
-    return graph.node("Where", graph.constant(masked, np.bool_), replacement, given) if any(masked) else given
+def _where(graph: Graph, masked: list[bool], replacement: str, run_time: str) -> str:
+    return graph.node("Where", graph.constant(masked, np.bool_), replacement, run_time) if any(masked) else run_time
 
 
 def _reverse(graph: Graph, op: Op) -> str:
@@ -143,9 +144,9 @@ def _roll(graph: Graph, op: Op) -> str:
     """Roll along axes."""
     x, shifts, axes = op.inputs[0], op.known_integers(1, "shifts are"), op.axes(2, op.rank())
     for shift, axis in zip(shifts * len(axes) if len(shifts) == 1 else shifts, axes, strict=False):
-        held, place = (op.shape() or ())[axis], graph.ints([axis])
-        if held is not None:
-            middle = graph.ints([-shift % max(held, 1)])
+        size, place = (op.shape() or ())[axis], graph.ints([axis])
+        if size is not None:
+            middle = graph.ints([-shift % max(size, 1)])
         else:
             length = graph.node("Gather", graph.node("Shape", op.inputs[0]), place)
             middle = graph.node("Mod", graph.ints([-shift]), length)

@@ -35,7 +35,7 @@ def _held(graph: Graph, op: Op, matrix: _Matrix) -> _Pair:
 
 def _open_waves(graph: Graph, op: Op, x: str, axis: int, *, inverse: bool, half: bool = False) -> _Pair:
     """Return the matrix of a transform of a size known at run time; ``half`` of its columns if requested."""
-    zero, one, two = (constant(graph, each, "int64") for each in range(3))
+    zero, one, two = (constant(graph, number, "int64") for number in range(3))
     count = squeezed(cut(shape(tensor(graph, x)), axis, axis + 1, 0), 0)
     row = node("Range", zero, count, one)
     some = count / two + one if half else count
@@ -57,8 +57,8 @@ def _axes(graph: Graph, op: Op, rank: int) -> list[tuple[int, _Size]]:
     """Return the axes, and the number of points of each if specified."""
     axes = [op.from_first(axis, rank) for axis in op.known_integers(1, "axes are")]
     if op.has(2) and op.value(2) is None:
-        held = layer_inputs.int64(graph, op, 2)
-        return [(axis, operators.cut(graph, held, [place], [place + 1], [0])) for place, axis in enumerate(axes)]
+        points = layer_inputs.int64(graph, op, 2)
+        return [(axis, operators.cut(graph, points, [place], [place + 1], [0])) for place, axis in enumerate(axes)]
     sizes = op.known_integers(2, "sizes are") if op.has(2) else (-1,) * len(axes)
     return list(zip(axes, sizes, strict=True))
 
@@ -70,11 +70,11 @@ def _times(graph: Graph, x: str, matrix: str, axis: int, rank: int) -> str:
     return operators.transposed(graph, product, operators.inverse(order))
 
 
-def _resized(graph: Graph, x: str, held: int, size: int, axis: int, rank: int) -> str:
+def _resized(graph: Graph, x: str, in_size: int, size: int, axis: int, rank: int) -> str:
     """Cut, or pad with zeros, to a number of points."""
-    if size < held:
+    if size < in_size:
         return operators.cut(graph, x, [0], [size], [axis])
-    return operators.padded(graph, x, rank, axis, 0, size - held) if size > held else x
+    return operators.padded(graph, x, rank, axis, 0, size - in_size) if size > in_size else x
 
 
 def _resized_at_run_time(graph: Graph, x: str, size: str, axis: int, rank: int) -> str:
@@ -92,7 +92,7 @@ def _resized_at_run_time(graph: Graph, x: str, size: str, axis: int, rank: int) 
 
 def _parts(graph: Graph, x: str, rank: int) -> _Pair:
     """Return the real and the imaginary part, without the last axis."""
-    real, imaginary = (operators.cut(graph, x, [each], [each + 1], [rank]) for each in range(2))
+    real, imaginary = (operators.cut(graph, x, [part], [part + 1], [rank]) for part in range(2))
     return operators.squeeze(graph, real, [rank]), operators.squeeze(graph, imaginary, [rank])
 
 
@@ -108,8 +108,8 @@ def _joined(graph: Graph, parts: _Pair, rank: int) -> str:
 
 
 def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, _Size]], rank: int, *, inverse: bool) -> _Pair:
-    for axis, wanted in axes:
-        (real, size), (imaginary, _) = (_sized(graph, op, part, wanted, axis, rank) for part in parts)
+    for axis, asked in axes:
+        (real, size), (imaginary, _) = (_sized(graph, op, part, asked, axis, rank) for part in parts)
         if size is None:
             waves = _open_waves(graph, op, real, axis, inverse=inverse)
         else:
@@ -118,21 +118,21 @@ def _over(graph: Graph, op: Op, parts: _Pair, axes: Sequence[tuple[int, _Size]],
     return parts
 
 
-def _sized(graph: Graph, op: Op, x: str, wanted: _Size, axis: int, rank: int) -> tuple[str, int | None]:
+def _sized(graph: Graph, op: Op, x: str, asked: _Size, axis: int, rank: int) -> tuple[str, int | None]:
     """Return the data to transform along an axis, and its number of points if known."""
-    if isinstance(wanted, str):
-        return _resized_at_run_time(graph, x, wanted, axis, rank), None
-    if wanted == -1 and (op.shape() or ())[axis] is None:
+    if isinstance(asked, str):
+        return _resized_at_run_time(graph, x, asked, axis, rank), None
+    if asked == -1 and (op.shape() or ())[axis] is None:
         return x, None
     length = op.lengths(axes=[axis])[0]
-    size = length if wanted == -1 else wanted
+    size = length if asked == -1 else asked
     return _resized(graph, x, length, size, axis, rank), size
 
 
 def _complex(graph: Graph, op: Op, *, inverse: bool) -> str:
     rank = op.rank() - 1
-    made = _over(graph, op, _parts(graph, op.inputs[0], rank), _axes(graph, op, rank), rank, inverse=inverse)
-    return _joined(graph, made, rank)
+    parts = _over(graph, op, _parts(graph, op.inputs[0], rank), _axes(graph, op, rank), rank, inverse=inverse)
+    return _joined(graph, parts, rank)
 
 
 def _dft(graph: Graph, op: Op) -> str:
@@ -146,8 +146,8 @@ def _idft(graph: Graph, op: Op) -> str:
 def _from_real(graph: Graph, op: Op) -> str:
     """Transform real numbers: the last axis first, of which half the spectrum determines all, then the others."""
     rank = op.rank()
-    *others, (axis, wanted) = _axes(graph, op, rank)
-    x, size = _sized(graph, op, op.inputs[0], wanted, axis, rank)
+    *others, (axis, asked) = _axes(graph, op, rank)
+    x, size = _sized(graph, op, op.inputs[0], asked, axis, rank)
     if size is None:
         waves = _open_waves(graph, op, x, axis, inverse=False, half=True)
     else:
@@ -159,11 +159,11 @@ def _from_real(graph: Graph, op: Op) -> str:
 def _to_real(graph: Graph, op: Op) -> str:
     """Invert that: the missing part of the last axis are the conjugates, hence twice the real part."""
     rank = op.rank() - 1
-    *others, (axis, wanted) = _axes(graph, op, rank)
-    if isinstance(wanted, str):
+    *others, (axis, asked) = _axes(graph, op, rank)
+    if isinstance(asked, str):
         raise op.refusal("the number of real values is known only at run time")
     length = op.lengths(axes=[axis])[0]
-    size = 2 * (length - 1) if wanted == -1 else wanted
+    size = 2 * (length - 1) if asked == -1 else asked
     half = size // 2 + 1
     parts = _over(graph, op, _parts(graph, op.inputs[0], rank), others, rank, inverse=True)
     real, imaginary = (_resized(graph, part, length, half, axis, rank) for part in parts)

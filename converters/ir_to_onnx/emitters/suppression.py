@@ -30,7 +30,7 @@ def left(graph: Graph, boxes: str, scores: str, shape: Shape, overlap: float, le
     """Return the scores [images, classes * boxes] of boxes that overlap no better one of their class."""
     first, last = operators.split(graph, boxes, [2, 2], 2)
     boxes = graph.node("Concat", first, graph.node("Max", first, last), axis=2)  # ONNX would flip boxes
-    limits = (graph.constant([each], np.float32) for each in (overlap, least))
+    limits = (graph.constant([limit], np.float32) for limit in (overlap, least))
     chosen = graph.node("NonMaxSuppression", boxes, scores, graph.ints([shape[-1]]), *limits)
     output = graph.node("ScatterND", nothing(graph, shape), chosen, graph.node("GatherND", scores, chosen))
     return graph.node("Reshape", output, graph.ints([shape[0], shape[1] * shape[2]]))
@@ -55,10 +55,10 @@ def _non_max_suppression(graph: Graph, op: Op) -> tuple[str, ...]:
         scores, order = graph.outputs(2, "TopK", scores, count, axis=0)
         chosen = graph.node("Gather", chosen, order, axis=0)
     rows = graph.node("Concat", _places(graph, chosen), operators.unsqueeze(graph, scores, [1]), axis=1)
-    made = [_as(graph, op, 0, chosen), rows]
+    outputs = [_as(graph, op, 0, chosen), rows]
     if len(op.layer.outputs) > 2:
-        made.append(_as(graph, op, 2, count))
-    return tuple(made[: len(op.layer.outputs)])
+        outputs.append(_as(graph, op, 2, count))
+    return tuple(outputs[: len(op.layer.outputs)])
 
 
 def _chosen(graph: Graph, op: Op) -> str:

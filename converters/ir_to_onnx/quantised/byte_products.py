@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from onnx import helper
 
 from ir_interp.array_types import Array
 from ir_interp.ir.net import Layer, Port
@@ -40,11 +39,11 @@ def multiplied(graph: Graph, op: Op) -> str | None:
     """Return a product of byte matrices; None for anything else."""
     if min(op.rank(0), op.rank(1)) < 2 or op.flag("transpose_a"):
         return None
-    held, is_turned = kernel(op), op.flag("transpose_b")
-    if held is None:
+    values, is_turned = kernel(op), op.flag("transpose_b")
+    if values is None:
         other = None if is_turned else _read(graph, op, 1)
     else:
-        turned = np.swapaxes(held, -1, -2) if is_turned else held
+        turned = np.swapaxes(values, -1, -2) if is_turned else values
         other = _signed(graph, turned) or _counted(graph, turned)
     return _product(graph, "MatMulInteger", _read(graph, op, 0), other)
 
@@ -64,12 +63,13 @@ def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, 
 
 def _signed(graph: Graph, values: Array) -> _Bytes | None:
     """Return constants as signed bytes, if they fit."""
-    held = values.size and values.min() >= -128 and values.max() <= 127
-    return _Bytes(graph.constant(values, np.int8), "") if held else None
+    fits = values.size and values.min() >= -128 and values.max() <= 127
+    return _Bytes(graph.constant(values, np.int8), "") if fits else None
 
 
 def _counted(graph: Graph, values: Array | None) -> _Bytes | None:
     """Return constants as bytes that are counted from the lowest, if they fit."""
+    # The lowest value becomes 0, unless all are positive already.
     zero = max(0, -int(values.min())) if values is not None and values.size else 256
     if values is None or max(zero, int(values.max()) + zero) > 255:
         return None
@@ -106,6 +106,7 @@ def _zero(graph: Graph, less: Op, dtype: str) -> str | None:
 def _dtype(op: Op, index: int) -> str | None:
     """Return the element type of the bytes behind an operand; None if it was computed from others."""
     source: tuple[Layer, Port] | None = op.net.source(op.layer, index)
+    # Layers that move values may lie between the Convert and the product.
     while source is not None and source[0].type in _MOVES:
         source = op.net.source(source[0], 0)
     before = op.net.source(source[0], 0) if source is not None and source[0].type.lower() == "convert" else None
@@ -117,5 +118,4 @@ def _in_bytes(graph: Graph, tensor: str) -> str:
     node = graph.maker(tensor)
     if node is None or node.op_type not in _MOVES:
         return node.input[0] if node is not None and node.op_type == "Cast" else tensor
-    stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-    return graph.node(node.op_type, _in_bytes(graph, node.input[0]), *node.input[1:], **stated)
+    return graph.again(node, _in_bytes(graph, node.input[0]), *node.input[1:])

@@ -11,9 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper
-
-from ir_interp.ir.net import Layer
 
 from ...onnx.graph import Graph
 from ..layer import Op
@@ -33,6 +30,7 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     tensor, passed = op.inputs[0], list[onnx.NodeProto]()
     if not is_alone(op):
         return None
+    # A positive factor commutes with Relu and maximum, a summand with the maximum only.
     moved_through = _PASSED.values() if shifts is None else ("MaxPool",)
     while (node := graph.maker(tensor)) is not None and node.op_type in moved_through:
         passed.append(node)
@@ -42,21 +40,22 @@ def scaled_before(graph: Graph, op: Op, factors: _Numbers, shifts: _Numbers | No
     stored = small_weights.held(graph, node.input[1])
     biases = [graph.initialisers.get(name) for name in node.input[2:]]
     scaled = None if stored is None else stored.times(factors)
-    if scaled is None or scaled.since > graph.opset or any(each is None for each in biases):
+    if scaled is None or scaled.since > graph.opset or any(bias is None for bias in biases):
         return None
-    added = [each * factors.ravel() for each in biases if each is not None]
+    added = [values * factors.ravel() for values in biases if values is not None]
     added += [] if shifts is None else [shifts.ravel()]
     bias = [graph.constant(np.asarray(sum(added), np.float32))] if added else []
-    made = _again(graph, node, [node.input[0], scaled.written(graph, graph.layer), *bias])
-    for each in reversed(passed):
-        made = _again(graph, each, [made])
-    return made
+    output = graph.again(node, node.input[0], scaled.written(graph, graph.layer), *bias)
+    for step in reversed(passed):
+        output = graph.again(step, output)
+    return output
 
 
 def is_alone(op: Op) -> bool:
     """Return whether this layer is the only reader of the convolution before it and the layers between."""
     layer, index = op.layer, 0
     while (source := op.net.source(layer, index)) is not None:
+        # Another reader needs the unscaled values.
         if len(op.net.readers(*source)) > 1:
             return False
         layer, kind = source[0], source[0].type.lower()
@@ -64,14 +63,10 @@ def is_alone(op: Op) -> bool:
             return True
         if kind not in BETWEEN:
             return False
-        index = _changing(op, layer)
+        # One of two inputs is a constant; the chain goes on at the other.
+        first = op.net.source(layer, 0)
+        index = 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
     return False
-
-
-def _changing(op: Op, layer: Layer) -> int:
-    """Return the index of the input that is no constant."""
-    first = op.net.source(layer, 0)
-    return 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
 
 
 def unscaled(graph: Graph, tensor: str, made_by: str = "DequantizeLinear") -> tuple[str, _Numbers] | None:
@@ -141,11 +136,6 @@ def _through(graph: Graph, tensor: str, kinds: Sequence[str]) -> str:
 
 def _is_taken_in(graph: Graph, node: onnx.NodeProto) -> bool:
     return node.op_type in _TAKEN_IN and any(name in graph.initialisers for name in node.input)
-
-
-def _again(graph: Graph, node: onnx.NodeProto, inputs: Sequence[str]) -> str:
-    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-    return graph.node(node.op_type, *inputs, **attributes)
 
 
 CONVOLUTIONS = ("convolution", "groupconvolution")

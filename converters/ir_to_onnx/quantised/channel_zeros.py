@@ -39,10 +39,11 @@ def convolved(graph: Graph, op: Op, over: Windows) -> str | None:
     if scaled is None or scaled.since > graph.opset or shift is None or zero is None:
         return None
     x = _padded(graph, shift.input[0], zero, op.lengths(), over)
+    # Counted from the lowest, each level is larger by the zero point, which adds that times the sum of the weights.
     bias = -scaled.sums() * zero.ravel().repeat(rows)
     none = (0,) * len(over.kernel)
-    given = (scaled.written(graph, op.layer.name), graph.constant(bias, np.float32))
-    return graph.node("Conv", x, *given, group=shape[1], **replace(over, begin=none, end=none).attributes)
+    constants = (scaled.written(graph, op.layer.name), graph.constant(bias, np.float32))
+    return graph.node("Conv", x, *constants, group=shape[1], **replace(over, begin=none, end=none).attributes)
 
 
 def _padded(graph: Graph, x: str, zero: NDArray[np.float32], lengths: tuple[int, ...], over: Windows) -> str:
@@ -52,7 +53,7 @@ def _padded(graph: Graph, x: str, zero: NDArray[np.float32], lengths: tuple[int,
         before, after = over.begin[axis - 2], over.end[axis - 2]
         if before or after:
             sides = [_level(graph, zero, [*shape[:axis], length, *shape[axis + 1 :]]) for length in (before, after)]
-            joined = graph.node("Concat", *(each for each in (sides[0], x, sides[1]) if each), axis=axis)
+            joined = graph.node("Concat", *(piece for piece in (sides[0], x, sides[1]) if piece), axis=axis)
             x = integer_layers.rounded(graph, joined, _BYTES)
             shape[axis] += before + after
     return x

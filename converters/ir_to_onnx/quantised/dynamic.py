@@ -38,6 +38,7 @@ def emit(graph: Graph, op: Op) -> tuple[str, ...]:
     """
     levels, scale, zero = graph.outputs(3, "DynamicQuantizeLinear", op.inputs[0])
     share = np.float32(op.real(_SHARE))
+    # The node divides by 255 itself; its scale is corrected to that of the file.
     if share != np.float32(1 / 255):
         scale = graph.node("Mul", scale, graph.constant(share * np.float32(255)))
     return levels, scale, zero
@@ -124,8 +125,8 @@ def _step_back(net: Net, end: _End, *kinds: str) -> _End | None:
 
 
 def _sources(net: Net, layer: Layer) -> list[_End]:
-    found = (net.source(layer, index) for index in range(len(layer.inputs)))
-    return [each for each in found if each is not None]
+    sources = (net.source(layer, index) for index in range(len(layer.inputs)))
+    return [source for source in sources if source is not None]
 
 
 def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, _End], layers: set[int]) -> bool:
@@ -141,6 +142,7 @@ def _matches(net: Net, end: _End, pattern: _Made | float | str, seen: dict[str, 
     if end[0].type.lower() != pattern.type:
         return False
     for sources in _orders(pattern.type, _sources(net, end[0])[: len(pattern.inputs)]):
+        # A failed order of inputs must leave no names behind for the next.
         tried, passed = dict(seen), set(layers)
         pairs = zip(sources, pattern.inputs, strict=True)
         if len(sources) == len(pattern.inputs) and all(_matches(net, *pair, tried, passed) for pair in pairs):
@@ -178,19 +180,19 @@ def _is_right(net: Net, ends: dict[str, _End]) -> bool:
     )
 
 
-def _with_one(net: Net, found: _Found) -> Net:
+def _with_one(net: Net, chain: _Found) -> Net:
     """Return a net where one layer, in place of the one that produced the levels, produces scale and zero point too."""
-    made = [found.ends[name] for name in ("levels", "scale", "zero")]
-    last, (source, port) = made[0][0], found.ends["x"]
+    ends = [chain.ends[name] for name in ("levels", "scale", "zero")]
+    last, (source, port) = ends[0][0], chain.ends["x"]
     ports = tuple(
-        replace(own, id=number, names=own.names or (tensor_name(layer, own),))
-        for number, (layer, own) in enumerate(made, 1)
+        replace(end_port, id=number, names=end_port.names or (tensor_name(layer, end_port),))
+        for number, (layer, end_port) in enumerate(ends, 1)
     )
-    numbers = (_number(net, each[0]) for each in _sources(net, found.ends["scale"][0]))
-    share = next(each for each in numbers if each is not None)
+    numbers = (_number(net, start[0]) for start in _sources(net, chain.ends["scale"][0]))
+    share = next(number for number in numbers if number is not None)
     feeds = replace(port, id=0, names=())
     one = replace(last, type=TYPE, attributes={_SHARE: repr(share)}, inputs=(feeds,), outputs=ports)
-    moved = {(layer.id, own.id): (last.id, number) for number, (layer, own) in enumerate(made, 1)}
-    kept = {end: moved.get(start, start) for end, start in net.edges.items() if end[0] != last.id}
-    edges = {**kept, (last.id, 0): (source.id, port.id)}
-    return rewired(net, {**net.layers, last.id: one}, edges, found.layers - {last.id})
+    moved = {(layer.id, end_port.id): (last.id, number) for number, (layer, end_port) in enumerate(ends, 1)}
+    others = {end: moved.get(start, start) for end, start in net.edges.items() if end[0] != last.id}
+    edges = {**others, (last.id, 0): (source.id, port.id)}
+    return rewired(net, {**net.layers, last.id: one}, edges, chain.layers - {last.id})

@@ -34,8 +34,8 @@ def are_multiplied(op: Op) -> bool:
 
 def _takes_levels(op: Op) -> bool:
     source = op.net.source(op.layer, 0)
-    own = ranges.read(replace(op, layer=source[0])) if source else None
-    if own is not None and own.have_one_zero and is_of_single_channels(op):
+    side = ranges.read(replace(op, layer=source[0])) if source else None
+    if side is not None and side.have_one_zero and is_of_single_channels(op):
         return True
     return levels(op, 0) is not None
 
@@ -68,7 +68,7 @@ def _passes(op: Op, layer: Layer, passing: Sequence[str]) -> bool:
     """Return whether a layer is of some types; an Add must add a constant."""
     kind = layer.type.lower()
     added = (op.net.source(layer, index) for index in range(len(layer.inputs) if kind == "add" else 0))
-    is_bias = any(each is not None and small_weights.constant(op.net, each[0]) is not None for each in added)
+    is_bias = any(source is not None and small_weights.constant(op.net, source[0]) is not None for source in added)
     return kind in passing and (kind != "add" or is_bias)
 
 
@@ -109,7 +109,7 @@ def levels(op: Op, index: int) -> Side | None:
         return levels(before, 0)
     if kind != "concat":
         return _single(op, source[0])
-    first, *others = (levels(before, each) for each in range(len(source[0].inputs)))
+    first, *others = (levels(before, index) for index in range(len(source[0].inputs)))
     return first if first is not None and all(first.equals(other) for other in others) else None
 
 
@@ -119,10 +119,10 @@ def marked(graph: Graph, op: Op, tensor: str) -> str:
     This changes no value; onnxruntime finds levels only directly before a convolution.
     """
     readers = [replace(op, layer=reader) for reader in op.net.readers(op.layer, op.layer.outputs[0])]
-    given = [levels(reader, 0) for reader in readers if are_multiplied(reader)]
-    if not given or given[0] is None:
+    marks = [levels(reader, 0) for reader in readers if are_multiplied(reader)]
+    if not marks or marks[0] is None:
         return tensor
-    return rounded(graph, tensor, given[0])
+    return rounded(graph, tensor, marks[0])
 
 
 def rounded(graph: Graph, tensor: str, side: Side) -> str:

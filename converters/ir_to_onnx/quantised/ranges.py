@@ -152,7 +152,7 @@ class Ranges:
         return np.asarray(np.rint(np.clip(values, *self.bounds) * self.scale - self.low * self.scale))
 
     def _side(self, low: _Numbers, high: _Numbers) -> Side | None:
-        first, last = (np.broadcast_to(each, self.spread).ravel() for each in (low, high))
+        first, last = (np.broadcast_to(limit, self.spread).ravel() for limit in (low, high))
         if not 2 <= self.count <= MOST or not np.isfinite(last - first).all() or not (first < last).all():
             return None
         scale = (last - first) / np.float32(self.count - 1)

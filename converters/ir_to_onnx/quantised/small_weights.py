@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import helper
 
 from ir_interp.array_types import Array
 from ir_interp.ir.constants import read_constant
 from ir_interp.ir.net import Layer, Net
 
 from ...onnx import operators
-from ...onnx.graph import Graph
+from ...onnx.graph import Graph, attributes_of
 
 _SINCE = {"uint8": 10, "int8": 10, "uint4": 21, "int4": 21, "float8_e4m3fn": 19, "float8_e5m2": 19}
 _SINCE_AXIS, _SINCE_BLOCKS = 13, 21  # operator sets of DequantizeLinear with scales along an axis, and of blocks
@@ -37,9 +36,9 @@ class Weights:
 
     def written(self, graph: Graph, name: str) -> str:
         """Add them to a graph and return the tensor of the numbers that they represent."""
-        given = [graph.constant(self.values, name=name), graph.constant(self.scale)]
-        given += [graph.constant(self.zero)] if self.zero is not None else []
-        return graph.node("DequantizeLinear", *given, axis=self.axis, block_size=self.block)
+        inputs = [graph.constant(self.values, name=name), graph.constant(self.scale)]
+        inputs += [graph.constant(self.zero)] if self.zero is not None else []
+        return graph.node("DequantizeLinear", *inputs, axis=self.axis, block_size=self.block)
 
     def unpacked(self, graph: Graph) -> str:
         """Add them as arithmetic, which onnxruntime folds when it loads; a DequantizeLinear it does not fold."""
@@ -47,6 +46,7 @@ class Weights:
         if self.zero is not None:
             x = graph.node("Sub", x, graph.constant(self._along(self.zero).astype(np.float32)))
         scale = graph.constant(self._along(self.scale))
+        # In half precision, a scale would change every weight.
         graph.exact.add(scale)
         return graph.node("Mul", x, scale)
 
@@ -54,6 +54,7 @@ class Weights:
         """Return weights times a factor of each output channel; None if their scales lie along other axes."""
         if self.axis not in (None, 0) or self.block or factors.size != self.values.shape[0]:
             return None
+        # The integers stay; only what one of them stands for changes.
         scale = np.broadcast_to(self.scale, factors.size) * factors.ravel()
         zero = None if self.zero is None else np.broadcast_to(self.zero, factors.size).copy()
         return replace(self, scale=scale.astype(np.float32), zero=zero, axis=0)
@@ -91,7 +92,7 @@ def held(graph: Graph, tensor: str) -> Weights | None:
     node = graph.maker(tensor)
     if node is None or node.op_type != "DequantizeLinear" or not graph.initialisers.keys() >= set(node.input):
         return None
-    stated = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    stated = attributes_of(node)
     values, scale, *zero = (graph.initialisers[name] for name in node.input)
     if stated.get("block_size") or scale.ndim > 1:
         return None
@@ -107,9 +108,9 @@ def read(net: Net, product: Layer) -> Weights | None:
         chain, other = net.source(product, index), net.source(product, 1 - index)
         if chain is None or other is None:
             continue
-        found, scale = _integers(net, chain[0]), constant(net, other[0])
-        if found is not None and scale is not None:
-            return _formed(*found, np.asarray(scale, np.float32))
+        integers, scale = _integers(net, chain[0]), constant(net, other[0])
+        if integers is not None and scale is not None:
+            return _formed(*integers, np.asarray(scale, np.float32))
     return None
 
 
@@ -133,15 +134,15 @@ def _stored(net: Net, layer: Layer) -> Layer | None:
 def flattened(net: Net, reshape: Layer) -> Weights | None:
     """Return the weights that a Reshape turns back into matrices, whose blocks had a separate axis; else None."""
     source = net.source(reshape, 0)
-    found = read(net, source[0]) if source else None
-    if found is None or found.block is None or found.values.ndim != 3 or found.axis != 2:
+    stored = read(net, source[0]) if source else None
+    if stored is None or stored.block is None or stored.values.ndim != 3 or stored.axis != 2:
         return None
-    rows = found.values.shape[0]
-    if reshape.outputs[0].shape != (rows, found.values.size // rows):
+    rows = stored.values.shape[0]
+    if reshape.outputs[0].shape != (rows, stored.values.size // rows):
         return None
-    zero = None if found.zero is None else found.zero.reshape(rows, -1)
-    scale, values = found.scale.reshape(rows, -1), found.values.reshape(rows, -1)
-    return replace(found, values=values, scale=scale, zero=zero, axis=1)
+    zero = None if stored.zero is None else stored.zero.reshape(rows, -1)
+    scale, values = stored.scale.reshape(rows, -1), stored.values.reshape(rows, -1)
+    return replace(stored, values=values, scale=scale, zero=zero, axis=1)
 
 
 def turned(net: Net, layer: Layer, index: int) -> Weights | None:
@@ -152,9 +153,10 @@ def turned(net: Net, layer: Layer, index: int) -> Weights | None:
     if source is None or len(net.readers(*source)) > 1:
         return None
     stored = flattened(net, source[0]) if source[0].type.lower() == "reshape" else read(net, source[0])
+    # A transposed DequantizeLinear has its axis on the other side, which only a matrix makes simple.
     if stored is None or stored.values.ndim != 2:
         return None
-    scale, zero = (each.T if each is not None and stored.block else each for each in (stored.scale, stored.zero))
+    scale, zero = (array.T if array is not None and stored.block else array for array in (stored.scale, stored.zero))
     axis = None if stored.axis is None else 1 - stored.axis
     return replace(stored, values=stored.values.T, scale=np.asarray(scale), zero=zero, axis=axis)
 
@@ -184,8 +186,8 @@ def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> We
     if scale.ndim > len(shape) or not shape:
         return None
     scale = scale.reshape((1,) * (len(shape) - scale.ndim) + scale.shape)
-    ones = [axis for axis, (own, whole) in enumerate(zip(scale.shape, shape, strict=True)) if own == 1 and whole > 1]
-    full = [axis for axis, (own, whole) in enumerate(zip(scale.shape, shape, strict=True)) if own == whole and own > 1]
+    ones = [axis for axis, (n, size) in enumerate(zip(scale.shape, shape, strict=True)) if n == 1 and size > 1]
+    full = [axis for axis, (n, size) in enumerate(zip(scale.shape, shape, strict=True)) if n == size and n > 1]
     if len(ones) + len(full) != sum(length > 1 for length in shape):
         return None
     points = _points(zero, values, scale)
@@ -197,6 +199,7 @@ def _formed(values: Array, zero: Array | None, scale: NDArray[np.float32]) -> We
     if len(full) == 1:
         along = None if points is None else points.ravel()
         return Weights(values=values, scale=scale.ravel(), zero=along, axis=full[0], block=None)
+    # Blocks lie along one axis: it is the one where a scale serves several elements.
     if len(ones) != 1:
         return None
     return Weights(values=values, scale=scale, zero=points, axis=ones[0], block=shape[ones[0]])
@@ -206,10 +209,10 @@ def _points(zero: Array | None, values: Array, scale: NDArray[np.float32]) -> Ar
     """Return zero points in the type of the values, one for each scale; None if that type cannot hold them."""
     if zero is None or zero.ndim > scale.ndim:
         return None
-    wanted = np.asarray(zero, np.float32)
+    zeros = np.asarray(zero, np.float32)
     try:
-        spread = np.broadcast_to(wanted, scale.shape)
+        spread = np.broadcast_to(zeros, scale.shape)
     except ValueError:
         return None
-    held = spread.astype(values.dtype)
-    return np.ascontiguousarray(held) if np.array_equal(held.astype(np.float32), spread) else None
+    cast = spread.astype(values.dtype)
+    return np.ascontiguousarray(cast) if np.array_equal(cast.astype(np.float32), spread) else None

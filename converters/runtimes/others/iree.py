@@ -12,23 +12,10 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
-from ..image_runtimes import (
-    ALL_TYPES,
-    HEIGHT_AND_WIDTH,
-    divided,
-    image_outcome,
-    is_longer_in_singles,
-)
+from ..image_runtimes import ALL_TYPES, HEIGHT_AND_WIDTH, divided, image_outcome, is_longer_in_singles
 from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
-from ..shared_readings import (
-    FLOOR,
-    HALF_PIXEL_LINEAR,
-    PLAIN_COEFFICIENT,
-    RESIZE_10,
-    UPSAMPLE,
-    UPSAMPLE_7,
-)
+from ..shared_readings import FLOOR, HALF_PIXEL_LINEAR, PLAIN_COEFFICIENT, RESIZE_10, UPSAMPLE, UPSAMPLE_7
 from . import OtherRuntime
 
 _IMAGES_ONLY = "it resizes height and width only"
@@ -38,6 +25,7 @@ _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome of a node."""
     reason = _refusal(stated, may_change)
+    # The importer reads the node as in the file; sizes of run time are known to the shape of ``op`` alone.
     if not reason and op.version not in UPSAMPLE and changing_axes(op, may_change) - HEIGHT_AND_WIDTH:
         reason = _IMAGES_ONLY  # as it finds at run time
     if reason:
@@ -59,6 +47,7 @@ def _centred(op: ResizeOp, result: Outcome) -> Outcome:
     at = geometry(settled(op))
     if at is None:
         return replace(result, provided="no size is rounded")
+    # half_pixel_symmetric centres the exact size, so that only a rounded one is off.
     if any(np.float32(at.in_sizes[axis] * at.scales[axis]) % 1 for axis in at.changing):
         return unknown("half_pixel_symmetric with scales that round a size, where it counts a pixel twice")
     return result

@@ -14,13 +14,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..image_runtimes import (
-    ALL_TYPES,
-    has_weights_of,
-    image_outcome,
-    offset_first,
-    to_pixels,
-)
+from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
 from ..node_geometry import changing_axes, geometry
 from ..outcome import Outcome, crashes, differs, unknown
 from ..shared_readings import (
@@ -54,7 +48,9 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
             return crashes("it reads out of bounds if scales are given for some axes only")
         if len(axes) != len(_IMAGE) or not is_stretched:
             return unknown("sizes of other than two axes, a crop, or a keep_aspect_ratio_policy")
-        op, may_change = _of_height_and_width(op), _IMAGE
+        # It takes two sizes for those of the last two axes.
+        attributes = {name: value for name, value in op.attributes.items() if name != "axes"}
+        op, may_change = replace(op, spec=replace(op.spec, axes=(_HEIGHT, _WIDTH)), attributes=attributes), _IMAGE
     others = changing_axes(op, may_change) - _IMAGE
     is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
     is_crop = isinstance(op.spec.coordinates, Crop)
@@ -70,6 +66,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 def _summed(op: ResizeOp, result: Outcome, spec: ResizeSpec) -> Outcome:
     """Return the outcome of a node whose kernel sums, if its attributes are read as a resize."""
     is_cubic, is_open = isinstance(spec.kernel, Cubic), geometry(op) is None
+    # Only copies are right: a weight of 1 leaves the byte as it is.
     if op.dtype == "int8" and not has_weights_of(op, spec, 0):
         return differs("its sums read int8 as uint8", "not every output is a copy" if is_open else "")
     if op.dtype == "uint8" and not is_cubic and not has_weights_of(op, spec, _BITS):
@@ -87,12 +84,6 @@ def _readings(op: ResizeOp, of_channels: bool) -> tuple[Reading, ...]:
     if op.version in UPSAMPLE:
         return (FLOOR,) if of_channels else (FLOOR, BY_RATIO)
     return (NO_SYMMETRIC, NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST)
-
-
-def _of_height_and_width(op: ResizeOp) -> ResizeOp:
-    """Return a node whose two sizes are taken for those of the last two axes."""
-    attributes = {name: value for name, value in op.attributes.items() if name != "axes"}
-    return replace(op, spec=replace(op.spec, axes=(_HEIGHT, _WIDTH)), attributes=attributes)
 
 
 def _pixels(at: NDArray[np.float32], rounding: Rounding) -> NDArray[Any]:
@@ -127,6 +118,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     options = ["-f", "ONNX", "--modelFile", model, "--MNNModel", converted, "--bizCode", "ir_interp"]
     _tools.mnnconvert(["mnnconvert", *options])
     names = MNN.nn.load_module_from_file(converted, [], []).get_info()
+    # The first load only lists the names, which the second requires.
     net = MNN.nn.load_module_from_file(converted, names["inputNames"], names["outputNames"])
     taken = x.astype(np.float32) if x.dtype == np.float16 else x  # it reads half precision as float32
     if taken.dtype.kind in "iu":
@@ -134,6 +126,7 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     else:
         image = MNN.expr.const(taken, list(x.shape), MNN.expr.NCHW)
     (made,) = net.forward([image])
+    # Its results may lie in blocks of four channels.
     made = MNN.expr.convert(made, MNN.expr.NCHW)
     return np.array(made.read()).reshape(made.shape).astype(x.dtype)
 

@@ -12,22 +12,10 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
-from ..image_runtimes import (
-    FLOATS,
-    HEIGHT_AND_WIDTH,
-    image_outcome,
-)
+from ..image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
 from ..node_geometry import changing_axes, geometry, settled
 from ..outcome import Outcome, crashes, differs, refused
-from ..shared_readings import (
-    FLOOR,
-    HALF_PIXEL_LINEAR,
-    NO_ANTIALIAS,
-    PLAIN_CUBIC,
-    RESIZE_10,
-    UPSAMPLE,
-    Reading,
-)
+from ..shared_readings import FLOOR, HALF_PIXEL_LINEAR, NO_ANTIALIAS, PLAIN_CUBIC, RESIZE_10, UPSAMPLE, Reading
 from . import OtherRuntime
 
 _ALWAYS_LONGER = 2  # the scale from which on no size stays the same
@@ -39,17 +27,13 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     if reason:
         return refused(reason)
     if "int" in (op.dtype or ""):
-        return _of_integers(op, may_change)
+        if isinstance(op.spec.kernel, Cubic):
+            return crashes("its converter crashes on a cubic of integers")
+        others = sorted(may_change - HEIGHT_AND_WIDTH)
+        return differs("it returns float32", f"axes {others} keep their sizes" if others else "")
     old = (FLOOR, HALF_PIXEL_LINEAR, _copying(op))
     new = (NO_ANTIALIAS, PLAIN_CUBIC, _OWN_NEAREST, _OWN_PLACES, _copying(op))
     return image_outcome(op, may_change, old if op.version in UPSAMPLE else new, dtypes=FLOATS)
-
-
-def _of_integers(op: ResizeOp, may_change: Set[int]) -> Outcome:
-    if isinstance(op.spec.kernel, Cubic):
-        return crashes("its converter crashes on a cubic of integers")
-    others = sorted(may_change - HEIGHT_AND_WIDTH)
-    return differs("it returns float32", f"axes {others} keep their sizes" if others else "")
 
 
 def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
@@ -109,10 +93,12 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
         end: f"{model}.{end}"
         for end in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
     }
+    # pnnx traces the model on an input of this shape and type, as in [1,3,4,4]f32.
     shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
     command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
     subprocess.run([*command, *(f"{end}={path}" for end, path in made.items())], check=True, capture_output=True)
     net = ncnn.Net()
+    # By default, it stores and sums in half precision where the processor can.
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     if net.load_param(made["ncnnparam"]) or net.load_model(made["ncnnbin"]) or not net.output_names():
         raise ValueError(Path(made["ncnnparam"]).read_text())

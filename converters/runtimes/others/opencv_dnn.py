@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Linear, Rounding, Scales
 
-from ..image_runtimes import (
-    ALL_TYPES,
-    Floats,
-    image_outcome,
-    in_doubles,
-    of_last_two,
-    to_pixels,
-)
+from ..image_runtimes import ALL_TYPES, Floats, image_outcome, in_doubles, of_last_two, to_pixels
 from ..node_geometry import copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused
 from ..shared_readings import (
@@ -49,6 +42,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return computes(copying(op.spec), "it copies if neither height nor width changes")
     roundings = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
     place = in_doubles if op.version in UPSAMPLE else None
+    # The order matters: a reading sees the resize as the one before left it.
     readings = (*roundings, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
     result = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
     if result.spec is None or not isinstance(result.spec.kernel, Linear):

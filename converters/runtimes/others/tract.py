@@ -29,22 +29,10 @@ from ir_interp.spec import (
     Sizes,
 )
 
-from ..image_runtimes import (
-    NO_TIE,
-    Floats,
-    divided,
-    of_type,
-    read_outcome,
-    ties_are_open,
-)
+from ..image_runtimes import NO_TIE, Floats, divided, of_type, read_outcome, ties_are_open
 from ..node_geometry import geometry, settled
 from ..outcome import Outcome, differs, refused, unknown
-from ..shared_readings import (
-    PLAIN_COEFFICIENT,
-    RESIZE_10,
-    UPSAMPLE,
-    Reading,
-)
+from ..shared_readings import PLAIN_COEFFICIENT, RESIZE_10, UPSAMPLE, Reading
 from . import OtherRuntime
 
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place
@@ -69,6 +57,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return differs("its nearest returns 0 for an out-of-bounds pixel under exclude_outside")
     if _filters_single_output(op):
         return differs("it puts a single output at -1/2")
+    # Before the readings: its optimiser rewrites such a node into another resize.
     if _orders_axes(op):
         return _in_order(op)
     result = read_outcome(op, (*([_ROUNDING_OF_10] if op.version == RESIZE_10 else []), *_readings(op)), _placed)
@@ -142,6 +131,7 @@ def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
     scale, in_size = np.float32(float(axis.scale)), np.float32(axis.in_size)
     match axis.coordinates:
         case Coordinates.ALIGN_CORNERS:
+            # It uses the fractional size here, which only scales make differ from the output size.
             last = scale * in_size
             return output * 0 if last == 1 else output * (in_size - 1) / (last - 1)
         case Coordinates.PYTORCH_HALF_PIXEL if axis.out_size == 1:

@@ -23,12 +23,7 @@ from ..image_runtimes import (
 )
 from ..node_geometry import geometry, resized, settled
 from ..outcome import Outcome, differs, refused
-from ..shared_readings import (
-    BY_RATIO,
-    FLOOR,
-    NO_ANTIALIAS,
-    UPSAMPLE_7,
-)
+from ..shared_readings import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7
 from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
@@ -48,6 +43,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     moves = at is None or any(at.in_sizes[axis] > 1 for axis in at.changing)  # a single pixel is taken wherever it is
     if op.version == UPSAMPLE_7 and isinstance(op.spec.kernel, Nearest) and moves:
         return differs("its Upsample-7 rounds nearest positions, where others round down")
+    # Sizes come first: if they differ, no reading of the pixels matters.
     if op.version == UPSAMPLE_7 and is_longer_in_singles(op):
         return differs("it multiplies sizes and scales exactly")
     if _divides_by_0(op):
@@ -56,6 +52,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     result = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
     if result.spec is not None and _divides_by_0(op) is None:
         result = replace(result, provided=" and ".join(filter(None, (result.provided, _SEVERAL))))
+    # A cubic overshoots, and its integers are cut to their lowest bits.
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
     if wraps and result.spec is not None and not has_weights_of(op, result.spec, 0):
         return differs("its cubic wraps integers around", result.provided)
@@ -98,6 +95,7 @@ def _divides_by_0(op: ResizeOp) -> bool | None:
     if isinstance(target, Sizes):  # those of 1 are refused
         return False
     scales = target.values[-2:] if isinstance(target, Scales) else (1.0, 1.0)
+    # A dynamic dimension is at least 1, so this is the smallest size that it may get.
     least = (int((in_size or 1) * scale) for in_size, scale in zip((op.shape or ())[-2:], scales, strict=True))
     return None if 1 in least else False
 

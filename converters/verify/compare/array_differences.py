@@ -35,7 +35,7 @@ def compare(
     the tolerance follows from the element type.
     """
     if tolerance is None:
-        tolerance = max(tolerances.of_output(each.dtype.name) for each in (expected, actual))
+        tolerance = max(tolerances.of_output(array.dtype.name) for array in (expected, actual))
     largest = float(np.abs(_finite(expected)).max(initial=0.0))
     is_alike = expected.shape == actual.shape
     return Compared(
@@ -68,9 +68,7 @@ def all_pass(comparisons: Iterable[Compared]) -> bool:
 
 def worst(comparisons: Iterable[Compared]) -> Compared:
     """Return the comparison whose difference is the largest share of its limit; NaN never passes, and is largest."""
-    return max(
-        comparisons, key=lambda each: math.inf if math.isnan(each.absolute) else each.absolute / (each.limit or 1.0)
-    )
+    return max(comparisons, key=lambda end: math.inf if math.isnan(end.absolute) else end.absolute / (end.limit or 1.0))
 
 
 def coordinate_error(array: Array, *, least: float = 1.0) -> float:

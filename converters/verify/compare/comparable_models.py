@@ -32,7 +32,10 @@ def with_half_weights(run: Runs, model: Path) -> Path:
     """Return a model, ONNX or an IR, whose float32 weights, except those of resizes, are in half precision."""
     path = run.folder / f"half-{model.stem}{model.suffix}"
     if FileKind.of(model) is FileKind.IR:
-        _compress(model, path)
+        with openvino_silent():
+            import openvino
+
+        save_model(openvino.Core().read_model(model), path, half=True)
     else:
         _round(model, path)
     return run.substitute(model, path)
@@ -47,14 +50,6 @@ def _round(model: Path, path: Path) -> None:
         if tensor.data_type == onnx.TensorProto.FLOAT and name not in exact:
             half_models.replace(tensor, _rounded)
     half_models.saved(rounded, path)
-
-
-def _compress(model: Path, path: Path) -> None:
-    """Write an IR with its weights in half precision, except those from which OpenVINO computes shapes."""
-    with openvino_silent():
-        import openvino
-
-    save_model(openvino.Core().read_model(model), path, half=True)
 
 
 def _rounded(array: Any) -> Any:

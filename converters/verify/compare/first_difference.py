@@ -96,7 +96,7 @@ def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None
 
 
 def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> list[_Pair]:
-    """Return each resize with its partner: of the same output, else at the same place if both have as many.
+    """Return one resize with its partner: of the same output, else at the same place if both have as many.
 
     Without a partner, because it became other operations, its tensors' names are searched in the other model.
     """
@@ -104,16 +104,16 @@ def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> li
     by_output = {resize.output: resize for resize in theirs}
     in_order = list(theirs) if len(mine) == len(theirs) else []
     pairs = []
-    for place, each in enumerate(mine or theirs):
-        other = by_output.get(each.output) or (in_order[place] if in_order else each)
-        data = each.inputs.get("data", ""), other.inputs.get("data", "")
-        pairs.append(_Pair(op=each.op, data=data, output=(each.output, other.output)))
+    for place, one in enumerate(mine or theirs):
+        other = by_output.get(one.output) or (in_order[place] if in_order else one)
+        data = one.inputs.get("data", ""), other.inputs.get("data", "")
+        pairs.append(_Pair(op=one.op, data=data, output=(one.output, other.output)))
     return pairs
 
 
 def cause(run: Runs, source: Path, result: Path, *, layers: bool = True) -> str:
     """Return where a result begins to differ: a resize with the same data, else with ``layers`` any layer."""
-    first = next((each for each in resizes(run, source, result) if each.differs), None)
+    first = next((located for located in resizes(run, source, result) if located.differs), None)
     if first is not None and first.output is not None and not first.is_fed_otherwise:
         return f"; the first resize that differs is {first.name!r}: it {first.output.difference}"
     layer = first_layer(run, source, result) if layers else None
@@ -137,7 +137,7 @@ def first_layer(run: Runs, first: Path, second: Path, tolerance: float | None = 
             break
         comparison, values = difference
         if _matters(run, second, outputs, comparison.name, values):
-            resize_of = {each.output: each.op.name for each in resizes_with_tensors(first)}
+            resize_of = {resize.output: resize.op.name for resize in resizes_with_tensors(first)}
             return FirstLayer(name=comparison.name, compared=comparison, resize=resize_of.get(comparison.name) or "")
         names = names[names.index(comparison.name) + 1 :]
     return None
@@ -163,7 +163,7 @@ def _first(
             for place, name in zip(places, probes, strict=True)
             if name in mine and name in theirs and mine[name].dtype.kind == theirs[name].dtype.kind
         }
-        differing = next((place for place, each in compared.items() if not each.passes), None)
+        differing = next((place for place, compared in compared.items() if not compared.passes), None)
         if differing is None:
             break
         difference = compared[differing], mine[names[differing]]
@@ -173,7 +173,7 @@ def _first(
 
 def _matters(run: Runs, second: Path, outputs: Named, name: str, values: NDArray[Any]) -> bool:
     try:
-        corrected = run(second, given={name: values})[0]
+        corrected = run(second, replacements={name: values})[0]
     except VerificationError:  # of another shape: later nodes cannot take it
         return True
     return name in dict(outputs) or not all_pass(compare_all(outputs, corrected))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -30,22 +29,17 @@ def in_float32(model: Path, folder: Path) -> Path:
     shutil.copyfile(model.with_suffix(".bin"), binary)
     with binary.open("r+b") as file:
         for data in root.iter("data"):
-            _widen(data, file)
+            if data.get("element_type") == "f16" and data.get("offset"):
+                file.seek(int(data.attrib["offset"]))
+                array = np.frombuffer(file.read(int(data.attrib["size"])), np.float16).astype(np.float32)
+                data.set("offset", str(file.seek(0, 2)))
+                data.set("size", str(array.nbytes))
+                file.write(array.tobytes())
+            for name in _TYPES:
+                if data.get(name) == "f16":
+                    data.set(name, "f32")
     for port in root.iter("port"):
         if port.get("precision") == "FP16":
             port.set("precision", "FP32")
     root.getroottree().write(str(path))
     return path
-
-
-def _widen(data: Any, file: BinaryIO) -> None:
-    """Turn a layer into one of float32; the value of a constant is appended to the .bin."""
-    if data.get("element_type") == "f16" and data.get("offset"):
-        file.seek(int(data.get("offset")))
-        array = np.frombuffer(file.read(int(data.get("size"))), np.float16).astype(np.float32)
-        data.set("offset", str(file.seek(0, 2)))
-        data.set("size", str(array.nbytes))
-        file.write(array.tobytes())
-    for name in _TYPES:
-        if data.get(name) == "f16":
-            data.set(name, "f32")

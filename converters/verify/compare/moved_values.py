@@ -23,15 +23,15 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
     """Return the floats of a model's tensors moved, up or down, by the root of n last bits; other values unchanged."""
     share, rng = math.sqrt(_terms(graph)) * float(np.finfo(np.float32).eps), np.random.default_rng(0)
     return {
-        name: (each * (1 + share * rng.choice((-1.0, 1.0), each.shape))).astype(each.dtype)
-        if each.dtype.kind == "f"
-        else each
-        for name, each in values.items()
+        name: (array * (1 + share * rng.choice((-1.0, 1.0), array.shape))).astype(array.dtype)
+        if array.dtype.kind == "f"
+        else array
+        for name, array in values.items()
     }
 
 
 def _terms(graph: Graph) -> int:
     """Return the number of terms in the longest sum of a model, as far as its weights show."""
     weights = [step.inputs[1] for step in graph.steps if _SUMS.fullmatch(step.type)]
-    shapes = [[each or 1 for each in graph.shape(name) or ()] for name in weights]
+    shapes = [[size or 1 for size in graph.shape(name) or ()] for name in weights]
     return max((max(shape) if len(shape) == 2 else math.prod(shape[1:]) for shape in shapes), default=1)

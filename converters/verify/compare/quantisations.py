@@ -121,7 +121,7 @@ def quantisations(graph: Graph) -> list[Quantisation]:
                 known.append(_fake(graph, step))
             if step.type == "dequantizelinear" and step.inputs[0] in makers:
                 known.append(_pair(graph, makers[step.inputs[0]], step))
-    return [each for each in known if each is not None]
+    return [quantisation for quantisation in known if quantisation is not None]
 
 
 def _pair(graph: Graph, first: Step, second: Step) -> Quantisation | None:
@@ -156,7 +156,7 @@ def _along(graph: Graph, step: Step) -> Value:
 def _fake(graph: Graph, step: Step) -> Quantisation | None:
     """Return the effect of a FakeQuantize."""
     bounds = [graph.value(name) for name in step.inputs[1:5]]
-    low, high, out_low, out_high = (None if each is None else each.astype(np.float64) for each in bounds)
+    low, high, out_low, out_high = (None if bound is None else bound.astype(np.float64) for bound in bounds)
     if low is None or high is None or out_low is None or out_high is None:
         return None
     count = int(step.attributes["levels"]) - 1

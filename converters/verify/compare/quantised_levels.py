@@ -45,8 +45,8 @@ def prove(outputs: ModelOutputs) -> Verification | None:
     every = _Ends.of(run.models.read(source), run.models.read(result))
     expected, values = run(source, every.tensors, optimised=False)
     ends = every.shown_in(values)
-    tensors, given = ends.tensors_of_result(values), ends.replacements(values)
-    actual, others = run(result, tensors, given=given, optimised=False)
+    tensors, replacements = ends.tensors_of_result(values), ends.replacements(values)
+    actual, others = run(result, tensors, replacements=replacements, optimised=False)
     folding = source_spread.folding(run, source, ends.fixed, values)
     reach = _reach(run, source, result, ends, values, others, folding)
     segments = list(ends.segments(values, others, reach))
@@ -77,9 +77,9 @@ def _reach(
 def _hidden_reach(end: Quantisation, ends: _Ends, others: Values, folding: source_spread.Folding) -> float:
     """Return how far half precision moves the values that the source rounds by the same scale."""
     step = end.step.astype(np.float32)  # as files hold it
-    hidden = [each for each in ends.fixed if each.after not in others]
-    hidden = [each for each in hidden if np.array_equal(each.step.astype(np.float32), step)]
-    return max((folding.apart.get(each.before, 0.0) for each in hidden), default=0.0)
+    hidden = [quantisation for quantisation in ends.fixed if quantisation.after not in others]
+    hidden = [quantisation for quantisation in hidden if np.array_equal(quantisation.step.astype(np.float32), step)]
+    return max((folding.apart.get(quantisation.before, 0.0) for quantisation in hidden), default=0.0)
 
 
 def _quantises(outputs: ModelOutputs) -> bool:
@@ -112,18 +112,10 @@ def _comparable(run: Runs, model: Path) -> Path:
     if not qoperator.has_quantised_operators(model):
         return in_float32(run, model)
     plain = qoperator.in_plain_operators(model, run.folder)
-    _check_plain(run, model, plain)
-    return in_float32(run, run.substitute(model, plain))
-
-
-def _check_plain(run: Runs, model: Path, plain: Path) -> None:
-    """Raise SegmentError if plain operators output other levels than quantised ones, on the same inputs.
-
-    One level is allowed: the integer kernels multiply a sum by one number where plain ones multiply its terms.
-    """
+    # One level is allowed: integer kernels multiply a sum by one number, plain ones multiply its terms.
     ends = [step.outputs[0] for step in read(plain).steps if step.type == "quantizelinear"]
     _, levels = run(model, ends, optimised=False)
-    _, others = run(plain, ends, given=levels, optimised=False)
+    _, others = run(plain, ends, replacements=levels, optimised=False)
     for name, expected in levels.items():
         apart = np.abs(expected.astype(np.int64) - others[name].astype(np.int64))
         if apart.max(initial=0) > 1:
@@ -131,6 +123,7 @@ def _check_plain(run: Runs, model: Path, plain: Path) -> None:
             raise SegmentError(
                 f"{where}: {int((apart > 1).sum())} of {apart.size} values, by up to {apart.max()} levels"
             )
+    return in_float32(run, run.substitute(model, plain))
 
 
 # Segments
@@ -172,7 +165,7 @@ class _Ends:
 
     @property
     def _afters(self) -> list[str]:
-        names = [each.after for each in (*self.fixed, *self.elsewhere)]
+        names = [quantisation.after for quantisation in (*self.fixed, *self.elsewhere)]
         return names + [name for end in self.dynamic for name in (end.scale, *end.outputs)]
 
     def _integers(self, values: Values) -> Iterator[tuple[str, Quantisation, Array]]:
@@ -193,19 +186,19 @@ class _Ends:
     def replacements(self, values: Values) -> dict[str, Array]:
         """Return the source's values that the result gets at the beginnings of segments."""
         replacements = {name: values[name] for name in self._afters if name in values}
-        for name, each, zero in self._integers(values):
-            replacements[name] = np.rint((values[each.after] - zero) / each.level).astype(np.float32)
+        for name, quantisation, zero in self._integers(values):
+            replacements[name] = np.rint((values[quantisation.after] - zero) / quantisation.level).astype(np.float32)
         return replacements
 
     def segments(self, values: Values, others: Values, reach: Mapping[str, float]) -> Iterator[_Segment]:
         """Yield the segments whose ends both models show: ``values`` in the source, ``others`` in the result."""
-        integers = [each for each in self._integers(values) if each[0] in others]
-        others = {each.after: others[name] * each.level + zero for name, each, zero in integers} | dict(others)
+        integers = [entry for entry in self._integers(values) if entry[0] in others]
+        others = {end.after: others[name] * end.level + zero for name, end, zero in integers} | dict(others)
         yield from _segments(self.fixed, values, others, before=values, reach=reach)
         for dynamic in self.dynamic:
             if others.keys() >= {*dynamic.outputs}:
                 _check_scale(dynamic, values, others)
-                expected, actual = ({dynamic.levels: dynamic.numbers(each, values)} for each in (values, others))
+                expected, actual = ({dynamic.levels: dynamic.numbers(tensors, values)} for tensors in (values, others))
                 yield from _segments([dynamic.fixed(values)], expected, actual, before=values, reach=reach)
         yield from _segments(self.elsewhere, values, others, before=others, reach=reach)
 
@@ -224,7 +217,7 @@ def _check_scale(dynamic: DynamicQuantisation, values: Values, others: Values) -
     if dynamic.scale not in values.keys() & others.keys():
         return
     expected, actual = (
-        float(each[dynamic.scale]) if values[dynamic.before].any() else 0.0 for each in (values, others)
+        float(tensors[dynamic.scale]) if values[dynamic.before].any() else 0.0 for tensors in (values, others)
     )
     if not abs(expected - actual) <= tolerances.OUTPUT * abs(expected):
         where = f"the segment that ends with the quantisation {dynamic.levels!r} is the first that differs"
@@ -266,14 +259,16 @@ class _Segment:
     def _difference(self, wrong: Array, apart: Array) -> str:
         counts = f"{int(wrong.sum())} of {self.expected.size} values, by up to {float(apart[wrong].max()):.3g} levels"
         nearest = float((self.end.distance(self.before) / np.abs(self.end.step))[wrong].max())
-        own = float(self.reach / np.abs(self.end.step).min())
-        return f"{counts}, up to {nearest:.2g} levels from an edge, where the source is sure to within {own:.2g}"
+        reach = float(self.reach / np.abs(self.end.step).min())
+        return f"{counts}, up to {nearest:.2g} levels from an edge, where the source is sure to within {reach:.2g}"
 
 
-def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment], own: Sequence[float]) -> Iterator[Compared]:
+def _outputs(
+    expected: Named, actual: Named, segments: Sequence[_Segment], reach: Sequence[float]
+) -> Iterator[Compared]:
     """Yield how outputs compare; a rounded one may differ by a level, since its segment was compared.
 
-    ``own`` is how far half precision moves each in the source, to which the last bits of the result add.
+    ``reach`` is how far half precision moves each in the source, to which the last bits of the result add.
     """
     levels = {
         segment.end.after: float(np.abs(segment.end.level).max()) * (1 + tolerances.LEVEL) for segment in segments
@@ -281,7 +276,7 @@ def _outputs(expected: Named, actual: Named, segments: Sequence[_Segment], own: 
     for place, ((name, mine), (_, theirs)) in enumerate(zip(expected, actual, strict=True)):
         least = max(levels.get(name, 0.0), coordinate_error(mine))
         compared = compare(name, mine, theirs, tolerances.OUTPUT, least=least)
-        yield replace(compared, limit=compared.limit + sum(own[place : place + 1]))
+        yield replace(compared, limit=compared.limit + sum(reach[place : place + 1]))
 
 
 def _note(every: _Ends, segments: Sequence[_Segment]) -> str:

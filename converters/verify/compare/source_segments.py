@@ -92,7 +92,7 @@ class _Ends:
     def widened(self, moves: _Ends) -> _Ends:
         """Return the comparisons with the limits that follow from the moved values of the source."""
         return _Ends(
-            inside={name: _widened(each, moves.inside[name]) for name, each in self.inside.items()},
+            inside={name: _widened(array, moves.inside[name]) for name, array in self.inside.items()},
             outputs=tuple(_widened(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
         )
 
@@ -115,7 +115,9 @@ class _Segments:
         values = {name: values[name] for name in names if name in values and name in others}
         # A name with another shape means another tensor.
         values = {
-            name: each for name, each in values.items() if each.dtype.kind == "f" and each.shape == others[name].shape
+            name: value
+            for name, value in values.items()
+            if value.dtype.kind == "f" and value.shape == others[name].shape
         }
         return cls(
             run=run, source=source, result=result, graph=run.models.read(source), expected=expected, values=values
@@ -128,9 +130,9 @@ class _Segments:
         passes. An error of the result differs once more, at the next tensor that both have.
         """
         ends = self._compared(self.values)
-        left_out = {name: each for name, each in ends.inside.items() if not each.passes}
+        left_out = {name: compared for name, compared in ends.inside.items() if not compared.passes}
         if left_out:
-            ends = self._compared({name: each for name, each in self.values.items() if name not in left_out})
+            ends = self._compared({name: array for name, array in self.values.items() if name not in left_out})
         inside = [(name in left_out, left_out.get(name) or ends.inside[name]) for name in self.values]
         _check([*inside, *((False, output) for output in ends.outputs)])
         worst = max((comparison.relative for comparison in ends.inside.values()), default=0.0)
@@ -146,8 +148,8 @@ class _Segments:
 
     def _ends(self, model: Path, values: Values, replacements: Values) -> _Ends:
         """Return how the ends of a model's segments compare with the source's values, given replacements of these."""
-        outputs, others = _run(self.run, model, list(values), given=replacements)
-        inside = {name: _inside(name, each, others[name]) for name, each in values.items()}
+        outputs, others = _run(self.run, model, list(values), replacements=replacements)
+        inside = {name: _inside(name, array, others[name]) for name, array in values.items()}
         return _Ends(inside=inside, outputs=compare_aligned(self.expected, outputs, self.graph))
 
 
@@ -165,13 +167,13 @@ def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
     too, the first of them is where the difference began.
     """
     start, began = "the inputs", None
-    for was_left_out, each in ends:
+    for was_left_out, compared in ends:
         if was_left_out:
-            began = began or each
-        elif each.passes:
-            start, began = repr(each.name), None
+            began = began or compared
+        elif compared.passes:
+            start, began = repr(compared.name), None
         else:
-            first = began or each
+            first = began or compared
             problem = f"the segment from {start} to {first.name!r} is the first that differs on the source's own values"
             raise SegmentError(f"{problem}: it {first.difference}")
 

@@ -41,8 +41,8 @@ def folding(run: Runs, source: Path, ends: Sequence[Quantisation], values: Value
     if not half_irs.is_in_half(source):
         return Folding()
     befores, start = [end.before for end in ends], {end.after: values[end.after] for end in ends}
-    expected, plain = run(source, befores, given=start, optimised=False)
-    actual, others = run(half_irs.in_float32(source, run.folder), befores, given=start, optimised=False)
+    expected, plain = run(source, befores, replacements=start, optimised=False)
+    actual, others = run(half_irs.in_float32(source, run.folder), befores, replacements=start, optimised=False)
     apart = {name: largest_difference(plain[name], others[name]) for name in plain.keys() & others.keys()}
     pairs = zip(expected, actual, strict=True)
     return Folding(apart=apart, outputs=tuple(largest_difference(mine, theirs) for (_, mine), (_, theirs) in pairs))
@@ -59,14 +59,14 @@ def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], va
     names = [end.before if in_openvino else end.integers for end in ends]
     on_levels = {end.after: end.on_levels(values[end.after]) for end in ends}
     try:
-        _, plain = run(source, names, given=on_levels, rounds_given=True, optimised=False)
-        _, others = run(source, names, given=on_levels, rounds_given=True, in_8_bits=True)
+        _, plain = run(source, names, replacements=on_levels, rounds_given=True, optimised=False)
+        _, others = run(source, names, replacements=on_levels, rounds_given=True, in_8_bits=True)
     except VerificationError:
         return None
     flipped = 0
     for end, name in zip(ends, names, strict=True):
         if name in plain.keys() & others.keys():
-            mine, theirs = (end.numbers(each[name]) if in_openvino else each[name] for each in (plain, others))
+            mine, theirs = (end.numbers(tensors[name]) if in_openvino else tensors[name] for tensors in (plain, others))
             flipped += int((mine != theirs).sum())
     return flipped
 
@@ -78,7 +78,7 @@ def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replace
     """
     graph = run.models.read(model)
     others_run = replace(run, arrays=list(moved(dict(run.arrays), graph).items()))
-    _, others = others_run(model, befores, given=moved(replacements, graph), optimised=False)
+    _, others = others_run(model, befores, replacements=moved(replacements, graph), optimised=False)
     resizes = any(step.type in _RESIZES for step in graph.steps)
     return {
         name: largest_difference(values[name], others[name]) + _last_bits(values[name], resizes=resizes)

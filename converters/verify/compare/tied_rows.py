@@ -59,7 +59,7 @@ def aligned(expected: Named, actual: Named) -> Aligned:
     """
     outputs, notes = dict(enumerate(actual)), []
     for places in _groups(expected, actual):
-        mine, theirs = ([_rows(each[place][1]) for place in places] for each in (expected, actual))
+        mine, theirs = ([_rows(outputs[place][1]) for place in places] for outputs in (expected, actual))
         order, note = _order(mine, theirs)
         if note:
             for place, rows, others in zip(places, mine, theirs, strict=True):
@@ -95,7 +95,7 @@ def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np
     The note is empty if nothing moved, or more than ties did.
     """
     limits = np.concatenate(
-        [np.full(each.shape[1], tolerances.OUTPUT * max(1.0, np.abs(each).max())) for each in expected]
+        [np.full(scores.shape[1], tolerances.OUTPUT * max(1.0, np.abs(scores).max())) for scores in expected]
     )
     mine, theirs = np.concatenate(expected, axis=1), np.concatenate(actual, axis=1)
     order = np.arange(len(mine))
@@ -107,16 +107,16 @@ def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np
         same = [other for other in left if (np.abs(mine[row] - theirs[other]) <= limits).all()]
         order[row] = same[0] if same else -1
         left = [other for other in left if other != order[row]]
-    lost, kept = moved[order[moved] < 0], moved[order[moved] >= 0]
+    lost, matched = moved[order[moved] < 0], moved[order[moved] >= 0]
     for column in _scores(mine, limits):
         score, limit = mine[:, column], 2 * limits[column]  # each of two scores is off by the limit at most
-        apart = float(np.abs(score[kept] - score[order[kept]]).max(initial=0.0))
+        apart = float(np.abs(score[matched] - score[order[matched]]).max(initial=0.0))
         ends = np.concatenate([score[lost], theirs[left, column]])  # they must tie with the last row
         if apart <= limit and (np.abs(ends - score[-1]) <= limit).all():
             more = f", {len(lost)} tied with the last are different rows" if len(lost) else ""
-            return order, f"{len(kept)} rows of scores no further apart than {apart:.3g} change places{more}"
+            return order, f"{len(matched)} rows of scores no further apart than {apart:.3g} change places{more}"
     has_ties = not len(lost) and not _scores(mine, limits)
-    return order, f"{len(kept)} rows in another order" if has_ties else ""
+    return order, f"{len(matched)} rows in another order" if has_ties else ""
 
 
 def _scores(rows: Rows, limits: Rows) -> list[int]:

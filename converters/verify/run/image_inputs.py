@@ -20,9 +20,9 @@ from ..graphs import ModelInput
 _DEPTHS = (1, 3)  # channels of images
 
 
-def is_channel_last(lengths: PartialShape) -> bool:
+def is_channel_last(shape: PartialShape) -> bool:
     """Return whether an input takes images with the channels last, as far as its shape shows."""
-    return len(lengths) >= 3 and lengths[-1] in _DEPTHS and lengths[-3] not in _DEPTHS
+    return len(shape) >= 3 and shape[-1] in _DEPTHS and shape[-3] not in _DEPTHS
 
 
 def read(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
@@ -74,7 +74,7 @@ def _pixels(path: Path, depth: int | None, height: int | None, width: int | None
     grey = depth == 1
     with opened(path) as image:
         opaque = plain(image, path).convert("L" if grey else "RGB")
-        sizes = tuple(own if need is None else need for own, need in zip(opaque.size, (width, height), strict=True))
+        sizes = tuple(size if need is None else need for size, need in zip(opaque.size, (width, height), strict=True))
         resized = opaque if opaque.size == sizes else opaque.resize(sizes, pillow().Resampling.BILINEAR)
         pixels = np.asarray(resized, np.uint8)
     return pixels[:, :, None] if grey else pixels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from ir_interp.shapes import PartialShape
 
 from ..graphs import Graph, ModelInput, Step
+from .resize_targets import integers, resized_axes
 
 _GROWTH = 1.5  # the factor by which a resize with sizes as an input enlarges its image
 _UNKNOWN = 64  # the size of an axis that the model does not specify
 _BRIGHTEST = 255  # of 8 bits: a resize of 0 and 1 alone would prove little
 _COUNT = 3  # of things, where any number will do
-_SIZES = 1  # the place of the sizes, or scales, of an Interpolate
 _OF_RESIZE_10 = 2  # inputs: its data and its scales
 _MAX_STEPS = 24  # from an input to the step that consumes it
 _PASSES = {
@@ -118,10 +118,10 @@ class _Use:
 
     def vector(self, values: tuple[float, ...]) -> Role:
         """Return the role of an input that is to become ``values`` where the step consumes it."""
-        wanted = np.array(values[self.start :] or values or (1.0,))
+        vector = np.array(values[self.start :] or values or (1.0,))
         for arithmetic in self.path:
-            wanted = arithmetic.undone(wanted)
-        return Role(vector=tuple(wanted.tolist()))
+            vector = arithmetic.undone(vector)
+        return Role(vector=tuple(vector.tolist()))
 
     def number(self, place: int, attribute: str, default: int) -> int:
         """Return an axis or the like: a constant input of an IR's layer, an attribute of a node."""
@@ -174,6 +174,7 @@ def _sizes(use: _Use) -> Role | None:
     if use.step.type == "interpolate" and use.step.attributes.get("shape_calculation_mode") == "scales":
         return _scales(use)  # also of Interpolate-4, which ignores its sizes then
     lengths, axes = use.lengths(0), _resized(use)
+    # An unknown rank gives no sizes, so the usual four axes are assumed with unknown ones.
     before = {axis: lengths[axis] if axis < len(lengths) else None for axis in axes}
     pads = _pads(use.step)  # one row of a padded axis might be a pad, and prove nothing
     return use.vector(tuple(_grown(length, axis, len(lengths), pads.get(axis, 0)) for axis, length in before.items()))
@@ -184,37 +185,13 @@ def _pads(step: Step) -> dict[int, int]:
     sums: dict[int, int] = {}
     for name in ("pads_begin", "pads_end"):
         listed = step.attributes.get(name, ())
-        for axis, pad in enumerate(_integers(listed.split(",") if isinstance(listed, str) else listed)):
+        for axis, pad in enumerate(integers(listed.split(",") if isinstance(listed, str) else listed)):
             sums[axis] = sums.get(axis, 0) + pad
     return sums
 
 
-def _integers(listed: Iterable[Any]) -> list[int]:
-    return [int(each) for each in listed if str(each).strip()]
-
-
 def _resized(use: _Use) -> list[int]:
     return resized_axes(use.graph, use.step, len(use.lengths(0)) or 4)
-
-
-def resized_axes(graph: Graph, step: Step, rank: int) -> list[int]:
-    """Return the axes of the sizes and scales of a resize."""
-    listed = step.attributes.get("axes")
-    if isinstance(listed, str):  # of Interpolate-1
-        listed = _integers(listed.split(","))
-    elif step.type == "interpolate" and len(step.inputs) > _SIZES + 1:
-        value = graph.value(step.inputs[-1])
-        is_axes = value is not None and value.dtype.kind in "iu"  # floats are the scales of Interpolate-4
-        listed = value.ravel().tolist() if value is not None and is_axes else None
-    return [int(axis) % rank for axis in listed] if listed is not None else list(range(rank))
-
-
-def target_sizes(graph: Graph, step: Step, rank: int) -> dict[int, int]:
-    """Return the constant sizes of a resize, by axis; none if they are inputs, or scales are used."""
-    place = _SIZES if step.type == "interpolate" else 3
-    has_sizes = len(step.inputs) > place and step.attributes.get("shape_calculation_mode") != "scales"
-    sizes = graph.value(step.inputs[place]) if has_sizes else None
-    return {} if sizes is None else dict(zip(resized_axes(graph, step, rank), sizes.ravel().tolist(), strict=False))
 
 
 def _grows(axis: int, rank: int) -> bool:
@@ -235,39 +212,6 @@ def _scales(use: _Use) -> Role:
 def _pixels(use: _Use) -> Role | None:
     """Return integers of pixels; floats may be random."""
     return Role(high=_BRIGHTEST) if use.kind in ("i", "u") else None
-
-
-def target_scales(graph: Graph, step: Step, rank: int) -> dict[int, float]:
-    """Return the constant scales of a resize, by axis; none if they are inputs, or sizes are used."""
-    axes = resized_axes(graph, step, rank)
-    values = (graph.value(name) for name in step.inputs[1:])
-    scales = (value.ravel().tolist() for value in values if value is not None and value.dtype.kind == "f")
-    return next((dict(zip(axes, each, strict=True)) for each in scales if len(each) == len(axes)), {})
-
-
-def axes_outside(graph: Graph, step: Step, rank: int) -> list[int]:
-    """Return the axes of a resize along which no sample of its constant window lies between the first and last pixel.
-
-    All its outputs are then the extrapolation value, unless the axis is a single pixel.
-    """
-    is_crop = step.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
-    roi, sizes = graph.value(step.inputs[1]) if is_crop else None, target_sizes(graph, step, rank)
-    axes = resized_axes(graph, step, rank)
-    if roi is None or roi.size != 2 * len(axes):
-        return []
-    windows = zip(axes, *np.split(roi.ravel().astype(float), 2), strict=True)
-    return [axis for axis, start, end in windows if axis in sizes and _is_outside(start, end, sizes[axis])]
-
-
-def _is_outside(start: float, end: float, count: int) -> bool:
-    """Return whether no sample of a window, relative to the axis, is in [0, 1]; a single one lies in its middle."""
-    samples = np.linspace(start, end, count) if count > 1 else np.array([(start + end) / 2])
-    return not ((samples >= 0) & (samples <= 1)).any()
-
-
-def scales_batch(graph: Graph, step: Step, rank: int) -> bool:
-    """Return whether the constant scales of a resize change its first axis: then that is not a batch of images."""
-    return target_scales(graph, step, rank).get(0, 1.0) != 1.0
 
 
 def _window(use: _Use) -> Role:
@@ -291,7 +235,7 @@ def _classes(use: _Use) -> Role:
 
 
 def _lengths_of_data(use: _Use) -> Role:
-    lengths = tuple(float(each or _UNKNOWN) for each in use.lengths(0))
+    lengths = tuple(float(size or _UNKNOWN) for size in use.lengths(0))
     return use.vector(lengths)
 
 
@@ -338,20 +282,21 @@ _LENGTH_NAMES = re.compile(r"len(gth)?s?$", re.IGNORECASE)
 _FEW = 8  # elements, up to which an input holds settings rather than data
 
 
-def is_setting(each: ModelInput, shape: tuple[int, ...]) -> bool:
+def is_setting(tensor: ModelInput, shape: tuple[int, ...]) -> bool:
     """Return whether an input holds a few integers, which may decide whether the model runs at all."""
-    return int(np.prod(shape)) <= _FEW and bool(each.dtype) and np.dtype(each.dtype).kind in "iu"
+    return int(np.prod(shape)) <= _FEW and bool(tensor.dtype) and np.dtype(tensor.dtype).kind in "iu"
 
 
-def _by_name(each: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Role | None:
+def _by_name(tensor: ModelInput, graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Role | None:
     """Return the role that the name of a short input suggests: image sizes in pixels, factors, lengths of sequences."""
-    shape = shapes[each.name]
-    if int(np.prod(shape)) > _FEW or len(shape) > 2 or not each.dtype or np.dtype(each.dtype).kind not in "iuf":
+    shape = shapes[tensor.name]
+    if int(np.prod(shape)) > _FEW or len(shape) > 2 or not tensor.dtype or np.dtype(tensor.dtype).kind not in "iuf":
         return None
+    # The largest input is taken for the data that a setting describes.
     others = [shapes[other.name] for other in graph.inputs if len(shapes[other.name]) > len(shape)]
-    largest = max(others, key=lambda lengths: int(np.prod(lengths)), default=())
-    if _SIZE_NAMES.search(each.name) and len(largest) >= 3:
+    largest = max(others, key=lambda shape: int(np.prod(shape)), default=())
+    if _SIZE_NAMES.search(tensor.name) and len(largest) >= 3:
         return Role(vector=tuple(map(float, largest[-2:])))
-    if _LENGTH_NAMES.search(each.name) and len(largest) >= 2:
+    if _LENGTH_NAMES.search(tensor.name) and len(largest) >= 2:
         return Role(vector=(float(max(largest[1:])),))
-    return Role(vector=(1.0,)) if _SCALE_NAMES.search(each.name) and each.dtype.startswith("float") else None
+    return Role(vector=(1.0,)) if _SCALE_NAMES.search(tensor.name) and tensor.dtype.startswith("float") else None

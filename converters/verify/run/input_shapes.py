@@ -13,7 +13,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
-from .input_roles import axes_outside, scales_batch, target_scales, target_sizes
+from .resize_targets import axes_outside, scales_batch, target_scales, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
 Chosen = TypeVar("Chosen")
@@ -86,8 +86,10 @@ def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]], extent: Extent =
     for candidate in _candidates(graph, extent):
         named = _by_symbol(graph, inputs)
         answer = {
-            each.name: _closed(each, inputs[each.name], _likely(graph, each, inputs[each.name], candidate), named)
-            for each in graph.inputs
+            tensor.name: _closed(
+                tensor, inputs[tensor.name], _likely(graph, tensor, inputs[tensor.name], candidate), named
+            )
+            for tensor in graph.inputs
         }
         answers += [] if answer in answers else [answer]
     return answers
@@ -154,13 +156,13 @@ def check_names(graph: Graph, chosen: Mapping[str, object]) -> None:
             raise IrInterpError(f"no input {name!r}; {closest(name, names)}")
 
 
-def _fixed(each: ModelInput, chosen: Mapping[str, tuple[int, ...]]) -> PartialShape:
+def _fixed(tensor: ModelInput, chosen: Mapping[str, tuple[int, ...]]) -> PartialShape:
     """Return the shape of an input as far as it is settled."""
-    if each.name not in chosen:
-        return each.lengths
-    if not fits(chosen[each.name], each.lengths):
-        raise IrInterpError(f"shape {list(chosen[each.name])} does not fit; {each.text}")
-    return chosen[each.name]
+    if tensor.name not in chosen:
+        return tensor.lengths
+    if not fits(chosen[tensor.name], tensor.lengths):
+        raise IrInterpError(f"shape {list(chosen[tensor.name])} does not fit; {tensor.text}")
+    return chosen[tensor.name]
 
 
 def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
@@ -169,32 +171,32 @@ def fits(shape: Sequence[int], lengths: PartialShape) -> bool:
 
 
 def _closed(
-    each: ModelInput, lengths: PartialShape, likely: Mapping[int, int], named: dict[str, int]
+    tensor: ModelInput, lengths: PartialShape, likely: Mapping[int, int], named: dict[str, int]
 ) -> tuple[int, ...]:
     """Return the shape of an input, dynamic dimensions filled in; ``named`` collects those with names."""
     closed = []
-    for axis, (symbol, length) in enumerate(zip(_symbols(each), lengths, strict=True)):
+    for axis, (symbol, length) in enumerate(zip(_symbols(tensor), lengths, strict=True)):
         if length is None:
             length = named.get(symbol) or likely[axis]
-            most = each.most[axis] if axis < len(each.most) else None
+            most = tensor.most[axis] if axis < len(tensor.most) else None
             length = min(length, most) if most else length
             named |= {symbol: length} if symbol else {}
         closed.append(length)
     return tuple(closed)
 
 
-def _symbols(each: ModelInput) -> tuple[str, ...]:
+def _symbols(tensor: ModelInput) -> tuple[str, ...]:
     """Return the names of the dimensions of an input, empty for those without."""
-    return each.symbols or ("",) * len(each.lengths)
+    return tensor.symbols or ("",) * len(tensor.lengths)
 
 
-def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _Candidate) -> dict[int, int]:
+def _likely(graph: Graph, tensor: ModelInput, lengths: PartialShape, candidate: _Candidate) -> dict[int, int]:
     """Return sizes for the dynamic axes: the batch, channels, then width, height and all others from the last on."""
-    rank, channels = len(lengths), _channels(graph, each.name, len(lengths))
+    rank, channels = len(lengths), _channels(graph, tensor.name, len(lengths))
     dynamic = [axis for axis, length in enumerate(lengths) if length is None]
-    if _is_state(each, graph):
+    if _is_state(tensor, graph):
         return dict.fromkeys(dynamic, candidate.batch)
-    resize = next((step for step in _takers(graph, {each.name}) if step.type in _RESIZES), None)
+    resize = next((step for step in _takers(graph, {tensor.name}) if step.type in _RESIZES), None)
     is_image = resize is not None and (rank <= _NO_BATCH or scales_batch(graph, resize, rank))
     is_signal = rank == 1 and len(graph.inputs) == 1  # beside others, a vector has an element for each image
     known = {} if is_image or is_signal else {0: candidate.batch}
@@ -219,9 +221,9 @@ def _likely(graph: Graph, each: ModelInput, lengths: PartialShape, candidate: _C
     return known | sizes | dict.fromkeys(single, 1)
 
 
-def _is_state(each: ModelInput, graph: Graph) -> bool:
+def _is_state(tensor: ModelInput, graph: Graph) -> bool:
     """Return whether an input looks like the state of a recurrence: layers, the batch, numbers of each."""
-    shaped = len(each.lengths) == 3 and [length is None for length in each.lengths] == [False, True, False]
+    shaped = len(tensor.lengths) == 3 and [length is None for length in tensor.lengths] == [False, True, False]
     return shaped and any(other.lengths[:1] == (None,) for other in graph.inputs)
 
 

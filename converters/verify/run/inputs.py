@@ -74,7 +74,7 @@ def _listed(name: str, paths: Sequence[Path]) -> list[Path]:
     """Return files, those of folders in the order of their names."""
     files: list[Path] = []
     for path in paths:
-        inside = sorted(each for each in path.iterdir() if _is_sample(each)) if is_folder(path) else [path]
+        inside = sorted(file for file in path.iterdir() if _is_sample(file)) if is_folder(path) else [path]
         if not inside:
             raise IrInterpError(f"{path}: no array (.npy) and no image in this folder, for input {name!r}")
         files += inside

@@ -27,7 +27,7 @@ def paired(inputs: Sequence[ModelInput], others: Sequence[ModelInput]) -> dict[s
         raise IrInterpError(f"{len(others)} inputs ({names}), but {len(inputs)} are given")
     by_name = {other.name: other for other in others}
     named = by_name.keys() == {tensor.name for tensor in inputs}
-    return {each.name: by_name[each.name] if named else other for each, other in zip(inputs, others, strict=True)}
+    return {tensor.name: by_name[tensor.name] if named else other for tensor, other in zip(inputs, others, strict=True)}
 
 
 def joined(graph: Graph, other: Graph) -> Graph:
@@ -50,16 +50,16 @@ def _joined(mine: ModelInput, theirs: ModelInput) -> ModelInput:
     return replace(mine, lengths=both)
 
 
-def _order(lengths: PartialShape, target: PartialShape) -> tuple[int, ...] | None:
+def _order(shape: PartialShape, target: PartialShape) -> tuple[int, ...] | None:
     """Return the order of axes that turns one shape into another; None if no layout of images does."""
-    if len(lengths) != len(target):
+    if len(shape) != len(target):
         return None
-    orders = (tuple(range(len(lengths))), *(_ORDERS if len(lengths) == 4 else ()))
+    orders = (tuple(range(len(shape))), *(_ORDERS if len(shape) == 4 else ()))
     return next(
         (
             order
             for order in orders
-            if all(b is None or lengths[a] in (None, b) for a, b in zip(order, target, strict=True))
+            if all(b is None or shape[a] in (None, b) for a, b in zip(order, target, strict=True))
         ),
         None,
     )

@@ -23,7 +23,7 @@ from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
-from .runners import INPUTS, LARGE, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
+from .run_request import INPUTS, LARGE, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
 from .tensor_memory import declared_bytes
 
 
@@ -62,9 +62,7 @@ def models(first: Path, second: Path, inputs: Inputs, through_openvino: frozense
     return Models(
         graph=graph,
         inputs=replace(
-            inputs,
-            shapes=named(graph.inputs, inputs.shapes),
-            files=named(graph.inputs, inputs.files, "file"),
+            inputs, shapes=named(graph.inputs, inputs.shapes), files=named(graph.inputs, inputs.files, "file")
         ),
         graphs={first: mine, second: theirs},
         through_openvino=through_openvino,
@@ -112,6 +110,7 @@ class Runs:
         for place, trial in enumerate(trials[self._tried :], self._tried):
             self._tried += 1
             try:
+                # The first trial usually runs, so the others are rehearsed only once it has failed.
                 if place and not self.rehearsals.has(model, data, trial):
                     self._rehearse_all(model, data, [Group(others=tuple(trials[place:]))])
                 self._take(trial)
@@ -160,10 +159,11 @@ class Runs:
 
         A detector may find nothing in floats of one distribution, and then has no boxes to compare.
         """
-        answers, own = self._answers(), self.distribution
+        answers, distribution = self._answers(), self.distribution
         values = settings(self.models.graph, answers[0], self._read())
-        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != own]
-        first = [Trial(shapes=each, distribution=own) for each in answers]
+        others = [name for name in distributions(self.models.inputs, self.models.graph) if name != distribution]
+        first = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
+        # Other values are tried on two shapes only: a model that refuses both refuses more.
         likeliest = first[:2]
         return [
             *first,
@@ -185,6 +185,7 @@ class Runs:
         or NoSourceError if only the source fails, if they run together on none.
         """
         problems: list[str] = []
+        # Each round takes the trials further: it ends when the source has none left.
         while True:
             try:
                 expected, _ = self.settle(source, data)
@@ -225,10 +226,7 @@ class Runs:
         """Run a model on the trials of each group, all in one process."""
         self.progress(f"running {model.name}", 0, 0)
         # One process runs all of them, so its memory is limited for the largest.
-        largest = max(
-            (trial.shapes for group in groups for trial in group),
-            key=_elements,
-        )
+        largest = max((trial.shapes for group in groups for trial in group), key=_elements)
         self.rehearsals.rehearse(
             self._request(model, self.folder, data),
             groups,
@@ -285,13 +283,18 @@ class Runs:
         return f"{shapes} ({self.trial.distribution} values)" if self.trial and has_choice else shapes
 
     def __call__(
-        self, model: Path, tensors: Sequence[str] = (), *, given: Mapping[str, Array] | None = None, **options: Any
+        self,
+        model: Path,
+        tensors: Sequence[str] = (),
+        *,
+        replacements: Mapping[str, Array] | None = None,
+        **options: Any,
     ) -> tuple[Named, dict[str, Array]]:
         """Return the outputs of a model, and those of ``tensors`` that it has, by name.
 
-        ``given`` are values that replace inner tensors; ``options`` are those of ``Request``.
+        ``replacements`` are values of inner tensors; ``options`` are those of ``Request``.
         """
-        is_rehearsed = given is None and not options
+        is_rehearsed = replacements is None and not options
         known = self.rehearsals.recall(model, tensors, self.trial) if self.trial and is_rehearsed else None
         if known is not None:
             return known
@@ -299,8 +302,8 @@ class Runs:
         with TemporaryDirectory(dir=self.folder) as place:
             folder = Path(place)
             save(folder / INPUTS, self._inputs_of(model, self.arrays))
-            if given:
-                save(folder / REPLACEMENTS, list(given.items()))
+            if replacements:
+                save(folder / REPLACEMENTS, list(replacements.items()))
             answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
             outputs = load(folder / OUTPUTS)
             if (folder / LARGE).exists():
@@ -322,9 +325,9 @@ class Runs:
         """Return the memory of the models' tensors on inputs of these shapes."""
         return declared_bytes(self.models.graphs, shapes)
 
-    def _inputs_of(self, model: Path, given: Named) -> Named:
+    def _inputs_of(self, model: Path, arrays: Named) -> Named:
         models = self.models
-        return for_model(dict(given), models.graph, models.read(model).inputs, models.inputs.images)
+        return for_model(dict(arrays), models.graph, models.read(model).inputs, models.inputs.images)
 
 
 def _elements(shapes: Shapes) -> int:
@@ -347,8 +350,8 @@ def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
 def _at_extents(files: Mapping[str, Path], distribution: str, shared: Mapping[str, Any]) -> list[Runs]:
     """Return the runs on one set of files at all extents that differ, the real one first."""
     real = _run(files, distribution, shared)
-    lengths = {name: array.shape for name, array in real._read().items()}
-    distinct = extents(real.models.graph, {**real.models.inputs.shapes, **lengths})
+    known = {name: array.shape for name, array in real._read().items()}
+    distinct = extents(real.models.graph, {**real.models.inputs.shapes, **known})
     real.others = [replace(real, extent=extent, real=real) for extent in distinct if extent is not Extent.REAL]
     return [real, *real.others]
 

@@ -16,7 +16,8 @@ from ir_interp.files.memory import MemoryBoundError
 from .array_files import Named, load, save
 from .input_shapes import Shapes
 from .requests import NotLoadedError, NotRunError, answer, not_run
-from .runners import INPUTS, LARGE, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered, try_inputs
+from .run_request import INPUTS, LARGE, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered
+from .runners import try_inputs
 
 Outcome = tuple[Named, dict[str, NDArray[Any]]]
 """The outputs of a model, and the requested tensors, by name."""

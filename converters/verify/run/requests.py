@@ -9,7 +9,7 @@ from ir_interp.files.memory import allow_declared, bound_advice, is_of_memory
 
 from ...workers.forks import Call, forks
 from . import runners
-from .runners import INPUTS, NOT_LOADED, USAGE, Request
+from .run_request import INPUTS, NOT_LOADED, USAGE, Request
 
 _SECONDS = 600  # for one request
 

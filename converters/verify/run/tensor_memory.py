@@ -39,26 +39,26 @@ def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
     """Return the number of elements of every tensor of the main graph, inferred from inputs of these shapes."""
     model = without_weights(read_model(path))
     del model.graph.value_info[:]  # of other shapes, which inference would keep
-    for each in model.graph.output:
-        each.type.tensor_type.ClearField("shape")
-    for each in model.graph.input:
-        if each.name in shapes:
-            _fix(each.type.tensor_type, shapes[each.name])
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    for value in model.graph.input:
+        if value.name in shapes:
+            _fix(value.type.tensor_type, shapes[value.name])
     graph = infer(model).graph
-    for each in (*graph.input, *graph.value_info, *graph.output):
-        yield math.prod(max(1, dim.dim_value) for dim in each.type.tensor_type.shape.dim)
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        yield math.prod(max(1, dim.dim_value) for dim in value.type.tensor_type.shape.dim)
 
 
-def _fix(tensor: onnx.TypeProto.Tensor, lengths: Shape) -> None:
+def _fix(tensor: onnx.TypeProto.Tensor, shape: Shape) -> None:
     tensor.ClearField("shape")
-    for length in lengths:
+    for length in shape:
         tensor.shape.dim.add(dim_value=length)
 
 
 def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
     """Return the number of elements of every tensor; a dynamic dimension is that of an input of the same rank."""
     graph = graphs.read(path)
-    like = {len(lengths): lengths for lengths in shapes.values()}
+    like = {len(shape): shape for shape in shapes.values()}
     shapes_known: list[PartialShape] = [lengths for name in graph.names if (lengths := graph.shape(name)) is not None]
     for lengths in shapes_known:
         others = like.get(len(lengths), (1,) * len(lengths))

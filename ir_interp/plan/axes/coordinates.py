@@ -194,10 +194,7 @@ def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
     return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
 
 
-_OF_LARGER_OUTPUTS = {
-    Arithmetic.TORCH: Arithmetic.TORCH_FUSED,
-    Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE,
-}
+_OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
 _MOST_OF_BOTH = 128  # height and width together; up to this sum another loop computes the pixels
 
 

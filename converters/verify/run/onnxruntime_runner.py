@@ -1,0 +1,124 @@
+"""A model in onnxruntime that shows inner tensors, and takes arrays in place of some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ir_interp.files.memory import allow_files
+
+from .array_files import Named
+from .run_request import Request
+
+_CAST_LIKE = 15  # the operator set that brought it
+_IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
+# By default, onnxruntime rounds to 8 bits what matrices of few bits multiply.
+
+
+class OnnxRunner:
+    """A model in onnxruntime; ``count`` is the number of its outputs, more tensors follow."""
+
+    limit = None  # it computes every size by the same operations
+
+    def __init__(self, request: Request, replacements: dict[str, NDArray[Any]]) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # fatal errors only
+        options.add_session_config_entry(*_IN_FLOAT32)
+        if not request.optimised:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        folder = str(request.model.parent)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+        model, self.count, self._names = _with_outputs(request, replacements)
+        self._replacements = replacements
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def run(self, arrays: Named, *, as_large: bool = False) -> Named:
+        """Return the outputs and shown tensors for arrays in the order of the inputs."""
+        # A replaced tensor became an input under its own name, or under another that is cast to its type.
+        fed = {f"{name}/given": array for name, array in self._replacements.items()} | self._replacements
+        known = [tensor.name for tensor in self._session.get_inputs()]
+        inputs = [name for name in known if name not in fed]
+        feeds = dict(zip(inputs, (array for _, array in arrays), strict=True))
+        feeds |= {name: array for name, array in fed.items() if name in known}
+        results = self._session.run(None, feeds)
+        return list(zip(self._names, results, strict=True))
+
+
+def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tuple[bytes, int, list[str]]:
+    """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
+    import onnx
+
+    from ...onnx.onnx_files import external_files_of
+
+    model = onnx.load(str(request.model), load_external_data=False)
+    allow_files(request.model, *external_files_of(model, request.model.parent))
+    graph = model.graph
+    outputs = [output.name for output in graph.output]
+    tensors = {value.name for value in graph.input}.union(*(node.output for node in graph.node))
+    shown = [name for name in request.tensors if name in tensors]
+    if request.rounds_given:
+        replacements = _before_rounding(graph, replacements)
+    aliases = _replaced(graph, replacements, casts=_opset(model) >= _CAST_LIKE)
+    for index, name in enumerate(shown):
+        alias = f"{name}/{index}"  # a duplicate output would be refused
+        graph.node.append(onnx.helper.make_node("Identity", [aliases.get(name, name)], [alias]))
+        graph.output.append(onnx.ValueInfoProto(name=alias))
+    return bytes(model.SerializeToString()), len(outputs), outputs + shown
+
+
+def _opset(model: Any) -> int:
+    return next((imported.version for imported in model.opset_import if imported.domain in ("", "ai.onnx")), 0)
+
+
+def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Let each DequantizeLinear of a replaced tensor read it quantised once more; return the remaining replacements."""
+    import onnx
+
+    producers = {name: node for node in graph.node for name in node.output}
+    rounded = {name for name in replacements if _quantises(producers, name)}
+    copies = []
+    for name in rounded:
+        node = producers[name]
+        copy = onnx.NodeProto()
+        copy.CopyFrom(producers[node.input[0]])
+        copy.input[0], copy.output[0], copy.name = f"{name}/given", f"{name}/given/levels", ""
+        node.input[0] = copy.output[0]
+        graph.input.append(onnx.helper.make_tensor_value_info(copy.input[0], onnx.TensorProto.FLOAT, None))
+        copies.append(copy)
+    # Nodes must be in topological order; the copies read inputs and constants only.
+    nodes = [*copies, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return {name: array for name, array in replacements.items() if name not in rounded}
+
+
+def _quantises(producers: dict[str, Any], name: str) -> bool:
+    """Return whether a tensor is the result of DequantizeLinear behind a QuantizeLinear."""
+    node = producers.get(name)
+    source = producers.get(node.input[0]) if node is not None and node.op_type == "DequantizeLinear" else None
+    return source is not None and source.op_type == "QuantizeLinear"
+
+
+def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
+    """Turn inner tensors into inputs of the model; return the names under which nodes still compute these."""
+    import onnx
+
+    aliases: dict[str, str] = {}
+    for node in graph.node:
+        for place, name in enumerate(node.output):
+            if name in replacements:
+                # The node keeps computing, under another name, so that its result can be shown.
+                aliases[name] = node.output[place] = f"{name}/made"
+    for place, (name, alias) in enumerate(aliases.items()):
+        fed = f"{name}/given" if casts else name
+        element = onnx.helper.np_dtype_to_tensor_dtype(replacements[name].dtype)
+        graph.input.append(onnx.helper.make_tensor_value_info(fed, element, replacements[name].shape))
+        if casts:  # the other model may hold it in another precision
+            graph.node.insert(place, onnx.helper.make_node("CastLike", [fed, alias], [name]))
+    for output in graph.output:
+        if output.name in aliases:  # an output is what the model computes
+            output.name = aliases[output.name]
+    return aliases

@@ -1,0 +1,134 @@
+"""A model in OpenVINO that shows inner tensors, and takes arrays in place of some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...runtimes.telemetry import openvino_silent
+from .array_files import Named
+from .lowered_limits import LimitInput
+from .run_request import Request
+
+_SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
+_PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+_AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
+# By default, the plugin computes in bfloat16, and in 8 bits between FakeQuantize layers, which rounds more often.
+
+
+class OpenvinoRunner:
+    """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is the number of its outputs."""
+
+    def __init__(self, request: Request, replacements: dict[str, NDArray[Any]]) -> None:
+        with openvino_silent():
+            import openvino
+
+        model = openvino.Core().read_model(str(request.model))
+        self._inputs = [min(port.get_names(), default=port.node.get_friendly_name()) for port in model.inputs]
+        self.count = len(model.outputs)
+        outputs = [min(port.get_names(), default=f"output{index}") for index, port in enumerate(model.outputs)]
+        ports = _ports(model)
+        shown = [name for name in dict.fromkeys(request.tensors) if name in ports]
+        self._names = outputs + shown
+        results = [result.output(0).get_node() for result in model.get_results()]
+        results += [_result(ports[name]) for name in shown]
+        # The plugin has no switch for fusing, but it does not fuse a tensor that is a result.
+        if not request.optimised:
+            results += [_result(output) for output in _spread_out(ports)]
+        fed = [name for name in replacements if name in ports]
+        parameters = list(model.get_parameters())
+        if fed:
+            feed = _fed_before_rounding if request.rounds_given else _fed
+            parameters += [feed(ports[name], replacements[name]) for name in fed]
+            model = openvino.Model(results, parameters, "fed")
+        else:
+            model.add_results(results[self.count :])
+        self.limit = LimitInput(model) if request.as_large else None
+        self._replacements = [replacements[name] for name in fed]
+        settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
+        self._model = openvino.Core().compile_model(model, "CPU", settings)
+
+    def run(self, arrays: Named, *, as_large: bool = False) -> Named:
+        """Return the outputs and shown tensors for arrays in the order of the inputs, or by their names."""
+        by_name = dict(arrays)
+        # Exporters rename inputs; then their order counts.
+        named = by_name.keys() == set(self._inputs)
+        in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
+        limit = self.limit.value(lowered=as_large) if self.limit else []
+        results = self._model(in_order + self._replacements + limit)
+        return [(name, self._array(results, index)) for index, name in enumerate(self._names)]
+
+    def _array(self, results: Any, index: int) -> NDArray[Any]:
+        array = np.array(results[index])
+        is_bfloat16 = self._model.output(index).get_element_type().to_string() == "bf16"
+        return array.view("bfloat16") if is_bfloat16 else array  # its Python interface shows it as float16
+
+
+def _ports(model: Any) -> dict[str, Any]:
+    """Return the outputs of nodes by the names of their tensors: some of a file are folded or fused away."""
+    ports: dict[str, Any] = {}
+    for node in model.get_ordered_ops():
+        if node.get_type_name() != "Result":
+            for output in node.outputs():
+                # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
+                unnamed = set() if node.get_type_name() == "Constant" else {node.get_friendly_name()}
+                for name in output.get_names() or unnamed:
+                    ports.setdefault(name, output)
+    return ports
+
+
+def _spread_out(ports: dict[str, Any]) -> list[Any]:
+    """Return some outputs of nodes: a tensor that is shown is not fused with the next layer."""
+    floats = [output for output in ports.values() if output.get_element_type().is_real() and not _is_constant(output)]
+    return floats[:: max(1, len(floats) // _SHOWN)]
+
+
+def _is_constant(output: Any) -> bool:
+    return output.get_node().get_type_name() in ("Constant", "Parameter", "Convert")
+
+
+def _result(output: Any) -> Any:
+    """Show a tensor as the plugin computes it: half precision is float32 there."""
+    import openvino
+    from openvino import opset13
+
+    half = output.get_element_type() == openvino.Type.f16
+    return opset13.result(opset13.convert(output, "f32") if half else output)
+
+
+def _fed_before_rounding(output: Any, array: NDArray[Any]) -> Any:
+    """Turn the FakeQuantize that produces a tensor into an input of the model, any other layer as ``_fed`` does."""
+    node = output.get_node()
+    if node.get_type_name() != "FakeQuantize":
+        return _fed(output, array)
+    parameter, converted = _parameter(node.input_value(0).get_element_type(), array)
+    node.input(0).replace_source_output(converted.output(0))
+    return parameter
+
+
+def _parameter(element: Any, array: NDArray[Any]) -> tuple[Any, Any]:
+    """Return an input of the model for an array, and the same as ``element``."""
+    import openvino
+    from openvino import opset13
+
+    parameter = opset13.parameter(list(array.shape), openvino.Type(array.dtype))
+    is_alike = parameter.get_element_type() == element
+    return parameter, parameter if is_alike else opset13.convert(parameter, element.to_string())
+
+
+def _fed(output: Any, array: NDArray[Any]) -> Any:
+    """Redirect readers of a tensor to an input of the model; what shows it still shows the model's own result."""
+    parameter, converted = _parameter(output.get_element_type(), array)
+    readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
+    for reader in readers:
+        if not _is_shown(reader.get_node()):
+            reader.replace_source_output(converted.output(0))
+    return parameter
+
+
+def _is_shown(node: Any) -> bool:
+    """Return whether a node is the Convert of a result that ``_result`` made."""
+    ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
+    return node.get_type_name() == "Convert" and ends == ["Result"]
