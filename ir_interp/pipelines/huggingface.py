@@ -19,12 +19,14 @@ from ir_interp.errors import ReadError, SpecError, likely
 from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
+from ir_interp.pipelines.huggingface_refusals import REASONS
 from ir_interp.pipelines.output_size import (
     Exactly,
     Inside,
     Multiple,
     NearestMultiple,
     OutputSize,
+    RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
@@ -48,7 +50,7 @@ _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by 
 _TORCHVISION = ("nearest-exact", "lanczos", "bilinear", "bicubic")  # the filters that torchvision has for tensors
 _WITHOUT_EFFECT = {
     "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "_valid_processor_keys",
-    "do_convert_rgb", "return_tensors", "input_data_format", "device", "disable_grouping",
+    "do_convert_rgb", "return_tensors", "input_data_format", "device", "disable_grouping", "image_seq_length",
     "do_reduce_labels", "reduce_labels", "do_convert_annotations", "format", "num_labels", "ignore_index",
     "apply_ocr", "ocr_lang", "tesseract_config", "mask_size", "mask_pad_size", "use_fast",
 }  # fmt: skip
@@ -136,16 +138,17 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         title.removesuffix("Fast").removesuffix("Pil").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
     )
     if stem not in PROCESSORS:
+        reason = f": it {REASONS[stem]}" if stem in REASONS else ""
         known = f"expected one of {len(PROCESSORS)} (docs/pipelines.md of the repository)"
-        raise ReadError(f"the class {title} is not supported; {known}{class_hint(title)}")
+        raise ReadError(f"the class {title} is not supported{reason}; {known}{'' if reason else class_hint(title)}")
     processor = PROCESSORS[stem]
-    _check_keys(given, processor.defaults.keys() | processor.ignores)
+    _check_keys(given, processor.defaults.keys() | processor.ignores | processor.refuses)
     for switch in sorted(processor.refuses & given.keys()):
         if given[switch]:
-            raise ReadError(f"{switch} is not supported for {title}, whose backends treat it differently")
+            raise ReadError(f"{switch} is not supported for {title}")
     if backend is Backend.TORCHVISION and title.endswith("FeatureExtractor"):
         title = f"{stem}ImageProcessor"  # what transformers 5 loads for it; transformers 4 has no such backend
-    named = _backend_of(title, given)
+    named = _backend_of(title, given) if processor.has_pillow else Backend.TORCHVISION
     if named and backend and backend is not named:
         raise SpecError(f"backend is {backend.value}; the class {title} has {named.value}")
     config = Configuration(
@@ -249,6 +252,10 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
     if config.family is Family.MULTIPLE:
         divisor = natural(config.key("size_divisor"), "size_divisor")
         yield Resize(like=like, size=Multiple(of_size=divisor, rounding=SizeRounding.DOWN))
+    elif config.family is Family.UP_TO_MULTIPLE:
+        divisor = natural(config.key("size_divisor"), "size_divisor")
+        rule = _rule(sides, config.family)
+        yield Resize(like=like, size=RoundedUp(size=rule, of_size=divisor))
     elif config.family is Family.SHARE:
         yield from _share(config, like, _edge(sides))
     elif config.family is Family.ENLARGED and "shortest_edge" in sides:
@@ -324,8 +331,12 @@ def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
 
 def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
     multiple = natural(config.key("ensure_multiple_of"), "ensure_multiple_of")
-    if config.is_on("keep_aspect_ratio"):
-        return NearestMultiple(**sides, of_size=multiple)
+    keeps, halfway = (
+        config.is_on("keep_aspect_ratio"),
+        [side * 2 % (2 * multiple) == multiple for side in sides.values()],
+    )
+    if keeps or any(halfway):  # halfway between two multiples, the last bit of a quotient decides
+        return NearestMultiple(**sides, of_size=multiple, keeps_ratio=keeps)
     height, width = (round(sides[key] / multiple) * multiple for key in ("height", "width"))
     return Exactly(height=height, width=width)
 
@@ -348,6 +359,9 @@ def _floats(config: Configuration) -> Iterator[ImageStep]:
             yield Rescale(factor=factor, product=_product(config))
         if config.is_on("do_flip_channel_order"):
             yield ReverseChannels()
+        return
+    if config.family is Family.FLIPPED:
+        yield ReverseChannels()
         return
     offset = -1.0 if factor is not None and config.family is Family.OFFSET and config.is_on("rescale_offset") else 0.0
     normalises = config.is_on("do_normalize")

@@ -101,8 +101,8 @@ _OF_CLASS: dict[str, Callable[[random.Random], Any]] = {
     "rescale_offset": lambda draw: draw.random() < 0.5,
     "max_size": lambda draw: draw.randint(20, 90),
     "size_divisor": lambda draw: draw.choice([4, 8, 32]),
-    "keep_aspect_ratio": lambda draw: draw.random() < 0.7,
-    "ensure_multiple_of": lambda draw: draw.choice([1, 4, 8]),
+    "keep_aspect_ratio": lambda draw: draw.random() < 0.5,
+    "ensure_multiple_of": lambda draw: draw.choice([1, 2, 4, 8]),
     "do_flip_channel_order": lambda draw: draw.random() < 0.5,
 }
 
