@@ -17,6 +17,7 @@ from ir_interp import IrInterpError, Pipeline, ReadError, ShapeError, SpecError
 from ir_interp.converters.decompose.tensor import Functions
 from ir_interp.converters.onnx.graph import Graph
 from ir_interp.converters.onnx.onnx_primitives import tensor
+from ir_interp.pipelines import ultralytics_metadata
 from ir_interp.pipelines.output_size import (
     NUMPY,
     ByRatio,
@@ -24,6 +25,7 @@ from ir_interp.pipelines.output_size import (
     Multiple,
     NearestMultiple,
     OutputSize,
+    RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
@@ -170,15 +172,26 @@ def test_printed_transforms(tmp_path: Path) -> None:
             ir_interp.pipeline(path)
 
 
+METADATA = {"task": "detect", "imgsz": "[32, 64]", "stride": "32"}
+
+
 def test_metadata_of_ultralytics(tmp_path: Path) -> None:
     source, whole = identity(tmp_path / "yolo.onnx", 1, 3, 32, 64), tmp_path / "b.onnx"
     model = onnx.load(source)
-    helper.set_model_props(model, {"task": "detect", "imgsz": "[32, 64]", "stride": "32"})
+    helper.set_model_props(model, METADATA)
     onnx.save(model, source)
     ir_interp.preprocess(source, whole, config=source)
     x = image(np.random.default_rng(0), 50, 70)
     expected = letterboxed("opencv:linear", x, (32, 64), 114) / np.float32(255)
     assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), expected)
+    of_caller = {**METADATA, "args": "{'batch': 1, 'dynamic': True}"}
+    for metadata, message in (
+        (of_caller, "exported with dynamic=True, so that the caller chooses the size of the images; export with "),
+        ({**METADATA, "args": "yes"}, "args is 'yes'; expected the arguments of the export"),
+        ({**METADATA, "imgsz": "[32]"}, r"imgsz is '\[32\]'; expected height and width"),
+    ):
+        with pytest.raises(ReadError, match=f"^{message}"):
+            ultralytics_metadata.read(metadata)
     with pytest.raises(ReadError, match=r"b\.onnx: no Ultralytics metadata"):
         ir_interp.pipeline(identity(tmp_path / "b.onnx", 1, 3, 4, 4))
     with pytest.raises(SpecError, match="backend has no effect on the metadata of a model"):
@@ -198,7 +211,9 @@ RULES: tuple[OutputSize, ...] = (
     *(Inside(height=40, width=25, rounding=rounding) for rounding in SizeRounding),
     ByRatio(height=20, width=31, covers=False), ByRatio(height=20, width=31, covers=True),
     Multiple(of_size=8, rounding=SizeRounding.DOWN), Multiple(of_size=8, rounding=SizeRounding.UP),
-    NearestMultiple(height=30, width=40, of_size=4), ShareOfShorterSide(height=0.875, width=0.5),
+    NearestMultiple(height=30, width=40, of_size=4),
+    NearestMultiple(height=12, width=44, of_size=8, keeps_ratio=False),
+    RoundedUp(size=SidesWithin(shortest=20, longest=33), of_size=8), ShareOfShorterSide(height=0.875, width=0.5),
 )  # fmt: skip
 
 

@@ -196,12 +196,12 @@ def ultralytics_models(draw: random.Random) -> Iterator[Case]:
 
     height, width = draw.randint(5, 60), draw.randint(5, 60)
     task = draw.choice(["detect", "classify"])
-    size = [height, height if task == "classify" else width]
+    size = [height, draw.choice([height, width])]
     metadata = {"task": task, "imgsz": str(size), "stride": "32"}
 
     def run(x: Array) -> Any:
         if task == "classify":
-            return augment.classify_transforms(height)(Image.fromarray(x)).numpy()
+            return augment.classify_transforms(size)(Image.fromarray(x)).numpy()
         y = augment.LetterBox(tuple(size), auto=False, stride=32)(image=np.ascontiguousarray(x[..., ::-1]))
         return (torch.from_numpy(np.ascontiguousarray(y[..., ::-1].transpose(2, 0, 1))).float() / 255).numpy()
 
