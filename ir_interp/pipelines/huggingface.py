@@ -64,6 +64,7 @@ _COMMON = {
     "do_resize", "size", "resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
     "image_mean", "image_std", "do_pad", "pad_size", "default_to_square",
 }  # fmt: skip
+_TITLES = ("image_processor_type", "feature_extractor_type")
 _CLASS = re.compile(r"[A-Za-z0-9]+(ImageProcessor(Fast|Pil)?|FeatureExtractor)")
 _REQUIRED = ("do_resize", "do_rescale", "do_normalize")
 
@@ -85,9 +86,24 @@ def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     ``backend`` is required if the class does not determine it: transformers 4 used Pillow unless ``use_fast`` was set,
     transformers 5 uses torchvision. Raises ReadError for an unknown class or key, and SpecError for a value.
     """
-    config = _configuration(document, backend)
+    config = _configuration(_of_images(document), backend)
     name = f"{config.title} ({config.backend.value} backend)"
     return Pipeline(steps=tuple(_steps(config)), name=name, alpha=_alpha(config))
+
+
+def _of_images(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part about images of a ``processor_config.json``, whose other keys are about texts."""
+    about_images = sorted(document.keys() & {*_COMMON, *_TITLES})
+    nested = document.get("image_processor")
+    if nested is None and not about_images and "processor_class" in document:
+        raise ReadError("has no image_processor; expected the preprocessor_config.json of the same model")
+    if nested is None:
+        return document
+    if not isinstance(nested, Mapping):
+        raise ReadError(f"image_processor is {str(nested)[:40]!r}; expected an object")
+    if about_images:
+        raise ReadError(f"{about_images[0]} stands beside image_processor; expected one place for all keys")
+    return nested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +145,7 @@ def _alpha(config: Configuration) -> AlphaRule:
 
 def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Configuration:
     given = {key: value for key, value in document.items() if value is not None}
-    title = given.get("image_processor_type") or given.get("feature_extractor_type")
+    title = next((given[key] for key in _TITLES if given.get(key)), None)
     if title is None:
         return _without_class(given, backend)
     if not isinstance(title, str):
@@ -276,6 +292,8 @@ def _named_sides(config: Configuration) -> dict[str, Any]:
     size = config.key("size")
     if isinstance(size, Mapping):
         return dict(size)
+    if isinstance(size, list | tuple):
+        raise SpecError(f"size is {list(size)}, whose order depends on the release; expected height and width by name")
     if config.keys.get("default_to_square", True):
         return {"height": size, "width": size}
     longest = config.keys.get("max_size")

@@ -40,7 +40,9 @@ def of_file(path: Path, backend: Backend | None) -> Pipeline:
 
 
 _KEYS = {
+    "image_processor",
     "image_processor_type",
+    "processor_class",
     "feature_extractor_type",
     "do_resize",
     "do_rescale",

@@ -41,7 +41,9 @@ TIMM = {"input_size": [3, 20, 20], "crop_pct": 0.9, "interpolation": "bicubic"}
 
 
 def test_text_and_json() -> None:
-    pipeline = ir_interp.pipeline({"image_processor_type": "CLIPImageProcessorFast"})
+    config = {"image_processor_type": "CLIPImageProcessorFast"}
+    pipeline = ir_interp.pipeline(config)
+    assert ir_interp.pipeline({"image_processor": config, "processor_class": "CLIPProcessor"}) == pipeline
     assert pipeline.name == "CLIPImageProcessorFast (torchvision backend)"
     assert pipeline.text.splitlines() == [
         "resize the shorter side to 224 (torchvision:bicubic)",
@@ -87,7 +89,24 @@ def test_json_that_is_refused(changes: dict[str, Any], message: str) -> None:
             "neither image_processor_type nor do_resize, do_rescale, do_norm",
         ),
         ({**PLAIN, "image_mean": None}, "neither image_processor_type nor image_mean: defaults depend on the class"),
-        ({"image_processor_type": "LlavaNextImageProcessor"}, "the class LlavaNextImageProcessor is not supported"),
+        (
+            {"image_processor_type": "LlavaNextImageProcessor"},
+            "the class LlavaNextImageProcessor is not supported: it cuts an image into patches or tiles; expected one",
+        ),
+        (
+            {"image_processor": {"image_processor_type": "DINOv3ViTImageProcessorFast"}},
+            "the class DINOv3ViTImageProcessorFast is not supported: it resizes floats; expected one of",
+        ),
+        ({"image_processor": PLAIN, "do_resize": False}, "do_resize stands beside image_processor; expected one place"),
+        ({"image_processor": "CLIPImageProcessor"}, "image_processor is 'CLIPImageProcessor'; expected an object"),
+        (
+            {"processor_class": "LlavaProcessor", "patch_size": 14},
+            "has no image_processor; expected the preprocessor_co",
+        ),
+        (
+            {**PLAIN, "size": [14, 20]},
+            "size is [14, 20], whose order depends on the release; expected height and width",
+        ),
         ({"image_processor_type": "ViTImageProcessor", "crop_pct": 0.5}, "unknown key 'crop_pct', which may change"),
         (
             {"image_processor_type": "DPTImageProcessor", "do_pad": True},
