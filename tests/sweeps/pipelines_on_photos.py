@@ -1,12 +1,12 @@
 """Configurations of popular models on photos: the library's own output, in NumPy, onnxruntime and OpenVINO.
 
-``python -m tests.sweeps.pipelines_on_photos READER [FOLDER]`` takes 20 configurations of a reader (huggingface, timm,
-torchvision, transforms, ultralytics) and 10 photos of odd sizes, from a folder or made up. NumPy must have the bits of
-the library.
-The pixels before the first float must be equal in onnxruntime and in OpenVINO with its default precision, for images of
-any size, else (a rule that needs it) for the size of each of two photos. ``resizes`` takes every .jpg of the folder
-through single resizes in IRs of any size. ``logits`` compares a torchvision classifier with random weights behind its
-own transforms and behind ``preprocess``.
+``python -m tests.sweeps.pipelines_on_photos READER [FOLDER]`` takes at least 20 configurations of a reader
+(huggingface, timm, torchvision, transforms, ultralytics) and 10 photos of odd sizes, from a folder or made up. NumPy
+must have the bits of the library. The pixels before the first float must be equal in onnxruntime and in OpenVINO with
+its default precision, for images of any size, else (a rule that needs it) for the size of each of two photos.
+``resizes`` takes every .jpg of the folder through single resizes in IRs of any size. ``openvino`` reads 20 heads of a
+PrePostProcessor, which NumPy and, where there are nodes, onnxruntime must compute as OpenVINO does. ``logits`` compares
+a torchvision classifier with random weights behind its own transforms and behind ``preprocess``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ import numpy as np
 import onnxruntime
 import openvino as ov
 from numpy.typing import NDArray
+from openvino.preprocess import ResizeAlgorithm
 from PIL import Image
 
 import ir_interp
@@ -37,6 +39,7 @@ from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.steps import Normalise, Rescale, Resize
 from ir_interp.pipelines.torchvision_transforms import read_text
 from tests.pipelines.key_effects import title
+from tests.pipelines.test_openvino_preprocessor import SIZE, by, saved
 from tests.preprocess.test_preprocess import identity
 from tests.sweeps.pipelines import module, processor_class
 
@@ -71,6 +74,10 @@ HUGGING_FACE: tuple[tuple[str, Config], ...] = (
     ("Detr", {"size": {"shortest_edge": 800, "longest_edge": 1333}}),
     ("RTDetr", {}),
     ("GLPN", {}),
+    ("MaskFormer", {"size": {"shortest_edge": 480, "longest_edge": 640}}),
+    ("TextNet", {}),
+    ("Mask2Former", {"size": {"shortest_edge": 384, "longest_edge": 512}, "size_divisor": 16}),
+    ("DPT", {"size": {"height": 240, "width": 368}, "ensure_multiple_of": 32}),
 )
 TIMM: tuple[Config, ...] = tuple(
     {
@@ -291,6 +298,39 @@ def logits(images: list[Array], folder: Path) -> float:
     return worst
 
 
+def bound(x: Array) -> float:
+    """Return how far sums in another order may differ: taps of a bicubic of both axes, and 8 for mean and scale."""
+    taps = sum(4 * max(1.0, length / size) + 1 for length, size in zip(x.shape, SIZE, strict=False))
+    return 2.0**-24 * 255 * 1.6**2 * (taps + 8)  # a cubic's weights add up to at most 1.6 on an axis
+
+
+def heads(images: list[Array], folder: Path, counts: Counter[str]) -> Iterator[str]:
+    """Yield what is wrong with the heads that a PrePostProcessor writes."""
+    algorithms = ("LINEAR", "CUBIC", "NEAREST", "BILINEAR_PILLOW", "BICUBIC_PILLOW")
+    source = identity(folder / "a.onnx", 1, 3, *SIZE)
+    for word, layout, scale in product(algorithms, ("NHWC", "NCHW"), (1.0, 57.5)):
+        resized = by(getattr(ResizeAlgorithm, f"RESIZE_{word}"), layout)
+
+        def asked(processor: Any, resized: Any = resized, scale: float = scale) -> None:
+            resized(processor)
+            processor.input().preprocess().mean([-300.0, -310.5, -320.0]).scale(scale)
+
+        path = saved(folder / "head.xml", asked)
+        pipeline, whole = ir_interp.pipeline(path), folder / "whole.onnx"
+        compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        try:
+            preprocess(source, whole, pipeline=pipeline)
+            runs: dict[str, Callable[[Array], Array]] = {"NumPy": pipeline, "onnxruntime": opened(whole)}
+        except InexactError:
+            runs = {"NumPy": pipeline}
+        for x, (name, run) in product(images, runs.items()):
+            expected = compiled((x.transpose(2, 0, 1) if layout == "NCHW" else x)[None])[0][0]
+            counts[f"{name}, as OpenVINO"] += 1
+            apart = float(np.abs(run(x) - expected).max())
+            if apart > bound(x) / scale:
+                yield f"WRONG in {name}: {word}, {layout}, scale {scale}, {x.shape[:2]}: {apart:.3g}"
+
+
 RESIZES = ("pillow@12:bicubic", "pillow@13:bilinear", "torchvision:bilinear", "torchvision:bicubic", "opencv:linear")
 
 
@@ -319,7 +359,7 @@ READERS: dict[str, Callable[[], Iterator[Case]]] = {
 def main() -> int:
     """Run the sweep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("reader", choices=[*READERS, "logits", "resizes"])
+    parser.add_argument("reader", choices=[*READERS, "logits", "resizes", "openvino"])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--cases", default=":", help="a slice of the configurations")
     asked = parser.parse_args()
@@ -331,7 +371,10 @@ def main() -> int:
             return int(logits(images, Path(name)) > 1e-5)
         if asked.reader == "resizes":
             return int(resizes(sorted(asked.folder.glob("*.jpg")), Path(name)) > 0)
-        for case in list(READERS[asked.reader]())[first:last]:
+        for problem in heads(images, Path(name), counts) if asked.reader == "openvino" else ():
+            wrong += 1
+            print(problem, flush=True)
+        for case in list(READERS[asked.reader]())[first:last] if asked.reader in READERS else ():
             for problem in checked(case, images, Path(name), counts):
                 wrong += 1
                 print(f"{case[0]}: {problem}", flush=True)
