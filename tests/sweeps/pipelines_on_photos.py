@@ -300,8 +300,8 @@ def logits(images: list[Array], folder: Path) -> float:
 
 def bound(x: Array) -> float:
     """Return how far sums in another order may differ: taps of a bicubic of both axes, and 8 for mean and scale."""
-    taps = sum(4 * max(1.0, length / size) + 1 for length, size in zip(x.shape, SIZE, strict=False))
-    return 2.0**-24 * 255 * 1.6**2 * (taps + 8)  # a cubic's weights add up to at most 1.6 on an axis
+    taps: float = sum(4 * max(1.0, length / size) + 1 for length, size in zip(x.shape, SIZE, strict=False))
+    return float(2.0**-24 * 255 * 1.6**2 * (taps + 8))  # a cubic's weights add up to at most 1.6 on an axis
 
 
 def heads(images: list[Array], folder: Path, counts: Counter[str]) -> Iterator[str]:
