@@ -8,14 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
+from ir_interp.pipelines.huggingface_classes import BICUBIC, PROCESSORS, Family
 from ir_interp.pipelines.output_size import RULES
 from ir_interp.pipelines.steps import STEPS
 
 PATH = Path(__file__).parent / "pipelines.md"
 _FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
 _OWN = (
-    "do_convert_rgb",
     "crop_pct",
     "include_top",
     "rescale_offset",
@@ -23,16 +22,16 @@ _OWN = (
     "keep_aspect_ratio",
     "ensure_multiple_of",
 )
-_INTRODUCTION = """# Pipelines
+_INTRODUCTION = f"""# Pipelines
 
-A pipeline is the preprocessing of a model's images, as an ordered list of steps. This page lists what configurations \
-may contain; [preprocessing.md](preprocessing.md) shows how to use one.
+A pipeline is the preprocessing of a model's images, as an ordered list of steps. \
+[preprocessing.md](preprocessing.md) shows how to use one.
 
 ## Sources
 
-- `preprocessor_config.json` of Hugging Face: 29 classes of image processors (below). Name the `--backend`, unless \
-the class ends in `Fast`, `Pil` or `FeatureExtractor`. transformers 4 resized with Pillow unless `use_fast` was set; \
-transformers 5 resizes with torchvision.
+- `preprocessor_config.json` of Hugging Face: {len(PROCESSORS)} classes of image processors (below). Name the \
+`--backend`, unless the class ends in `Fast`, `Pil` or `FeatureExtractor`. transformers 4 resized with Pillow unless \
+`use_fast` was set; transformers 5 resizes with torchvision.
 - `config.json` or `pretrained_cfg` of timm: `crop_pct`, `crop_mode` (center, squash, border), `interpolation`, \
 `mean`, `std`. The backend is Pillow.
 - printed torchvision transforms, as .txt: `Compose` of v1 and v2, presets of weights. Name the `--backend` if the \
@@ -42,7 +41,7 @@ text leaves open whether it resizes images or tensors.
 Gather, Interpolate
 - JSON that `Pipeline.json()` wrote
 
-Any other class, and any other key that may change the image, is refused by name.
+Any other class or key that may change the image is refused by name; for a class of transformers, with the reason.
 
 ## Steps
 
@@ -58,8 +57,8 @@ Names end in `ImageProcessor`, `ImageProcessorFast`, `ImageProcessorPil` or `Fea
 defaults of keys that a file omits. Both backends match transformers 5.24 bit for bit, floats included \
 (`python -m tests.sweeps.pipelines`).
 
-The *standard* steps are resize, crop, rescale, normalise. Unless an entry states it, images are normalised, and \
-neither cropped nor padded.
+The steps are resize, crop, rescale, normalise. Unless an entry states it, the filter is bicubic, and images are \
+normalised, neither cropped nor padded. *RGB* stands for `do_convert_rgb` true.
 
 """
 
@@ -84,12 +83,13 @@ def _facts(name: str) -> str:
     processor = PROCESSORS[name]
     keys = processor.defaults
     facts = (
-        "standard" if processor.family is Family.PLAIN else processor.family.value,
+        "" if processor.family is Family.PLAIN else processor.family.value,
         _size(keys["size"]),
-        _FILTERS[keys["resample"]],
+        "" if keys["resample"] == BICUBIC else _FILTERS[keys["resample"]],
         f"crop {_size(keys['crop_size'])}" if keys["do_center_crop"] else "",
-        "padded" if keys["do_pad"] else "",
+        "padded" if keys["do_pad"] and "padded" not in processor.family.value else "",
         "" if keys["do_normalize"] else "not normalised",
+        "RGB" if keys.get("do_convert_rgb") else "",
         *(f"{key} {_shown(keys[key])}" for key in _OWN if key in keys),
     )
     return "; ".join(filter(None, facts))

@@ -19,12 +19,14 @@ from ir_interp.errors import ReadError, SpecError, likely
 from ir_interp.pipelines.alpha import AlphaRule
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.huggingface_classes import PROCESSORS, Family
+from ir_interp.pipelines.huggingface_refusals import REASONS
 from ir_interp.pipelines.output_size import (
     Exactly,
     Inside,
     Multiple,
     NearestMultiple,
     OutputSize,
+    RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
@@ -48,7 +50,7 @@ _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by 
 _TORCHVISION = ("nearest-exact", "lanczos", "bilinear", "bicubic")  # the filters that torchvision has for tensors
 _WITHOUT_EFFECT = {
     "image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "_valid_processor_keys",
-    "do_convert_rgb", "return_tensors", "input_data_format", "device", "disable_grouping",
+    "do_convert_rgb", "return_tensors", "input_data_format", "device", "disable_grouping", "image_seq_length",
     "do_reduce_labels", "reduce_labels", "do_convert_annotations", "format", "num_labels", "ignore_index",
     "apply_ocr", "ocr_lang", "tesseract_config", "mask_size", "mask_pad_size", "use_fast",
 }  # fmt: skip
@@ -62,6 +64,7 @@ _COMMON = {
     "do_resize", "size", "resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
     "image_mean", "image_std", "do_pad", "pad_size", "default_to_square",
 }  # fmt: skip
+_TITLES = ("image_processor_type", "feature_extractor_type")
 _CLASS = re.compile(r"[A-Za-z0-9]+(ImageProcessor(Fast|Pil)?|FeatureExtractor)")
 _REQUIRED = ("do_resize", "do_rescale", "do_normalize")
 
@@ -83,9 +86,24 @@ def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     ``backend`` is required if the class does not determine it: transformers 4 used Pillow unless ``use_fast`` was set,
     transformers 5 uses torchvision. Raises ReadError for an unknown class or key, and SpecError for a value.
     """
-    config = _configuration(document, backend)
+    config = _configuration(_of_images(document), backend)
     name = f"{config.title} ({config.backend.value} backend)"
     return Pipeline(steps=tuple(_steps(config)), name=name, alpha=_alpha(config))
+
+
+def _of_images(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part about images of a ``processor_config.json``, whose other keys are about texts."""
+    about_images = sorted(document.keys() & {*_COMMON, *_TITLES})
+    nested = document.get("image_processor")
+    if nested is None and not about_images and "processor_class" in document:
+        raise ReadError("has no image_processor; expected the preprocessor_config.json of the same model")
+    if nested is None:
+        return document
+    if not isinstance(nested, Mapping):
+        raise ReadError(f"image_processor is {str(nested)[:40]!r}; expected an object")
+    if about_images:
+        raise ReadError(f"{about_images[0]} stands beside image_processor; expected one place for all keys")
+    return nested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +145,7 @@ def _alpha(config: Configuration) -> AlphaRule:
 
 def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Configuration:
     given = {key: value for key, value in document.items() if value is not None}
-    title = given.get("image_processor_type") or given.get("feature_extractor_type")
+    title = next((given[key] for key in _TITLES if given.get(key)), None)
     if title is None:
         return _without_class(given, backend)
     if not isinstance(title, str):
@@ -136,16 +154,17 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         title.removesuffix("Fast").removesuffix("Pil").removesuffix("ImageProcessor").removesuffix("FeatureExtractor")
     )
     if stem not in PROCESSORS:
+        reason = f": it {REASONS[stem]}" if stem in REASONS else ""
         known = f"expected one of {len(PROCESSORS)} (docs/pipelines.md of the repository)"
-        raise ReadError(f"the class {title} is not supported; {known}{class_hint(title)}")
+        raise ReadError(f"the class {title} is not supported{reason}; {known}{'' if reason else class_hint(title)}")
     processor = PROCESSORS[stem]
-    _check_keys(given, processor.defaults.keys() | processor.ignores)
+    _check_keys(given, processor.defaults.keys() | processor.ignores | processor.refuses)
     for switch in sorted(processor.refuses & given.keys()):
         if given[switch]:
-            raise ReadError(f"{switch} is not supported for {title}, whose backends treat it differently")
+            raise ReadError(f"{switch} is not supported for {title}")
     if backend is Backend.TORCHVISION and title.endswith("FeatureExtractor"):
         title = f"{stem}ImageProcessor"  # what transformers 5 loads for it; transformers 4 has no such backend
-    named = _backend_of(title, given)
+    named = _backend_of(title, given) if processor.has_pillow else Backend.TORCHVISION
     if named and backend and backend is not named:
         raise SpecError(f"backend is {backend.value}; the class {title} has {named.value}")
     config = Configuration(
@@ -249,6 +268,10 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
     if config.family is Family.MULTIPLE:
         divisor = natural(config.key("size_divisor"), "size_divisor")
         yield Resize(like=like, size=Multiple(of_size=divisor, rounding=SizeRounding.DOWN))
+    elif config.family is Family.UP_TO_MULTIPLE:
+        divisor = natural(config.key("size_divisor"), "size_divisor")
+        rule = _rule(sides, config.family)
+        yield Resize(like=like, size=RoundedUp(size=rule, of_size=divisor))
     elif config.family is Family.SHARE:
         yield from _share(config, like, _edge(sides))
     elif config.family is Family.ENLARGED and "shortest_edge" in sides:
@@ -269,6 +292,8 @@ def _named_sides(config: Configuration) -> dict[str, Any]:
     size = config.key("size")
     if isinstance(size, Mapping):
         return dict(size)
+    if isinstance(size, list | tuple):
+        raise SpecError(f"size is {list(size)}, whose order depends on the release; expected height and width by name")
     if config.keys.get("default_to_square", True):
         return {"height": size, "width": size}
     longest = config.keys.get("max_size")
@@ -324,8 +349,12 @@ def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
 
 def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
     multiple = natural(config.key("ensure_multiple_of"), "ensure_multiple_of")
-    if config.is_on("keep_aspect_ratio"):
-        return NearestMultiple(**sides, of_size=multiple)
+    keeps, halfway = (
+        config.is_on("keep_aspect_ratio"),
+        [side * 2 % (2 * multiple) == multiple for side in sides.values()],
+    )
+    if keeps or any(halfway):  # halfway between two multiples, the last bit of a quotient decides
+        return NearestMultiple(**sides, of_size=multiple, keeps_ratio=keeps)
     height, width = (round(sides[key] / multiple) * multiple for key in ("height", "width"))
     return Exactly(height=height, width=width)
 
@@ -348,6 +377,9 @@ def _floats(config: Configuration) -> Iterator[ImageStep]:
             yield Rescale(factor=factor, product=_product(config))
         if config.is_on("do_flip_channel_order"):
             yield ReverseChannels()
+        return
+    if config.family is Family.FLIPPED:
+        yield ReverseChannels()
         return
     offset = -1.0 if factor is not None and config.family is Family.OFFSET and config.is_on("rescale_offset") else 0.0
     normalises = config.is_on("do_normalize")

@@ -30,15 +30,17 @@ class Family(Enum):
     OFFSET = "rescaled with an offset, normalised twice"
     REVERSED = "blue first, never normalised"
     CROPPED_FIRST = "a share of the shorter side, cropped and resized"
-    DETECTION = "resized within two sides, padded in the corner after normalisation"
+    DETECTION = "fits two sides, padded in the corner after normalisation"
     MULTIPLE = "rounded down to multiples"
     NEAREST_MULTIPLE = "near a size, in multiples"
     LONGER_SIDE = "the longer side to a size, padded in the corner after normalisation"
+    UP_TO_MULTIPLE = "sides rounded up to multiples"
+    FLIPPED = "resized, blue first"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """A class: its family and defaults, the keys that it ignores, and those that its backends treat differently.
+    """A class: its family and defaults, the keys that it ignores, and the switches that are refused.
 
     ``stable`` are the values of keys for which transformers 4 and 5 agree, where they do not agree for all.
     """
@@ -46,6 +48,7 @@ class Processor:
     family: Family
     ignores: frozenset[str] = frozenset()
     refuses: frozenset[str] = frozenset()
+    has_pillow: bool = True
     stable: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -62,6 +65,7 @@ def _processor(
     ignores: tuple[str, ...] = (),
     refuses: tuple[str, ...] = (),
     stable: Mapping[str, Any] | None = None,
+    has_pillow: bool = True,
     **others: Any,
 ) -> Processor:
     """Return a class; ``statistics`` are mean and deviation, None for a class that does not normalise."""
@@ -82,6 +86,7 @@ def _processor(
         family=family,
         ignores=frozenset(ignores),
         refuses=frozenset(refuses),
+        has_pillow=has_pillow,
         stable=stable or {},
         defaults=defaults | others,
     )
@@ -103,6 +108,27 @@ _DETECTION = _processor(
     do_pad=True,
     max_size=1333,
 )
+_MASKS = _processor(
+    {"shortest_edge": 800, "longest_edge": 1333},
+    BILINEAR,
+    _IMAGENET,
+    Family.UP_TO_MULTIPLE,
+    ignores=(CROP, PAD, "_max_size"),
+    refuses=("pad_size",),
+    size_divisor=32,
+)
+_CODEBOOK = tuple(
+    f"codebook_{key}"
+    for key in (
+        "size", "crop_size", "resample", "image_mean", "image_std", "rescale_factor", "do_resize", "do_center_crop",
+        "do_rescale", "do_normalize", "do_map_pixels",
+    )
+)  # fmt: skip
+_MASKING = (
+    "return_image_mask", "return_codebook_pixels", "input_size_patches", "total_mask_patches",
+    *(f"mask_group_{key}" for key in ("min_patches", "max_patches", "min_aspect_ratio", "max_aspect_ratio")),
+)  # fmt: skip
+_PAN_AND_SCAN = tuple(f"pan_and_scan_{key}" for key in ("min_crop_size", "max_num_crops", "min_ratio_to_activate"))
 
 PROCESSORS: Mapping[str, Processor] = {
     "Beit": _processor(_square(224), BICUBIC, _HALF, ignores=(PAD,), crop_size=_square(224)),
@@ -137,10 +163,32 @@ PROCESSORS: Mapping[str, Processor] = {
         include_top=True,
         rescale_offset=False,
     ),
+    "Flava": _processor(
+        _square(224),
+        BICUBIC,
+        _CLIP,
+        ignores=(PAD, *_CODEBOOK, *_MASKING),
+        do_center_crop=True,
+        crop_size=_square(224),
+    ),
+    "Gemma3": _processor(
+        _square(224),
+        BILINEAR,
+        _HALF,
+        ignores=(CROP, PAD, *_PAN_AND_SCAN),
+        refuses=("do_pan_and_scan",),
+        **_TO_RGB,
+    ),
     "GLPN": _processor({}, BILINEAR, None, Family.MULTIPLE, ignores=(CROP, PAD), size_divisor=32),
     "GroundingDino": _DETECTION,
+    "LayoutLMv2": _processor(
+        _square(224), BILINEAR, None, Family.FLIPPED, ignores=(CROP, PAD, "do_rescale", "do_normalize")
+    ),
     "LayoutLMv3": _processor(_square(224), BILINEAR, _HALF, ignores=(PAD,)),
     "Levit": _cropped(224, 224, BICUBIC, _IMAGENET, family=Family.ENLARGED),
+    "Llava": _cropped(224, 224, BICUBIC, _CLIP, refuses=(PAD,), **_TO_RGB),
+    "Mask2Former": _MASKS,
+    "MaskFormer": _MASKS,
     "MobileNetV1": _cropped(256, 224, BILINEAR, _HALF),
     "MobileNetV2": _cropped(256, 224, BILINEAR, _HALF, ignores=(PAD,)),
     "MobileViT": _processor(
@@ -152,6 +200,13 @@ PROCESSORS: Mapping[str, Processor] = {
         do_center_crop=True,
         crop_size=_square(256),
         do_flip_channel_order=True,
+    ),
+    "OneFormer": _processor(
+        {"shortest_edge": 800, "longest_edge": 1333},
+        BILINEAR,
+        _IMAGENET,
+        ignores=(CROP, PAD, "_max_size", "class_info_file", "repo_path", "num_text", "metadata"),
+        **_TO_RGB,
     ),
     "OwlViT": _processor(_square(768), BICUBIC, _CLIP, crop_size=_square(768), **_TO_RGB),
     "Perceiver": _processor(
@@ -165,6 +220,27 @@ PROCESSORS: Mapping[str, Processor] = {
         crop_size=_square(256),
     ),
     "PoolFormer": _cropped(224, 224, BICUBIC, _IMAGENET, family=Family.CROPPED_SHARE, crop_pct=0.9),
+    "PI0": _processor(
+        {"max_height": 224, "max_width": 224},
+        BICUBIC,
+        _HALF,
+        has_pillow=False,
+        do_pad=True,
+        pad_size=_square(224),
+        default_to_square=False,
+        **_TO_RGB,
+    ),
+    "PPChart2Table": _processor(_square(1024), BICUBIC, _CLIP),
+    "PromptDepthAnything": _processor(
+        _square(384),
+        BICUBIC,
+        _HALF,
+        Family.NEAREST_MULTIPLE,
+        ignores=(CROP, "size_divisor", "prompt_scale_to_meter", "do_convert_rgb"),
+        refuses=(PAD,),
+        keep_aspect_ratio=False,
+        ensure_multiple_of=1,
+    ),
     "Pvt": _processor(_square(224), BICUBIC, _IMAGENET),
     "RTDetr": _processor(
         _square(640),
@@ -178,8 +254,23 @@ PROCESSORS: Mapping[str, Processor] = {
     "Sam": _processor(
         {"longest_edge": 1024}, BILINEAR, _IMAGENET, Family.LONGER_SIDE, do_pad=True, pad_size=_square(1024), **_TO_RGB
     ),
+    "Sam2": _processor(_square(1024), BILINEAR, _IMAGENET, has_pillow=False, **_TO_RGB),
+    "Sam3": _processor(_square(1008), BILINEAR, _HALF, has_pillow=False, **_TO_RGB),
+    "Sapiens2": _processor({"height": 1024, "width": 768}, BILINEAR, _IMAGENET, refuses=(PAD,), has_pillow=False),
     "Segformer": _processor(_square(512), BILINEAR, _IMAGENET, ignores=(CROP, PAD)),
     "Siglip": _processor(_square(224), BICUBIC, _HALF, default_to_square=False, **_TO_RGB),
+    "TextNet": _processor(
+        {"shortest_edge": 640},
+        BILINEAR,
+        _IMAGENET,
+        Family.UP_TO_MULTIPLE,
+        ignores=(PAD,),
+        crop_size=_square(224),
+        size_divisor=32,
+        **_TO_RGB,
+    ),
+    "Tipsv2": _processor(_square(448), BILINEAR, None, has_pillow=False, **_TO_RGB),
+    "Tipsv2Dpt": _processor(_square(448), BILINEAR, None, has_pillow=False, **_TO_RGB),
     "ViT": _processor(_square(224), BILINEAR, _HALF),
 }
 """Classes by their name without ``ImageProcessor``."""

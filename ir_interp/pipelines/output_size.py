@@ -286,29 +286,36 @@ class Multiple(OutputSize):
 class NearestMultiple(OutputSize):
     """Near ``height`` and ``width``, as multiples of ``of_size``, by the scale nearer to 1: DPT's rule.
 
-    Source: transformers 5.23, ``dpt.get_resize_output_image_size`` with ``keep_aspect_ratio``.
+    Unless it ``keeps_ratio``, both sides have their own scale. Source: transformers 5.23,
+    ``dpt.get_resize_output_image_size``.
     """
 
     height: int
     width: int
     of_size: int
+    keeps_ratio: bool = True
 
     @property
     def text(self) -> str:
         """The rule in words."""
-        return f"near {self.height}x{self.width}, the aspect ratio kept, to multiples of {self.of_size}"
+        ratio = ", the aspect ratio kept" if self.keeps_ratio else ""
+        return f"near {self.height}x{self.width}{ratio}, to multiples of {self.of_size}"
 
     def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
         """Return the output height and width."""
         tall, wide = self.height / height, self.width / width
-        scale = functions.where(functions.abs(1.0 - wide) < functions.abs(1.0 - tall), wide, tall)
+        if self.keeps_ratio:
+            tall = wide = functions.where(functions.abs(1.0 - wide) < functions.abs(1.0 - tall), wide, tall)
         multiple = float(self.of_size)
-        return functions.rint(height * scale / multiple) * multiple, functions.rint(width * scale / multiple) * multiple
+        return functions.rint(height * tall / multiple) * multiple, functions.rint(width * wide / multiple) * multiple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareOfShorterSide(OutputSize):
-    """A share of the shorter side, rounded down: Perceiver's crop. Source: transformers 5.23, ``center_crop``."""
+    """A share of the shorter side, rounded down: Perceiver's crop.
+
+    Source: transformers 5.23, ``center_crop``.
+    """
 
     height: float
     width: float
@@ -329,6 +336,37 @@ class ShareOfShorterSide(OutputSize):
         return functions.floor(shorter * self.height), functions.floor(shorter * self.width)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundedUp(OutputSize):
+    """The size of another rule, rounded up to multiples of ``of_size``: MaskFormer and TextNet."""
+
+    size: OutputSize
+    of_size: int
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return f"{self.size.text}, then up to multiples of {self.of_size}"
+
+    @property
+    def fixed(self) -> tuple[int, int] | None:
+        """The size if the other rule has one for every image."""
+        if self.size.fixed is None:
+            return None
+        height, width = (int(size) for size in self.of(0.0, 0.0, NUMPY))
+        return height, width
+
+    @property
+    def least(self) -> int:
+        """One multiple, unless the other rule may leave no pixels."""
+        return self.of_size if self.size.least else 0
+
+    def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
+        """Return the output height and width."""
+        multiple = Multiple(of_size=self.of_size, rounding=SizeRounding.UP)
+        return multiple.of(*self.size.of(height, width, functions), functions)
+
+
 def _words(rounding: SizeRounding) -> str:
     words = {"half_up": "half up", "half_even": "half to even"}
     return words.get(rounding.value, str(rounding.value))
@@ -336,5 +374,6 @@ def _words(rounding: SizeRounding) -> str:
 
 RULES: tuple[type[OutputSize], ...] = (
     Exactly, ShorterSide, SidesWithin, Inside, ByRatio, Multiple, NearestMultiple, ShareOfShorterSide,
+    RoundedUp,
 )  # fmt: skip
 """All rules, for readers of JSON."""

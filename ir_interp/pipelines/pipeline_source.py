@@ -19,7 +19,7 @@ from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import ImageStep, Normalise, Resize, ReverseChannels, letterbox
 
 _LARGEST_TEXT = 2**20
-_USUAL_NAME = "preprocessor_config.json"
+_USUAL_NAMES = ("preprocessor_config.json", "processor_config.json")
 
 
 def of_file(path: Path, backend: Backend | None) -> Pipeline:
@@ -28,8 +28,8 @@ def of_file(path: Path, backend: Backend | None) -> Pipeline:
     Raises ReadError, which names the file, for content that is not supported.
     """
     if is_folder(path):
-        usual = path / _USUAL_NAME
-        raise ReadError(f"is a folder; {f'pass {usual}' if is_file(usual) else 'expected a file'}", str(path))
+        usual = [path / name for name in _USUAL_NAMES if is_file(path / name)]
+        raise ReadError(f"is a folder; {f'pass {usual[0]}' if usual else 'expected a file'}", str(path))
     try:
         if FileKind.of(path) is FileKind.JSON:
             return of_mapping(json_object(path, "an object, as a preprocessor_config.json is"), backend)
@@ -40,7 +40,9 @@ def of_file(path: Path, backend: Backend | None) -> Pipeline:
 
 
 _KEYS = {
+    "image_processor",
     "image_processor_type",
+    "processor_class",
     "feature_extractor_type",
     "do_resize",
     "do_rescale",

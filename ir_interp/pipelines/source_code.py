@@ -14,11 +14,11 @@ from ir_interp.errors import InexactError
 from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.output_size import (
     ByRatio,
-    Exactly,
     Inside,
     Multiple,
     NearestMultiple,
     OutputSize,
+    RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
@@ -163,8 +163,8 @@ def _(step: Interpolate) -> Iterator[str]:
 
 def sized(rule: OutputSize, shape: str = "x.shape[:2]") -> Iterator[str]:
     """Yield lines that set ``height`` and ``width`` by a rule, from the variable ``shape``."""
-    if isinstance(rule, Exactly):
-        yield f"height, width = {rule.height}, {rule.width}"
+    if rule.fixed is not None:
+        yield "height, width = {}, {}".format(*rule.fixed)
         return
     yield f"height, width = {shape}"
     yield from _formula(rule)
@@ -195,11 +195,16 @@ def _formula(rule: OutputSize) -> Iterator[str]:
         case Multiple(of_size=multiple, rounding=rounding):
             rounded = ROUNDED[rounding].format(f"size / {multiple}")
             yield f"height, width = ({rounded} * {multiple} for size in (height, width))"
-        case NearestMultiple(height=height, width=width, of_size=multiple):
+        case NearestMultiple(height=height, width=width, of_size=multiple, keeps_ratio=keeps_ratio):
             yield f"tall, wide = {height} / height, {width} / width"
-            yield "scale = wide if abs(1 - wide) < abs(1 - tall) else tall"
-            yield f"height, width = (round(size * scale / {multiple}) * {multiple} for size in (height, width))"
+            if keeps_ratio:
+                yield "tall = wide = wide if abs(1 - wide) < abs(1 - tall) else tall"
+            pairs = "((height, tall), (width, wide))"
+            yield f"height, width = (round(size * scale / {multiple}) * {multiple} for size, scale in {pairs})"
         case ShareOfShorterSide(height=tall, width=wide):
             yield f"height, width = (int(share * min(height, width)) for share in ({tall!r}, {wide!r}))"
+        case RoundedUp(size=size, of_size=multiple):
+            yield from _formula(size)
+            yield from _formula(Multiple(of_size=multiple, rounding=SizeRounding.UP))
         case _:
             raise TypeError(f"no rule: {rule!r}")

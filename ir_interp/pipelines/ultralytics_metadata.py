@@ -25,12 +25,15 @@ _CLASSIFY = "classify"
 def read(metadata: Mapping[str, str]) -> Pipeline:
     """Return the pipeline of a model: letterboxed, or cropped for classification.
 
-    Images have the fixed size ``imgsz``, as in every export except with ``dynamic`` and ``rect``. Raises ReadError
-    for a model without this metadata, and for an unsupported task.
+    Images have the fixed size ``imgsz``. Raises ReadError for a model without this metadata, for an export with
+    ``dynamic``, whose images have the size that the caller chooses, and for an unsupported task.
     """
     if not {"task", "imgsz", "stride"} <= metadata.keys():
         raise ReadError("no Ultralytics metadata (task, imgsz, stride)")
     task, (height, width) = metadata["task"], _size(metadata["imgsz"])
+    if _value(metadata.get("args", "{}"), dict, "args", "the arguments of the export").get("dynamic"):
+        problem = "exported with dynamic=True, so that the caller chooses the size of the images"
+        raise ReadError(f"{problem}; export with dynamic=False, or name a --size with --like and --letterbox")
     if metadata.get("channels", "3") != "3":
         raise ReadError(f"takes images of {metadata['channels']} channels; expected 3")
     steps: tuple[ImageStep, ...]
@@ -39,7 +42,7 @@ def read(metadata: Mapping[str, str]) -> Pipeline:
     elif task == _CLASSIFY:
         frame = Exactly(height=height, width=width)
         steps = (
-            Resize(like="pillow:bilinear", size=ShorterSide(size=min(height, width))),
+            Resize(like="pillow:bilinear", size=ShorterSide(size=height) if height == width else frame),
             CentreCrop(size=frame, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN),
         )
     else:
@@ -49,10 +52,18 @@ def read(metadata: Mapping[str, str]) -> Pipeline:
 
 
 def _size(text: str) -> tuple[int, int]:
-    try:
-        size: Any = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        size = None
-    if not isinstance(size, list) or len(size) != 2:
+    size = _value(text, list, "imgsz", "height and width")
+    if len(size) != 2:
         raise ReadError(f"imgsz is {text[:40]!r}; expected height and width")
     return natural(size[0], "the height of imgsz"), natural(size[1], "the width of imgsz")
+
+
+def _value(text: str, kind: type, name: str, expected: str) -> Any:
+    """Return an entry, which is written as a literal of Python. Raises ReadError for another type."""
+    try:
+        value: Any = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        value = None
+    if not isinstance(value, kind):
+        raise ReadError(f"{name} is {text[:40]!r}; expected {expected}")
+    return value

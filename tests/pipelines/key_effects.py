@@ -17,12 +17,14 @@ _SIDES: Mapping[tuple[str, ...], Config] = {
     ("shortest_edge",): {"shortest_edge": 20},
     ("shortest_edge", "longest_edge"): {"shortest_edge": 20, "longest_edge": 28},
     ("longest_edge",): {"longest_edge": 24},
+    ("max_height", "max_width"): {"max_height": 24, "max_width": 22},
 }
 _OTHER_SIDES: Mapping[tuple[str, ...], Config] = {
     ("height", "width"): {"height": 23, "width": 18},
     ("shortest_edge",): {"shortest_edge": 17},
     ("shortest_edge", "longest_edge"): {"shortest_edge": 17, "longest_edge": 40},
     ("longest_edge",): {"longest_edge": 19},
+    ("max_height", "max_width"): {"max_height": 40, "max_width": 18},
 }
 CONTEXTS: tuple[Config, ...] = (
     {},
@@ -34,7 +36,7 @@ _SWITCHES = (
     "do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad", "do_convert_rgb", "do_flip_channel_order",
     "include_top", "rescale_offset", "keep_aspect_ratio", "do_reduce_labels", "do_convert_annotations", "apply_ocr",
     "default_to_square", "disable_grouping", "do_thumbnail", "do_align_long_axis", "do_crop_margin",
-    "do_image_splitting", "do_resize_and_center_crop",
+    "do_image_splitting", "do_resize_and_center_crop", "do_pan_and_scan",
 )  # fmt: skip
 _VALUES: Mapping[str, tuple[Any, ...]] = {
     "resample": (0, 2, 3),
@@ -60,13 +62,18 @@ def base(name: str) -> Config:
     """Return a small configuration of a class: without text recognition, which needs a program."""
     sides = _SIDES.get(tuple(PROCESSORS[name].defaults["size"]))
     size = {"size": sides} if sides else {}
-    return {**size, **({"apply_ocr": False} if name == "LayoutLMv3" else {})}
+    return {**size, **({"apply_ocr": False} if name.startswith("LayoutLM") else {})}
 
 
 def keys() -> list[str]:
     """Return the keys that are tried: all that any class has."""
     every = {key for processor in PROCESSORS.values() for key in processor.defaults}
     return sorted(every | set(_SWITCHES) | set(_VALUES))
+
+
+def keys_of(name: str) -> list[str]:
+    """Return the keys that are tried for a class: these, and all that it ignores or refuses by itself."""
+    return sorted({*keys(), *PROCESSORS[name].ignores, *PROCESSORS[name].refuses})
 
 
 def values(name: str, key: str) -> tuple[Any, ...]:
@@ -89,7 +96,7 @@ class Trial:
 
 def trials(name: str) -> Iterator[Trial]:
     """Yield the trials of a class."""
-    for key in keys():
+    for key in keys_of(name):
         for context in CONTEXTS:
             before = {**base(name), **context, **_BESIDE.get(key, {})}
             for value in values(name, key):

@@ -17,6 +17,7 @@ from ir_interp import IrInterpError, Pipeline, ReadError, ShapeError, SpecError
 from ir_interp.converters.decompose.tensor import Functions
 from ir_interp.converters.onnx.graph import Graph
 from ir_interp.converters.onnx.onnx_primitives import tensor
+from ir_interp.pipelines import ultralytics_metadata
 from ir_interp.pipelines.output_size import (
     NUMPY,
     ByRatio,
@@ -24,6 +25,7 @@ from ir_interp.pipelines.output_size import (
     Multiple,
     NearestMultiple,
     OutputSize,
+    RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
@@ -39,7 +41,9 @@ TIMM = {"input_size": [3, 20, 20], "crop_pct": 0.9, "interpolation": "bicubic"}
 
 
 def test_text_and_json() -> None:
-    pipeline = ir_interp.pipeline({"image_processor_type": "CLIPImageProcessorFast"})
+    config = {"image_processor_type": "CLIPImageProcessorFast"}
+    pipeline = ir_interp.pipeline(config)
+    assert ir_interp.pipeline({"image_processor": config, "processor_class": "CLIPProcessor"}) == pipeline
     assert pipeline.name == "CLIPImageProcessorFast (torchvision backend)"
     assert pipeline.text.splitlines() == [
         "resize the shorter side to 224 (torchvision:bicubic)",
@@ -85,7 +89,24 @@ def test_json_that_is_refused(changes: dict[str, Any], message: str) -> None:
             "neither image_processor_type nor do_resize, do_rescale, do_norm",
         ),
         ({**PLAIN, "image_mean": None}, "neither image_processor_type nor image_mean: defaults depend on the class"),
-        ({"image_processor_type": "LlavaNextImageProcessor"}, "the class LlavaNextImageProcessor is not supported"),
+        (
+            {"image_processor_type": "LlavaNextImageProcessor"},
+            "the class LlavaNextImageProcessor is not supported: it cuts an image into patches or tiles; expected one",
+        ),
+        (
+            {"image_processor": {"image_processor_type": "DINOv3ViTImageProcessorFast"}},
+            "the class DINOv3ViTImageProcessorFast is not supported: it resizes floats; expected one of",
+        ),
+        ({"image_processor": PLAIN, "do_resize": False}, "do_resize stands beside image_processor; expected one place"),
+        ({"image_processor": "CLIPImageProcessor"}, "image_processor is 'CLIPImageProcessor'; expected an object"),
+        (
+            {"processor_class": "LlavaProcessor", "patch_size": 14},
+            "has no image_processor; expected the preprocessor_co",
+        ),
+        (
+            {**PLAIN, "size": [14, 20]},
+            "size is [14, 20], whose order depends on the release; expected height and width",
+        ),
         ({"image_processor_type": "ViTImageProcessor", "crop_pct": 0.5}, "unknown key 'crop_pct', which may change"),
         (
             {"image_processor_type": "DPTImageProcessor", "do_pad": True},
@@ -170,15 +191,26 @@ def test_printed_transforms(tmp_path: Path) -> None:
             ir_interp.pipeline(path)
 
 
+METADATA = {"task": "detect", "imgsz": "[32, 64]", "stride": "32"}
+
+
 def test_metadata_of_ultralytics(tmp_path: Path) -> None:
     source, whole = identity(tmp_path / "yolo.onnx", 1, 3, 32, 64), tmp_path / "b.onnx"
     model = onnx.load(source)
-    helper.set_model_props(model, {"task": "detect", "imgsz": "[32, 64]", "stride": "32"})
+    helper.set_model_props(model, METADATA)
     onnx.save(model, source)
     ir_interp.preprocess(source, whole, config=source)
     x = image(np.random.default_rng(0), 50, 70)
     expected = letterboxed("opencv:linear", x, (32, 64), 114) / np.float32(255)
     assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), expected)
+    of_caller = {**METADATA, "args": "{'batch': 1, 'dynamic': True}"}
+    for metadata, message in (
+        (of_caller, "exported with dynamic=True, so that the caller chooses the size of the images; export with "),
+        ({**METADATA, "args": "yes"}, "args is 'yes'; expected the arguments of the export"),
+        ({**METADATA, "imgsz": "[32]"}, r"imgsz is '\[32\]'; expected height and width"),
+    ):
+        with pytest.raises(ReadError, match=f"^{message}"):
+            ultralytics_metadata.read(metadata)
     with pytest.raises(ReadError, match=r"b\.onnx: no Ultralytics metadata"):
         ir_interp.pipeline(identity(tmp_path / "b.onnx", 1, 3, 4, 4))
     with pytest.raises(SpecError, match="backend has no effect on the metadata of a model"):
@@ -198,7 +230,9 @@ RULES: tuple[OutputSize, ...] = (
     *(Inside(height=40, width=25, rounding=rounding) for rounding in SizeRounding),
     ByRatio(height=20, width=31, covers=False), ByRatio(height=20, width=31, covers=True),
     Multiple(of_size=8, rounding=SizeRounding.DOWN), Multiple(of_size=8, rounding=SizeRounding.UP),
-    NearestMultiple(height=30, width=40, of_size=4), ShareOfShorterSide(height=0.875, width=0.5),
+    NearestMultiple(height=30, width=40, of_size=4),
+    NearestMultiple(height=12, width=44, of_size=8, keeps_ratio=False),
+    RoundedUp(size=SidesWithin(shortest=20, longest=33), of_size=8), ShareOfShorterSide(height=0.875, width=0.5),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 ``python -m tests.sweeps.pipeline_effects`` gives each class, for both backends, other values of each key, beside none,
 a crop and padding, and images with alpha. The pipeline must have the bits of transformers, or refuse the configuration.
+Every class of transformers must be read, or refused with a reason.
 timm's configurations must have no key that is refused. What each key does goes to tests/pipelines/effects.json with
 ``--write``, which tests/pipelines/test_key_effects.py checks. ``--classes 0:10`` takes some of the classes. Exits with
 1 where a pipeline differs.
@@ -26,12 +27,16 @@ from PIL import Image
 from ir_interp import Backend, IrInterpError
 from ir_interp.pipelines import timm_config
 from ir_interp.pipelines.huggingface_classes import PROCESSORS
-from tests.pipelines.key_effects import Config, Trial, base, effects, keys, read, trials
+from ir_interp.pipelines.huggingface_refusals import REASONS
+from tests.pipelines.key_effects import Config, Trial, base, effects, keys_of, read, trials
 from tests.sweeps.pipelines import module, processor_class
 
 Array = NDArray[Any]
-OF_CALLS = {"return_tensors", "input_data_format", "device", "format", "ocr_lang", "tesseract_config"}
-"""Keys that are not about pixels: they stand in no configuration, or choose the program that reads texts."""
+OF_CALLS = {
+    "return_tensors", "input_data_format", "device", "format", "ocr_lang", "tesseract_config", "image_seq_length",
+    "ignore_index", "num_labels",
+}  # fmt: skip
+"""Keys that are not about pixels: they stand in no configuration, or are about texts and labels."""
 PATH = Path(__file__).parents[1] / "pipelines" / "effects.json"
 
 
@@ -62,8 +67,9 @@ def outcome(trial: Trial, backend: Backend, x: Array, expected: Array | None) ->
 
 def unlisted(name: str, backend: Backend) -> list[str]:
     """Return the keys of a class of transformers that are not tried, and that a configuration may hold unrefused."""
-    valid = processor_class(name, backend).valid_kwargs.__annotations__
-    untried = sorted(valid.keys() - set(keys()) - OF_CALLS)
+    cls = processor_class(name, backend)
+    valid = cls.valid_kwargs.__annotations__ if cls else {}
+    untried = sorted(valid.keys() - set(keys_of(name)) - OF_CALLS)
     return [key for key in untried if read(name, {key: 1}, backend) is not None]
 
 
@@ -78,6 +84,14 @@ def of_alpha(name: str) -> Iterator[tuple[str, Config]]:
             word = outcome(trial, backend, x, expected)
             is_wrong = word == "refused by the library only" or (word == "equal" and expected is None)
             yield "WRONG" if is_wrong else word, trial.after
+
+
+def unsorted_classes() -> list[str]:
+    """Return the image processors of transformers that are neither read nor refused with a reason."""
+    transformers = module("transformers")
+    titles = (name.removesuffix("ImageProcessor") for name in dir(transformers) if name.endswith("ImageProcessor"))
+    others = {"", "Auto", "Base", "Glm"}  # GlmImage's processor of texts and images ends so
+    return [name for name in titles if name not in {*PROCESSORS, *REASONS, *others}]
 
 
 def untried_of_timm() -> list[str]:
@@ -112,9 +126,10 @@ def main() -> int:
             counts[word] += 1
             if word == "WRONG":
                 print(f"{word}: {name} with alpha: {json.dumps(config)}", flush=True)
-    unknown = untried_of_timm()
-    counts["WRONG"] += len(unknown)
-    print(*(f"WRONG: timm: {key} is refused" for key in unknown), dict(counts), sep="\n")
+    problems = [f"timm: {key} is refused" for key in untried_of_timm()]
+    problems += [f"{name} is neither read nor refused with a reason" for name in unsorted_classes()]
+    counts["WRONG"] += len(problems)
+    print(*(f"WRONG: {problem}" for problem in problems), dict(counts), sep="\n")
     if asked.write:
         table = {name: effects(name) for name in PROCESSORS}
         PATH.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -101,8 +101,8 @@ _OF_CLASS: dict[str, Callable[[random.Random], Any]] = {
     "rescale_offset": lambda draw: draw.random() < 0.5,
     "max_size": lambda draw: draw.randint(20, 90),
     "size_divisor": lambda draw: draw.choice([4, 8, 32]),
-    "keep_aspect_ratio": lambda draw: draw.random() < 0.7,
-    "ensure_multiple_of": lambda draw: draw.choice([1, 4, 8]),
+    "keep_aspect_ratio": lambda draw: draw.random() < 0.5,
+    "ensure_multiple_of": lambda draw: draw.choice([1, 2, 4, 8]),
     "do_flip_channel_order": lambda draw: draw.random() < 0.5,
 }
 
@@ -196,12 +196,12 @@ def ultralytics_models(draw: random.Random) -> Iterator[Case]:
 
     height, width = draw.randint(5, 60), draw.randint(5, 60)
     task = draw.choice(["detect", "classify"])
-    size = [height, height if task == "classify" else width]
+    size = [height, draw.choice([height, width])]
     metadata = {"task": task, "imgsz": str(size), "stride": "32"}
 
     def run(x: Array) -> Any:
         if task == "classify":
-            return augment.classify_transforms(height)(Image.fromarray(x)).numpy()
+            return augment.classify_transforms(size)(Image.fromarray(x)).numpy()
         y = augment.LetterBox(tuple(size), auto=False, stride=32)(image=np.ascontiguousarray(x[..., ::-1]))
         return (torch.from_numpy(np.ascontiguousarray(y[..., ::-1].transpose(2, 0, 1))).float() / 255).numpy()
 

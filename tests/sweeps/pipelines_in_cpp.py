@@ -31,6 +31,7 @@ from ir_interp.pipelines.output_size import (
     Multiple,
     NearestMultiple,
     OutputSize,
+    RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
@@ -81,7 +82,8 @@ def rule(draw: random.Random) -> OutputSize:
         Inside(height=height, width=width, rounding=rounding),
         ByRatio(height=height, width=width, covers=draw.random() < 0.5),
         Multiple(of_size=draw.randint(2, 9), rounding=rounding),
-        NearestMultiple(height=height, width=width, of_size=draw.randint(1, 6)),
+        NearestMultiple(height=height, width=width, of_size=draw.randint(1, 6), keeps_ratio=draw.random() < 0.5),
+        RoundedUp(size=SidesWithin(shortest=height, longest=height + width), of_size=draw.randint(2, 9)),
         ShareOfShorterSide(height=draw.random() + 0.2, width=draw.random() + 0.2),
     ]
     return draw.choice(rules)

@@ -1,22 +1,26 @@
 """Configurations of popular models on photos: the library's own output, in NumPy, onnxruntime and OpenVINO.
 
-``python -m tests.sweeps.pipelines_on_photos READER [FOLDER]`` takes 20 configurations of a reader (huggingface, timm,
-torchvision, ultralytics) and 10 photos of odd sizes, from a folder or made up. NumPy must have the bits of the library.
-The pixels before the first float must be equal in onnxruntime and in OpenVINO with its default precision, for images of
-any size, else (a rule that needs it) for the size of each of two photos. ``resizes`` takes every .jpg of the folder
-through single resizes in IRs of any size. ``logits`` compares a torchvision classifier with random weights behind its
-own transforms and behind ``preprocess``.
+``python -m tests.sweeps.pipelines_on_photos READER [FOLDER]`` takes at least 20 configurations of a reader
+(huggingface, timm, torchvision, transforms, ultralytics) and 10 photos of odd sizes, from a folder or made up. NumPy
+must have the bits of the library. The pixels before the first float must be equal in onnxruntime and in OpenVINO with
+its default precision, for images of any size, else (a rule that needs it) for the size of each of two photos.
+``resizes`` takes every .jpg of the folder through single resizes in IRs of any size. ``openvino`` reads 20 heads of a
+PrePostProcessor, which NumPy and, where there are nodes, onnxruntime must compute as OpenVINO does. ``logits`` compares
+a torchvision classifier with random weights behind its own transforms and behind ``preprocess``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +28,18 @@ import numpy as np
 import onnxruntime
 import openvino as ov
 from numpy.typing import NDArray
+from openvino.preprocess import ResizeAlgorithm
 from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, InexactError, Pipeline
-from ir_interp.pipelines import ultralytics_metadata
 from ir_interp.pipelines.openvino_steps import Scale
 from ir_interp.pipelines.output_size import Exactly
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.steps import Normalise, Rescale, Resize
+from ir_interp.pipelines.torchvision_transforms import read_text
 from tests.pipelines.key_effects import title
+from tests.pipelines.test_openvino_preprocessor import SIZE, by, saved
 from tests.preprocess.test_preprocess import identity
 from tests.sweeps.pipelines import module, processor_class
 
@@ -68,6 +74,10 @@ HUGGING_FACE: tuple[tuple[str, Config], ...] = (
     ("Detr", {"size": {"shortest_edge": 800, "longest_edge": 1333}}),
     ("RTDetr", {}),
     ("GLPN", {}),
+    ("MaskFormer", {"size": {"shortest_edge": 480, "longest_edge": 640}}),
+    ("TextNet", {}),
+    ("Mask2Former", {"size": {"shortest_edge": 384, "longest_edge": 512}, "size_divisor": 16}),
+    ("DPT", {"size": {"height": 240, "width": 368}, "ensure_multiple_of": 32}),
 )
 TIMM: tuple[Config, ...] = tuple(
     {
@@ -154,35 +164,67 @@ def torchvision() -> Iterator[Case]:
         yield f"torchvision {' '.join(str(transform).split())[:60]}", of_object(transform, Backend.PIL), run
 
 
-def ultralytics() -> Iterator[Case]:
-    """Yield detectors and classifiers of several sizes."""
-    augment, torch = module("ultralytics.data.augment"), module("torch")
-    assert augment is not None
+def transforms() -> Iterator[Case]:
+    """Yield transforms of torchvision: objects of v2 on tensors, and printed ones of v1 and v2 on images."""
+    torch, v1, v2 = module("torch"), module("torchvision.transforms"), module("torchvision.transforms.v2")
     assert torch is not None
-    sizes = (
-        (640, 640),
-        (320, 320),
-        (416, 416),
-        (1280, 1280),
-        (640, 480),
-        (384, 640),
-        (512, 512),
-        (256, 320),
-        (768, 768),
+    assert v1 is not None
+    assert v2 is not None
+    modes = v1.InterpolationMode
+    for place, (resize, crop, mode) in enumerate(
+        (
+            (256, 224, modes.BILINEAR), (232, 224, modes.BICUBIC), ([224, 224], 224, modes.BICUBIC),
+            (342, 299, modes.BILINEAR), ([384, 320], (300, 310), modes.NEAREST), (518, 518, modes.BICUBIC),
+            (64, 96, modes.BILINEAR), (320, 288, modes.NEAREST_EXACT), (246, 224, modes.BICUBIC),
+            (472, 448, modes.BILINEAR),
+        )
+    ):  # fmt: skip
+        of_place = (v1, v2)[place % 2]
+        (resized, cropped, normalised), steps = (
+            (
+                kind.Resize(resize, interpolation=mode, antialias=place % 3 > 0),
+                kind.CenterCrop(crop),
+                kind.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+            )
+            for kind in (v2, of_place)
+        )
+        of_tensors = v2.Compose([v2.ToImage(), resized, cropped, v2.ToDtype(torch.float32, scale=True), normalised])
+        of_images = of_place.Compose([*steps[:2], of_place.ToTensor(), steps[2]])
+        for composed, pipeline in (
+            (of_tensors, of_object(of_tensors, None)), (of_images, read_text(repr(of_images))),
+        ):  # fmt: skip
+            run = lambda x, composed=composed: composed(Image.fromarray(x)).numpy()  # noqa: E731
+            yield " ".join(repr(composed).split()), pipeline, run
+
+
+_EXPORTS = tuple(
+    (f"yolo{version}n{task}", size)
+    for version in ("v8", "11")
+    for task, sizes in (
+        ("", [(320, 320), (352, 288), (160, 480), (640, 640)]), ("-seg", [(192, 320), (320, 320)]),
+        ("-pose", [(256, 256)]),
+        ("-obb", [(288, 320)]), ("-cls", [(224, 224), (192, 320)]),
     )
-    for task, size in [
-        *(("detect", size) for size in sizes), *(("segment", size) for size in sizes[:6]),
-        *(("classify", (side, side)) for side in (224, 256, 320, 416, 640)),
-    ]:  # fmt: skip
-        metadata = {"task": task, "imgsz": str(list(size)), "stride": "32"}
+    for size in sizes
+)  # fmt: skip
 
-        def run(x: Array, task: str = task, size: tuple[int, int] = size) -> Any:
-            if task == "classify":
-                return augment.classify_transforms(size[0])(Image.fromarray(x)).numpy()
-            y = augment.LetterBox(size, auto=False, stride=32)(image=np.ascontiguousarray(x[..., ::-1]))
-            return (torch.from_numpy(np.ascontiguousarray(y[..., ::-1].transpose(2, 0, 1))).float() / 255).numpy()
 
-        yield f"Ultralytics {task} {size}", ultralytics_metadata.read(metadata), run
+def ultralytics() -> Iterator[Case]:
+    """Yield models of random weights as Ultralytics exports them, with what its predictor feeds them."""
+    os.environ |= {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false"}
+    package = module("ultralytics")
+    assert package is not None
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, size in _EXPORTS:
+            trained = package.YOLO(f"{name}.yaml")
+            path = Path(trained.export(format="onnx", imgsz=size, simplify=False, opset=17))
+            model = package.YOLO(path, task=trained.task)
+            model.predict(np.zeros((8, 8, 3), np.uint8), verbose=False)
+
+            def run(x: Array, model: Any = model) -> Any:
+                return model.predictor.preprocess([np.ascontiguousarray(x[..., ::-1])]).numpy()[0]
+
+            yield f"Ultralytics {name} {size}", ir_interp.pipeline(path), run
 
 
 def of_pixels(pipeline: Pipeline) -> Pipeline:
@@ -256,6 +298,39 @@ def logits(images: list[Array], folder: Path) -> float:
     return worst
 
 
+def bound(x: Array) -> float:
+    """Return how far sums in another order may differ: taps of a bicubic of both axes, and 8 for mean and scale."""
+    taps: float = sum(4 * max(1.0, length / size) + 1 for length, size in zip(x.shape, SIZE, strict=False))
+    return float(2.0**-24 * 255 * 1.6**2 * (taps + 8))  # a cubic's weights add up to at most 1.6 on an axis
+
+
+def heads(images: list[Array], folder: Path, counts: Counter[str]) -> Iterator[str]:
+    """Yield what is wrong with the heads that a PrePostProcessor writes."""
+    algorithms = ("LINEAR", "CUBIC", "NEAREST", "BILINEAR_PILLOW", "BICUBIC_PILLOW")
+    source = identity(folder / "a.onnx", 1, 3, *SIZE)
+    for word, layout, scale in product(algorithms, ("NHWC", "NCHW"), (1.0, 57.5)):
+        resized = by(getattr(ResizeAlgorithm, f"RESIZE_{word}"), layout)
+
+        def asked(processor: Any, resized: Any = resized, scale: float = scale) -> None:
+            resized(processor)
+            processor.input().preprocess().mean([-300.0, -310.5, -320.0]).scale(scale)
+
+        path = saved(folder / "head.xml", asked)
+        pipeline, whole = ir_interp.pipeline(path), folder / "whole.onnx"
+        compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        try:
+            preprocess(source, whole, pipeline=pipeline)
+            runs: dict[str, Callable[[Array], Array]] = {"NumPy": pipeline, "onnxruntime": opened(whole)}
+        except InexactError:
+            runs = {"NumPy": pipeline}
+        for x, (name, run) in product(images, runs.items()):
+            expected = compiled((x.transpose(2, 0, 1) if layout == "NCHW" else x)[None])[0][0]
+            counts[f"{name}, as OpenVINO"] += 1
+            apart = float(np.abs(run(x) - expected).max())
+            if apart > bound(x) / scale:
+                yield f"WRONG in {name}: {word}, {layout}, scale {scale}, {x.shape[:2]}: {apart:.3g}"
+
+
 RESIZES = ("pillow@12:bicubic", "pillow@13:bilinear", "torchvision:bilinear", "torchvision:bicubic", "opencv:linear")
 
 
@@ -276,14 +351,15 @@ def resizes(paths: list[Path], folder: Path) -> int:
 
 
 READERS: dict[str, Callable[[], Iterator[Case]]] = {
-    "huggingface": huggingface, "timm": timm, "torchvision": torchvision, "ultralytics": ultralytics,
+    "huggingface": huggingface, "timm": timm, "torchvision": torchvision, "transforms": transforms,
+    "ultralytics": ultralytics,
 }  # fmt: skip
 
 
 def main() -> int:
     """Run the sweep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("reader", choices=[*READERS, "logits", "resizes"])
+    parser.add_argument("reader", choices=[*READERS, "logits", "resizes", "openvino"])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--cases", default=":", help="a slice of the configurations")
     asked = parser.parse_args()
@@ -295,7 +371,10 @@ def main() -> int:
             return int(logits(images, Path(name)) > 1e-5)
         if asked.reader == "resizes":
             return int(resizes(sorted(asked.folder.glob("*.jpg")), Path(name)) > 0)
-        for case in list(READERS[asked.reader]())[first:last]:
+        for problem in heads(images, Path(name), counts) if asked.reader == "openvino" else ():
+            wrong += 1
+            print(problem, flush=True)
+        for case in list(READERS[asked.reader]())[first:last] if asked.reader in READERS else ():
             for problem in checked(case, images, Path(name), counts):
                 wrong += 1
                 print(f"{case[0]}: {problem}", flush=True)

@@ -34,10 +34,9 @@ CHANGES: tuple[dict[str, Any], ...] = (
 
 def outcome(cls: Any, changes: dict[str, Any], x: Any) -> str:
     """Return a word for what came of a file of a class on an image."""
-    keys = cls().to_dict().keys()
-    if not changes.keys() <= keys:
-        return "without this key"
     try:
+        if not changes.keys() <= cls().to_dict().keys():
+            return "without this key"
         processor = cls(**changes)
         expected = np.asarray(processor(Image.fromarray(x), return_tensors=None)["pixel_values"][0])
     except Exception:  # text recognition without its program, a size of another form
