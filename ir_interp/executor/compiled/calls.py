@@ -8,7 +8,7 @@ compare the names of its parameters with those of the fields.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from ir_interp.plan.exact_sums import Windows
 
 BLOCK = 64
 """Cells that are summed and rounded together: their sums fill half of the vector registers of most processors."""
+IN_PIXELS, IN_ANY_ORDER, IN_PAIRS = 1, 2, 3
+"""Kinds of vectors: pixels of three or four cells, read and written as four, tap by tap or in any order; and pairs of
+outputs that double a row."""
 _FEWEST = 16  # outputs of a vector of pairs
 
 
@@ -77,8 +80,7 @@ class RowWindows(Group):
 class ColumnWindows(Group):
     """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
 
-    From the first to the second number of ``inner``, outputs are vectors. The third is 1 for single pixels of
-    three or four cells, which may be read and written as four, and 2 for pairs of outputs that double a row.
+    From the first to the second number of ``inner``, outputs are vectors of the kind of the third.
     """
 
     first_columns: Array
@@ -93,22 +95,27 @@ class ColumnWindows(Group):
             first_columns=(windows.first * depth).astype(np.uint32),
             column_weights=windows.weights,
             depth=depth,
-            inner=_doubled(windows, depth) or (0, *_readable(windows, depth)),
+            inner=_doubled(windows, depth) or (0, _readable(windows, depth), IN_PIXELS),
         )
 
+    def in_any_order(self) -> ColumnWindows:
+        """Return the windows with sums of pixels in the fastest order."""
+        begin, end, kind = self.inner
+        return replace(self, inner=(begin, end, IN_ANY_ORDER if kind == IN_PIXELS else kind))
 
-def _readable(columns: Windows, depth: int) -> tuple[int, int]:
-    """Return for how many outputs pixels of three or four cells may be read and written as four, and 1; or zeros."""
+
+def _readable(columns: Windows, depth: int) -> int:
+    """Return for how many outputs pixels of three or four cells may be read and written as four; 0 for others."""
     if depth not in (3, 4):
-        return 0, 0
+        return 0
     width = columns.weights.shape[1]
     beyond = (columns.first + width - 1) * depth + 4 > (int(columns.first.max()) + width) * depth
     beyond[-1] |= depth < 4  # writes beyond the last pixel are beyond the row
-    return int(beyond.argmax()) if beyond.any() else len(beyond), 1
+    return int(beyond.argmax()) if beyond.any() else len(beyond)
 
 
 def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
-    """Return the first and the end of outputs in pairs, with windows of two or four pixels, and 2; None if few are.
+    """Return the first and the end of outputs in pairs, with windows of two or four pixels; None if there are few.
 
     The windows of the next pair begin one cell later and have the same weights, as where the row is doubled.
     """
@@ -119,7 +126,7 @@ def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
     edges = np.flatnonzero(np.diff(repeats, prepend=False, append=False)).reshape(-1, 2)
     begin, end = max(edges.tolist(), key=lambda edge: edge[1] - edge[0], default=(0, 0))
     pairs = (end + 2 - begin) // 2
-    return (begin, begin + 2 * pairs, 2) if 2 * pairs >= _FEWEST else None
+    return (begin, begin + 2 * pairs, IN_PAIRS) if 2 * pairs >= _FEWEST else None
 
 
 # Endings of sums

@@ -107,7 +107,7 @@ class _ByteSum:
         columns = replace(columns, weights=np.ldexp(columns.weights.astype(np.float32), -self.sums.bits))
         order = ColumnsFirst if columns_first else RowsFirst
         of_rows, of_columns = RowWindows.of(rows, self.extents.height), ColumnWindows.of(columns, depth)
-        return order(rows=of_rows, columns=of_columns, ending=settled)
+        return order(rows=of_rows, columns=of_columns.in_any_order(), ending=settled)
 
     def _blended(self, rows: Windows, columns: Windows) -> Call:
         depth, cells = self.extents.depth, self.extents.shape_in[2]

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from ir_interp.executor.compiled.calls import BLOCK
-from ir_interp.executor.loops.vectors import array_data, cast, intrinsic, large, spread
+from ir_interp.executor.loops.vectors import array_data, contracted, intrinsic, large, spread
 
 _SINGLE, _WORD, _BYTE = (ir.VectorType(kind, BLOCK) for kind in (ir.FloatType(), ir.IntType(32), ir.IntType(8)))
 
@@ -30,9 +30,9 @@ def blend(
         def added(total: Any, row: Any) -> Any:
             at = builder.add(builder.load(builder.gep(rows, [row])), values[2])
             pointer = builder.bitcast(builder.gep(source, [at]), cells.as_pointer())
-            block = cast(builder, x.dtype, builder.load(pointer, align=x.dtype.bitwidth // 8), _SINGLE)
+            block = builder.load(pointer, align=x.dtype.bitwidth // 8)
             weight = builder.load(builder.gep(factors, [builder.add(values[4], row)]))
-            return _contracted(builder, block, spread(builder, weight, _SINGLE), total)
+            return contracted(builder, x.dtype, block, spread(builder, weight, _SINGLE), total)
 
         def store(total: Any) -> None:
             pointer = builder.bitcast(builder.gep(results, [values[7]]), _SINGLE.as_pointer())
@@ -57,13 +57,6 @@ def blend(
 
     position = types.intp
     return types.none(x, starts, position, weights, position, position, sums, position), made
-
-
-def _contracted(builder: Any, value: Any, weight: Any, total: Any) -> Any:
-    """Return ``total`` plus a product, which is rounded only on processors that cannot fuse it."""
-    kind = ir.FunctionType(_SINGLE, [_SINGLE] * 3)
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{BLOCK}f32")
-    return builder.call(function, [value, weight, total])
 
 
 def _rounding_half(to_even: bool, away: bool) -> Any:

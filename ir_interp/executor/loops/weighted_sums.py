@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.executor.compiled.calls import IN_ANY_ORDER, IN_PAIRS
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import PAIRS, added, sum_four, sum_pairs, sum_pixels, sum_two
+from ir_interp.executor.loops.vectors import PAIRS, added, sum_four, sum_in_any_order, sum_pairs, sum_pixels, sum_two
 
 
 @compiled
@@ -27,12 +28,12 @@ def along(
 ) -> None:
     """Fill ``sums`` from ``start`` on with weighted sums along a row of ``x``, which begins at ``begin``.
 
-    ``first`` counts cells. ``inner`` is the first of the outputs that are vectors, the one after the last, and how many
-    have their weights together: pairs of outputs that double the row, or single pixels of three or four cells.
+    ``first`` counts cells. ``inner`` is the first of the outputs that are vectors, the one after the last, and the kind
+    of these vectors.
     """
     count, nothing, one, two, three = len(first), sums.dtype.type(0), np.uint64(1), np.uint64(2), np.uint64(3)
-    row, to, before, after, together = np.uint64(begin), np.uint64(start), inner[0], inner[1], inner[2]
-    if together == 2:
+    row, to, before, after, kind = np.uint64(begin), np.uint64(start), inner[0], inner[1], inner[2]
+    if kind == IN_PAIRS:
         near, far, size = begin + np.intp(first[before]), begin + np.intp(first[before + 1]), (after - before) // 2
         for i in range(0, size, PAIRS):
             cells = min(i, size - PAIRS) * depth  # the last vectors may overlap
@@ -47,13 +48,16 @@ def along(
                 sums,
                 start + before * depth + 2 * cells,
             )
-    elif together:
+    elif after:
         if width == 2:
             for i in range(after):
                 sum_two(x, begin + np.intp(first[i]), depth, weights, i, 2, sums, start + i * depth)
         elif width == 4:
             for i in range(after):
                 sum_four(x, begin + np.intp(first[i]), depth, weights, i, 4, sums, start + i * depth)
+        elif kind == IN_ANY_ORDER:
+            for i in range(after):
+                sum_in_any_order(x, begin + np.intp(first[i]), depth, weights, i, width, sums, start + i * depth)
         else:
             for i in range(after):
                 sum_pixels(x, begin + np.intp(first[i]), depth, weights, i, width, sums, start + i * depth)
