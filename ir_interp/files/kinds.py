@@ -23,6 +23,7 @@ class FileKind(Enum):
     KERAS = ".keras"
     H5 = ".h5"
     GRAPH = ".pb"
+    PADDLE = ".pdmodel"
     PYTHON = ".py"
     ARRAY = ".npy"
     ARRAYS = ".npz"
@@ -51,7 +52,9 @@ MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
 OF_TENSORFLOW = (FileKind.KERAS, FileKind.H5, FileKind.GRAPH)
 """Models that TensorFlow reads; a SavedModel is the .pb in its folder."""
-FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *OF_TENSORFLOW)
+DESCRIBED = (*OF_TENSORFLOW, FileKind.PADDLE)
+"""Models that a framework describes, and OpenVINO's frontend converts."""
+FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *DESCRIBED)
 """Models that their own framework runs, which is the reference of their conversions."""
 CHANNELS_LAST = (FileKind.TFLITE, *OF_TENSORFLOW)
 """Models whose images are NHWC by convention."""
