@@ -184,7 +184,7 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
+        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb, .pdmodel); "
         "the source must match.",
         "--reference",
         routes=_is_verified,

@@ -149,8 +149,8 @@ def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
     reason = fails("inspect", "a.onx")
     assert (
         reason
-        == "a.onx: unknown file type '.onx'; expected one of .h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml; "
-        "did you mean '.onnx'?"
+        == "a.onx: unknown file type '.onx'; expected one of .h5, .json, .keras, .onnx, .pb, .pdmodel, .pt2, .tflite, "
+        ".xml; did you mean '.onnx'?"
     )
 
 

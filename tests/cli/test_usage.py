@@ -180,7 +180,7 @@ def test_a_json_of_single_layers_names_the_file_of_several(capsys: pytest.Captur
 
 def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
-    known = ".h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml"
+    known = ".h5, .json, .keras, .onnx, .pb, .pdmodel, .pt2, .tflite, .xml"
     for name, said in (
         ("models", "models: is a folder; expected the name of a file that ends in {}; `ir-interp audit` takes folders"),
         ("-", "-: standard input is not read; expected the name of a file that ends in {}"),

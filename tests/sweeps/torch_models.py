@@ -138,7 +138,7 @@ def _wrapped(net: Any, run: Callable[..., Any]) -> Any:
     """Return a module that calls another one."""
     import torch
 
-    class Wrapped(torch.nn.Module):  # type: ignore[misc]
+    class Wrapped(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.net = net

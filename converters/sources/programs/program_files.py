@@ -115,7 +115,7 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
     module.train = lambda mode=True: module  # the exporter calls it, though the program has no modes
     args, kwargs = program.example_inputs
 
-    class Flat(torch.nn.Module):  # type: ignore[misc]
+    class Flat(torch.nn.Module):
         """The program with its outputs as a tuple: the exporter does not take other containers."""
 
         def __init__(self) -> None:
@@ -126,7 +126,7 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
             leaves = pytree.tree_leaves(module(*args, **kwargs))
             return tuple(each for each in leaves if each is not None)
 
-    names = {"input_names": [each[0] for each in inputs], "output_names": [each[0] for each in outputs]}
+    names: Any = {"input_names": [each[0] for each in inputs], "output_names": [each[0] for each in outputs]}
     with silent(), _no_output():
         try:
             torch.onnx.export(Flat().eval(), args, path, kwargs=kwargs, dynamo=False, verbose=False, **names)
