@@ -23,9 +23,10 @@ from tests.support.commands import command
 
 STEP = "step = in / out"
 HALF_PIXEL = "(i + 1/2) * step - 1/2, "
-IMAGE, SIZES = (1, 2, 9, 7), {"out_h": 5, "out_w": 4}
+IMAGE = (1, 2, 9, 7)
+SIZES: dict[str, Any] = {"out_h": 5, "out_w": 4}
 DYNAMIC = (None, 2, None, None)
-STATED = {
+STATED: dict[str, Any] = {
     "align_corners": False, "align_mode": 0, "data_layout": "NCHW", "scale": [], "out_d": -1, "out_h": -1, "out_w": -1,
     "input": "x", "connected": [], "block": 0,
 }  # fmt: skip

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def tensorflow(folder: Path) -> Iterator[tuple[str, str, str]]:
             operation = getattr(tf.raw_ops, kind)
             options = {"size": np.array(_SIZE, np.int32), "align_corners": corners, "half_pixel_centers": centres}
             function = tf.function(
-                lambda x, call=operation, options=options: call(images=x, **options),
+                _called(operation, options),
                 input_signature=[tf.TensorSpec(x.shape, x.dtype, name="x")],
                 autograph=False,
             )
@@ -82,13 +83,19 @@ def tensorflow(folder: Path) -> Iterator[tuple[str, str, str]]:
             path.write_bytes(constant(concrete).graph.as_graph_def().SerializeToString())
             np.savez(path.with_suffix(".npz"), x=x, y=function(x).numpy())
             lite = tf.lite.TFLiteConverter.from_concrete_functions([concrete], function)
-            answer = verdict(lambda lite=lite, path=path: _in_litert(lite.convert(), path, x), function(x).numpy())
+            answer = verdict(partial(_in_litert, lite, path, x), function(x).numpy())
             yield tf.__version__, f"{kind} {flags}", answer
 
 
-def _in_litert(model: bytes, path: Path, x: Any) -> Any:
+def _called(operation: Callable[..., Any], options: dict[str, Any]) -> Callable[[Any], Any]:
+    """Return an operation of an image; TensorFlow would take defaults of a function for inputs."""
+    return lambda x: operation(images=x, **options)
+
+
+def _in_litert(converter: Any, path: Path, x: Any) -> Any:
     import tensorflow as tf
 
+    model = converter.convert()
     path.with_suffix(".tflite").write_bytes(model)
     interpreter = tf.lite.Interpreter(model_content=model)
     interpreter.allocate_tensors()
@@ -107,7 +114,7 @@ def openvino(folder: Path) -> Iterator[tuple[str, str, str]]:
         return next(iter(compiled([x]).values()))
 
     for source, x, y in _sources(folder, (".pb", ".tflite", ".pdmodel")):
-        yield ov.__version__, source.name, verdict(lambda source=source, x=x: outputs(source, x), y)
+        yield ov.__version__, source.name, verdict(partial(outputs, source, x), y)
 
 
 def tf2onnx(folder: Path) -> Iterator[tuple[str, str, str]]:
@@ -126,7 +133,7 @@ def tf2onnx(folder: Path) -> Iterator[tuple[str, str, str]]:
         return in_onnxruntime(model.SerializeToString(), x)
 
     for source, x, y in _sources(folder, (".pb", ".tflite")):
-        yield exporter.__version__, source.name, verdict(lambda source=source, x=x: outputs(source, x), y)
+        yield exporter.__version__, source.name, verdict(partial(outputs, source, x), y)
 
 
 def _sources(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, Any, Any]]:
@@ -150,7 +157,8 @@ def torch(folder: Path) -> Iterator[tuple[str, str, str]]:
     def outputs(module: Any, x: Any, *, dynamo: bool) -> Any:
         path = str(folder / "resized.onnx")
         if dynamo:
-            framework.onnx.export(module, (x,), dynamo=True, opset_version=18, verbose=False).save(path)
+            model: Any = framework.onnx.export(module, (x,), dynamo=True, opset_version=18, verbose=False)
+            model.save(path)
         else:
             framework.onnx.export(module, (x,), path, dynamo=False, opset_version=18)
         return in_onnxruntime(path, x.numpy())
@@ -160,7 +168,7 @@ def torch(folder: Path) -> Iterator[tuple[str, str, str]]:
     for name, call in _CALLS.items():
         module = Resized(call).eval()
         for dynamo in (True, False):
-            answer = verdict(lambda module=module, dynamo=dynamo: outputs(module, x, dynamo=dynamo), module(x).numpy())
+            answer = verdict(partial(outputs, module, x, dynamo=dynamo), module(x).numpy())
             yield framework.__version__, f"{'dynamo' if dynamo else 'TorchScript'}: {name}", answer
 
 
