@@ -43,8 +43,6 @@ def build(frozen: Path, description: Description, name: str, policy: FormPolicy 
     return Built(model=with_ends(model, description, name, "TensorFlow"), rows=rows, exact=builder.nodes())
 
 
-
-
 def _constant(value: ov.Output) -> Array | None:
     """Return the value of an expression that no input changes, and no batch size; None for others.
 

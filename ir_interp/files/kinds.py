@@ -44,6 +44,7 @@ class FileKind(Enum):
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 """Extensions of images."""
+_PICKLED = (".pt", ".pth")
 _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
 AUDITED = "`ir-interp audit` takes folders"
@@ -74,9 +75,17 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITE
         return own_kind
     extensions = [kind.value for kind in kinds]
     check_named(path, extensions, folders)
+    check_not_pickled(path)
     expected = closest(path.suffix if own_kind is None else "", extensions)
     problem = f"unknown file type {path.suffix!r}" if path.suffix else "has no extension"
     raise ReadError(f"{problem}; {expected}", path.name)
+
+
+def check_not_pickled(path: Path) -> None:
+    """Raise ReadError for a file that only PyTorch's code can load: weights, a module, or TorchScript."""
+    if path.suffix.lower() in _PICKLED:
+        problem = "files of torch.save and torch.jit.save are not read; expected an exported program"
+        raise ReadError(f"{problem}; save torch.export.export(module, inputs) by torch.export.save as .pt2", path.name)
 
 
 def extension(path: Path) -> str:

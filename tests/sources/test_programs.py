@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import warnings
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,14 @@ def saved(name: str, *arguments: Any) -> str:
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def test_torch_script_is_named() -> None:
+    with zipfile.ZipFile("net.pt2", "w") as file:
+        file.writestr("net/code/__torch__.py", "")
+    problem = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
+    with pytest.raises(ReadError, match=f"^net.pt2: not a program as torch.export.save writes it: {problem}$"):
+        ir_interp.load("net.pt2")
 
 
 class Calls(torch.nn.Module):
