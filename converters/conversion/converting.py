@@ -107,8 +107,8 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
     check_named(source, starts)
     check_named(destination, ends)
-    # A known extension without a route is an error of its own, below.
     check_not_pickled(source)
+    # A known extension without a route is an error of its own, below.
     for path, extensions in ((source, starts), (destination, ends)):
         if not path.suffix:
             raise ReadError(f"has no extension; expected one of {', '.join(extensions)}", path.name)
