@@ -192,8 +192,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # the name of a file
     (
         lambda: ir_interp.load("model.onxn"),
-        "model.onxn: unknown file type '.onxn'; expected one of .h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml; "
-        "did you mean '.onnx'?",
+        "model.onxn: unknown file type '.onxn'; expected one of .h5, .json, .keras, .onnx, .pb, .pdmodel, .pt2, "
+        ".tflite, .xml; did you mean '.onnx'?",
     ),
     (lambda: ir_interp.plot("a.onnx", "p.jpg"), "'p.jpg' is not the name of a picture; expected .png or .svg"),
     (lambda: ir_interp.load("a\0.onnx"), r"source is 'a\x00.onnx'; expected a path"),

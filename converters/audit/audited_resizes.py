@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ir_interp.files.kinds import IN_FOLDERS, OF_TENSORFLOW, FileKind, expect
+from ir_interp.files.kinds import DESCRIBED, IN_FOLDERS, FileKind, expect
 from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
@@ -45,9 +45,9 @@ def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = 
     if kind is FileKind.PROGRAM:
         return _of_program(path, shapes, asks_exporters)
     resizes = found(path, chosen_shapes.chosen(path, shapes))
-    if not asks_exporters or kind not in (FileKind.TFLITE, *OF_TENSORFLOW):
+    if not asks_exporters or kind not in (FileKind.TFLITE, *DESCRIBED):
         return list(resizes)
-    from .tensorflow_exporters import of_model
+    from .framework_exporters import of_model
 
     return [replace(resize, exporters=verdicts) for resize, verdicts in zip(resizes, of_model(path), strict=True)]
 
@@ -72,8 +72,8 @@ def _of_program(path: Path, shapes: chosen_shapes.Shapes, asks_exporters: bool) 
 
 def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
-    kind = expect(path, *IN_FOLDERS, *OF_TENSORFLOW)
-    if kind is FileKind.TFLITE or kind in OF_TENSORFLOW:
+    kind = expect(path, *IN_FOLDERS, *DESCRIBED)
+    if kind is FileKind.TFLITE or kind in DESCRIBED:
         for op in load(path):
             yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())
     elif kind is FileKind.ONNX:

@@ -18,14 +18,14 @@ from ..predictions.runtimes_asked import Runtime, runtimes_of
 from ..reports.conversion_report import Progress, silent
 from ..runtimes.outcome import Outcome
 from ..sources.readers import saved_model
-from . import chosen_shapes, exporters, tensorflow_exporters
+from . import chosen_shapes, exporters, framework_exporters
 from .audited_resizes import Found, of_file
 from .findings import Audited
 from .mishaps import noted
 from .runtime_results import seen
 from .verdicts import Verdict, judge
 
-_EXPORTERS = tensorflow_exporters.TITLES | {name: each.title for name, each in exporters.EXPORTERS.items()}
+_EXPORTERS = framework_exporters.TITLES | {name: each.title for name, each in exporters.EXPORTERS.items()}
 
 
 def models(paths: Iterable[Path]) -> list[Path]:

@@ -53,6 +53,8 @@ def intermediate(
             return _of_tflite(source, destination, policy, moves_channels)
         case kind if kind in OF_TENSORFLOW:
             return _of_tensorflow(source, destination, policy, moves_channels)
+        case FileKind.PADDLE:
+            return _of_paddle(source, destination, policy)
     return nullcontext()
 
 
@@ -122,6 +124,19 @@ def _of_tensorflow(source: Path, destination: Path, policy: FormPolicy, moves_ch
         built = build(frozen, described(source, frozen), label(source), policy)
         model = folder / f"{destination.stem}{FileKind.IR.value}"
         _save(built.model, model, label(source), moves_channels)
+        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows))
+
+
+@contextmanager
+def _of_paddle(source: Path, destination: Path, policy: FormPolicy) -> Iterator[Intermediate]:
+    from ..openvino.from_paddle import build
+    from ..openvino.ir_save import save
+    from ..sources.paddle.paddle_files import described
+
+    with scratch() as folder:
+        built = build(source, described(source), policy)
+        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        save(built.model, model)
         yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
-from ir_interp.files.kinds import OF_TENSORFLOW, FileKind
+from ir_interp.files.kinds import DESCRIBED, FileKind
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Dialect
@@ -224,8 +224,8 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
     (FileKind.PROGRAM, FileKind.ONNX): _exported_to_onnx,
     (FileKind.PROGRAM, FileKind.IR): _exported_to_ir,
-    **dict.fromkeys(((kind, FileKind.ONNX) for kind in OF_TENSORFLOW), _ir_to_onnx),
-    **dict.fromkeys(((kind, FileKind.IR) for kind in OF_TENSORFLOW), _read_to_ir),
+    **dict.fromkeys(((kind, FileKind.ONNX) for kind in DESCRIBED), _ir_to_onnx),
+    **dict.fromkeys(((kind, FileKind.IR) for kind in DESCRIBED), _read_to_ir),
 }
 
 

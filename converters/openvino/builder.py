@@ -13,6 +13,7 @@ import openvino as ov
 import openvino.opset13 as ops
 from openvino.frontend import ConversionExtension, FrontEndManager, NodeContext
 from openvino.frontend.onnx import ConversionExtension as OnnxExtension
+from openvino.frontend.paddle import ConversionExtension as PaddleExtension
 
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, read
@@ -30,7 +31,8 @@ _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "floa
 
 
 _INCOMPLETE = "Conversion is failed for"  # a message about operations; the frontend goes on with others
-_TITLES = {"onnx": "ONNX", "tf": "TensorFlow", "tflite": "TFLite", "pytorch": "PyTorch"}
+_TITLES = {"onnx": "ONNX", "tf": "TensorFlow", "tflite": "TFLite", "pytorch": "PyTorch", "paddle": "Paddle"}
+_EXTENSIONS: dict[str, Callable[..., Any]] = {"onnx": OnnxExtension, "paddle": PaddleExtension}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +64,8 @@ class ResizeBuilder:
         UnsupportedLayerError if it refuses the rest.
         """
         frontend = FrontEndManager().load_by_framework(framework)
-        # The ONNX frontend knows operators by domain, and has an extension of its own.
-        extension = OnnxExtension if framework == "onnx" else ConversionExtension
+        # Frontends that know operators by domain, or inputs by name, have extensions of their own.
+        extension = _EXTENSIONS.get(framework, ConversionExtension)
         for op in operations:
             frontend.add_extension(extension(op, self.converter(op)))
         return self.guarded(framework, lambda: frontend.convert(frontend.load(str(path))))
@@ -80,20 +82,28 @@ class ResizeBuilder:
             problem = f"OpenVINO's {_TITLES[framework]} frontend refuses it: {reason(error)}"
             raise UnsupportedLayerError(problem, self.file) from error
 
-    def converter(self, op: str) -> Callable[[NodeContext], list[ov.Output]]:
+    def converter(self, op: str) -> Callable[[NodeContext], Any]:
         """Return the function that the frontend calls for every node of type ``op``."""
 
-        def convert_node(node: NodeContext) -> list[ov.Output]:
+        def convert_node(node: NodeContext) -> Any:
             try:
-                return [self._convert(op, node)]
+                return self._outputs(self._convert(op, node))
             except IrInterpError as error:
                 self.errors.append(error)
                 raise
 
         return convert_node
 
+    def _data(self, node: NodeContext) -> ov.Output:
+        """Return the image that a node resizes."""
+        return node.get_input(0)
+
+    def _outputs(self, output: ov.Output) -> Any:
+        """Return the output of a node as its frontend expects it."""
+        return [output]
+
     def _convert(self, op_type: str, node: NodeContext) -> ov.Output:
-        x = node.get_input(0)
+        x = self._data(node)
         op, run_time = self._read(op_type, node, x)
         try:
             resized = self._resized(x, op, run_time)

@@ -12,15 +12,16 @@ import openvino.opset13 as ops
 from numpy.typing import NDArray
 from openvino.frontend import NodeContext
 
-from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime
 
 from ..reports.conversion_report import FormPolicy
-from ..sources.tensorflow.model_description import RESIZES, Description, End, Resize
+from ..sources.model_description import Description, Resize
+from ..sources.tensorflow.tensorflow_operations import RESIZES
 from ..sources.tensorflow.tensorflow_resizes import resize
 from . import trial
 from .builder import Built, ResizeBuilder, numpy_name
+from .described_ends import with_ends
 from .interpolate_subgraph import Resized, RunTime, partial_shape
 from .node_names import number_anew
 from .run_time_lengths import constant_of, folded, narrowed
@@ -39,24 +40,7 @@ def build(frozen: Path, description: Description, name: str, policy: FormPolicy 
     model = builder.read("tf", RESIZES, frozen)
     number_anew(model)  # before nodes are identified by their names
     rows = builder.rows()
-    inputs = {tensor: node for node in model.get_parameters() for tensor in node.output(0).get_names()}
-    results = {tensor: node for node in model.get_results() for tensor in node.output(0).get_names()}
-    for end in (*description.inputs, *description.outputs):
-        if end.tensor not in inputs and end.tensor not in results:
-            raise UnsupportedLayerError(f"OpenVINO's TensorFlow frontend drops {end.name!r}, an input or output", name)
-    whole = ov.Model(
-        [results[end.tensor] for end in description.outputs],
-        [inputs[end.tensor] for end in description.inputs],
-        Path(name).stem or "model",
-    )
-    for port, end in zip([*whole.outputs, *whole.inputs], [*description.outputs, *description.inputs], strict=True):
-        _rename(port, end)
-    return Built(model=whole, rows=rows, exact=builder.nodes())
-
-
-def _rename(port: ov.Output, end: End) -> None:
-    port.get_tensor().set_names({end.name})
-    port.get_node().set_friendly_name(end.name)
+    return Built(model=with_ends(model, description, name, "TensorFlow"), rows=rows, exact=builder.nodes())
 
 
 def _constant(value: ov.Output) -> Array | None:

@@ -28,9 +28,9 @@ def check(source: Path, model: onnx.ModelProto) -> None:
         raise ReadError(f"it is not valid ONNX: {problem}; OpenVINO's frontend {end}", source.name)
 
 
-def check_frontend(source: Path, framework: str) -> None:
-    """Raise ReadError if a frontend crashes on a file, or does not finish."""
-    if end := _end(framework, source):
+def check_frontend(source: Path, framework: str, *others: Path) -> None:
+    """Raise ReadError if a frontend crashes on a file, which may have ``others`` beside it, or does not finish."""
+    if end := _end(framework, source, *others):
         raise ReadError(f"OpenVINO's frontend {end}", source.name)
 
 

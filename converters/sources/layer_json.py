@@ -15,8 +15,10 @@ from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.grades import Translation
 
 from . import registry
+from .paddle.paddle_files import OLD_FORMAT
 
 _OWN = ("name", "input")
+_PIR = "base_code"  # the first key of a program that Paddle 3 saves by default
 _DTYPES = (
     "bfloat16",
     "bool",
@@ -39,6 +41,8 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     """Return the layers of a JSON file. Raises ReadError, which names the layer and the setting."""
     document = json_object(path, "an object with a dialect and layers")
     where = path.name
+    if _PIR in document:
+        raise ReadError(f"a program of Paddle's PIR format; expected a .pdmodel; {OLD_FORMAT}", where)
     try:
         dialect = registry.get(_text(document, "dialect", where))
     except ReadError as error:

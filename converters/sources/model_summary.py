@@ -17,6 +17,8 @@ from ir_interp.ir.reading import nets
 
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import external_files, read_file
+from .model_description import Description
+from .paddle import paddle_files
 from .readers import operations, saved_model
 
 Length = int | str | None
@@ -90,6 +92,8 @@ def brief(path: Path) -> Brief | None:
             return _of_program(path)
         case kind if kind in OF_TENSORFLOW:
             return _of_tensorflow(path)
+        case FileKind.PADDLE:
+            return _of_paddle(path)
     return None
 
 
@@ -100,6 +104,8 @@ def parts(path: Path) -> list[Path]:
             return [path, *sorted(external_files(path))]
         case FileKind.IR:
             return [path, path.with_suffix(".bin")]
+        case FileKind.PADDLE:
+            return [path, paddle_files.weights(path)]
     return [path]
 
 
@@ -226,17 +232,26 @@ def _of_program(path: Path) -> Brief:
 def _of_tensorflow(path: Path) -> Brief:
     from .tensorflow.tensorflow_files import described, format_of
 
-    model = described(path)
+    variables = path.parent.glob("variables/variables.*") if path.name == "saved_model.pb" else ()
+    return _of_description(described(path), format_of(path), path, variables)
+
+
+def _of_paddle(path: Path) -> Brief:
+    return _of_description(paddle_files.described(path), paddle_files.FORMAT, path, [paddle_files.weights(path)])
+
+
+def _of_description(model: Description, title: str, path: Path, others: Iterable[Path]) -> Brief:
+    """Return a summary of a model that its framework describes; ``others`` are files beside it."""
     inputs, outputs = (
         tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those)
         for those in (model.inputs, model.outputs)
     )
     return Brief(
-        format=format_of(path),
+        format=title,
         operator_sets=(),
         inputs=inputs,
         outputs=outputs,
         operations=operations(path) or {},
         weights=(len(model.constants), sum(model.constants)),
-        files=_sizes(path, path.parent.glob("variables/variables.*") if path.name == "saved_model.pb" else ()),
+        files=_sizes(path, others),
     )

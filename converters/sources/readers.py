@@ -73,6 +73,10 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
             from .tensorflow import tensorflow_resizes as of_tensorflow
 
             return of_tensorflow.load(path, semantics)
+        case FileKind.PADDLE:
+            from .paddle import paddle_resizes as of_paddle
+
+            return of_paddle.load(path, semantics)
         case _:
             from . import layer_json
 
@@ -95,7 +99,7 @@ def is_program(source: object) -> TypeGuard[torch.export.ExportedProgram]:
 
 
 def has_own_framework(source: object) -> bool:
-    """Return whether a source is a model that its own framework runs: PyTorch, TensorFlow or LiteRT."""
+    """Return whether a source is a model that its own framework runs, such as PyTorch or LiteRT."""
     return is_program(source) or (
         isinstance(source, str | os.PathLike) and FileKind.of(saved_model(Path(source))) in FOREIGN
     )
@@ -247,10 +251,17 @@ def _of_tensorflow(path: Path) -> list[str]:
     return sorted(each for each in described(path).operations if each not in ("Const", "Placeholder", "NoOp"))
 
 
+def _of_paddle(path: Path) -> list[str]:
+    from .paddle.paddle_files import described
+
+    return sorted(described(path).operations)
+
+
 _TYPES = {
     FileKind.ONNX: _of_onnx,
     FileKind.IR: _of_ir,
     FileKind.TFLITE: _of_tflite,
     FileKind.PROGRAM: _of_program,
+    FileKind.PADDLE: _of_paddle,
     **dict.fromkeys(OF_TENSORFLOW, _of_tensorflow),
 }

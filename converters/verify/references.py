@@ -19,6 +19,7 @@ from ir_interp.files.memory import MemoryBoundError, check_bytes
 from ir_interp.files.sources import check_regular
 from ir_interp.views.image_arrays import array as array_of
 
+from ..sources.paddle import paddle_files
 from ..sources.programs import program_files
 from ..sources.readers import is_program, saved_model
 from ..sources.tensorflow import tensorflow_files
@@ -82,6 +83,8 @@ def reference(value: Any) -> Reference:
         path = saved_model(path)
         if FileKind.of(path) in OF_TENSORFLOW:
             return ComputedOutputs(label=tensorflow_files.label(path), function=tensorflow_files.function(path))
+        if FileKind.of(path) is FileKind.PADDLE:
+            return ComputedOutputs(label=path.name, function=paddle_files.function(path))
         if FileKind.of(path) is FileKind.TFLITE:
             function, slack = litert_reference.function(path), litert_reference.slack(path)
             return ComputedOutputs(label=path.name, function=function, slack=slack)

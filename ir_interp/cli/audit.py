@@ -40,7 +40,8 @@ def audit(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL", help="Files (.onnx, .xml, .tflite), folders of them, @list.txt; .pt2, .keras, .pb by name."
+            metavar="MODEL",
+            help="Files (.onnx, .xml, .tflite), folders of them, @list.txt; .pt2, .keras, .pb, .pdmodel by name.",
         ),
     ],
     options: AuditOptions,

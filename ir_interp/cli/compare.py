@@ -47,7 +47,7 @@ def compare(
     first: Annotated[
         Path,
         typer.Argument(
-            metavar="FIRST", help="An .onnx model, an IR (.xml), .pt2, .tflite, .keras, .pb, image or array."
+            metavar="FIRST", help="An .onnx model, an IR (.xml), .pt2, .tflite, .keras, .pb, .pdmodel, image or array."
         ),
     ],
     second: Annotated[

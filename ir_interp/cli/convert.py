@@ -64,7 +64,7 @@ def convert(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="An .onnx model, an IR or a pasted layer (.xml), .tflite, .pt2, .keras, .pb, or layers (.json).",
+            help="An .onnx model, an IR or pasted layer (.xml), .tflite, .pt2, .keras, .pb, .pdmodel, layers (.json).",
         ),
     ],
     destination: Annotated[

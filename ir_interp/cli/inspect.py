@@ -43,7 +43,7 @@ def inspect(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="An .onnx model, an IR or pasted layers (.xml), .tflite, .pt2, .keras, .pb, or layers (.json).",
+            help="An .onnx model, an IR or pasted layers (.xml), .tflite, .pt2, .keras, .pb, .pdmodel, layers (.json).",
         ),
     ],
     options: InspectOptions,

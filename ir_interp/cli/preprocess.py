@@ -27,7 +27,7 @@ def preprocess(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL", help="A model (.onnx, .xml, .pt2, .tflite, .keras, .pb) whose input is an image."
+            metavar="MODEL", help="A model (.onnx, .xml, .pt2, .tflite, .keras, .pb, .pdmodel) whose input is an image."
         ),
     ],
     output: Annotated[

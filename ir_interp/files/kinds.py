@@ -23,6 +23,7 @@ class FileKind(Enum):
     KERAS = ".keras"
     H5 = ".h5"
     GRAPH = ".pb"
+    PADDLE = ".pdmodel"
     PYTHON = ".py"
     ARRAY = ".npy"
     ARRAYS = ".npz"
@@ -43,6 +44,7 @@ class FileKind(Enum):
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 """Extensions of images."""
+_PICKLED = (".pt", ".pth")
 _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
 AUDITED = "`ir-interp audit` takes folders"
@@ -51,7 +53,9 @@ MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
 OF_TENSORFLOW = (FileKind.KERAS, FileKind.H5, FileKind.GRAPH)
 """Models that TensorFlow reads; a SavedModel is the .pb in its folder."""
-FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *OF_TENSORFLOW)
+DESCRIBED = (*OF_TENSORFLOW, FileKind.PADDLE)
+"""Models that a framework describes, and OpenVINO's frontend converts."""
+FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *DESCRIBED)
 """Models that their own framework runs, which is the reference of their conversions."""
 CHANNELS_LAST = (FileKind.TFLITE, *OF_TENSORFLOW)
 """Models whose images are NHWC by convention."""
@@ -71,9 +75,17 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITE
         return own_kind
     extensions = [kind.value for kind in kinds]
     check_named(path, extensions, folders)
+    check_not_pickled(path)
     expected = closest(path.suffix if own_kind is None else "", extensions)
     problem = f"unknown file type {path.suffix!r}" if path.suffix else "has no extension"
     raise ReadError(f"{problem}; {expected}", path.name)
+
+
+def check_not_pickled(path: Path) -> None:
+    """Raise ReadError for a file that only PyTorch's code can load: weights, a module, or TorchScript."""
+    if path.suffix.lower() in _PICKLED:
+        problem = "files of torch.save and torch.jit.save are not read; expected an exported program"
+        raise ReadError(f"{problem}; save torch.export.export(module, inputs) by torch.export.save as .pt2", path.name)
 
 
 def extension(path: Path) -> str:

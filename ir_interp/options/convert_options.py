@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp import arguments
-from ir_interp.files.kinds import CHANNELS_LAST, OF_TENSORFLOW, FileKind
+from ir_interp.files.kinds import CHANNELS_LAST, DESCRIBED, FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
@@ -46,7 +46,7 @@ _RESULT = "Form of the result"
 _ONNX, _IR, _JSON, _TFLITE = FileKind.ONNX, FileKind.IR, FileKind.JSON, FileKind.TFLITE
 _PROGRAM = FileKind.PROGRAM
 _MODELS = (_ONNX, _IR)
-_COPIED = ((_PROGRAM, _ONNX), *((kind, _IR) for kind in OF_TENSORFLOW))
+_COPIED = ((_PROGRAM, _ONNX), *((kind, _IR) for kind in DESCRIBED))
 """Results that another program writes in full precision."""
 
 
@@ -63,7 +63,7 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
 
 
 def _between_models(start: FileKind, end: FileKind) -> bool:
-    return start in (*_MODELS, _PROGRAM, *OF_TENSORFLOW) and end in _MODELS
+    return start in (*_MODELS, _PROGRAM, *DESCRIBED) and end in _MODELS
 
 
 def moves_channels(start: FileKind, end: FileKind) -> bool:
@@ -184,7 +184,7 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb); "
+        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb, .pdmodel); "
         "the source must match.",
         "--reference",
         routes=_is_verified,

@@ -136,7 +136,7 @@ def preprocess(
 ) -> str:
     """Put a resize of an image library in front of a model, and return the name of its new input.
 
-    The model is an .onnx, an .xml, or one that ``ir_interp.convert`` reads: .pt2, .tflite, .keras, .h5, .pb.
+    The model is an .onnx, an .xml, or one that ``ir_interp.convert`` reads: .pt2, .tflite, .keras, .h5, .pb, .pdmodel.
 
     The new input takes a raw image, uint8 [height, width, 3] of any size. The image is resized to ``size`` as the call
     ``like`` ("pillow:bicubic") does, byte for byte, and then converted to the values of the input ``name`` by

@@ -83,6 +83,7 @@ def convert(
       "torchscript"), or OpenVINO's PyTorch frontend ("openvino")
     * .tflite to .onnx, .xml: a whole model, its resizes as LiteRT computes them; to .json or .py: all its resizes
     * .keras, .h5, .pb, or the folder of a SavedModel, to .onnx, .xml: a model that TensorFlow reads
+    * .pdmodel to .onnx, .xml: a program of PaddlePaddle
     * .onnx to .onnx: the same model, with its resizes made portable for a ``target``
 
     ``opset`` is ONNX's operator set, by default 21 for a model, for a layer the newest that expresses it. An .xml is an
@@ -139,7 +140,7 @@ def compare(
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime and process, and compare their outputs.
 
-    Either may be a model of another framework (.pt2, .tflite, .keras, .h5, .pb), which runs it as the reference.
+    Either may be a model of another framework (.pt2, .tflite, .keras, .h5, .pb, .pdmodel), which then runs it.
 
     Instead of a second model, ``reference`` may be what another program computes: a function that takes the arrays of
     the inputs in order and returns the outputs, such as a torch module in evaluation mode; or outputs on ``inputs``,

@@ -149,9 +149,19 @@ def test_an_unknown_extension(fails: Fails, tmp_path: Path) -> None:
     reason = fails("inspect", "a.onx")
     assert (
         reason
-        == "a.onx: unknown file type '.onx'; expected one of .h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml; "
-        "did you mean '.onnx'?"
+        == "a.onx: unknown file type '.onx'; expected one of .h5, .json, .keras, .onnx, .pb, .pdmodel, .pt2, .tflite, "
+        ".xml; did you mean '.onnx'?"
     )
+
+
+@pytest.mark.parametrize(
+    "arguments", [("inspect", "a.pt"), ("convert", "a.pth", "b.onnx"), ("compare", "a.pt", "b.xml")]
+)
+def test_pickled_files_and_torch_script(arguments: tuple[str, ...], fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / arguments[1]).write_text("")
+    problem = "files of torch.save and torch.jit.save are not read; expected an exported program"
+    remedy = "save torch.export.export(module, inputs) by torch.export.save as .pt2"
+    assert fails(*arguments) == f"{arguments[1]}: {problem}; {remedy}"
 
 
 def test_an_unknown_conversion(fails: Fails, tmp_path: Path) -> None:

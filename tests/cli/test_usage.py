@@ -14,8 +14,8 @@ from tests.support.ir_text import interpolate
 NET = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}> {
     [up] y = Resize <mode = "linear"> (x, "", s) }"""
 TO_XML = ".onnx to .xml; it goes with"
-TENSORFLOW_TO_ONNX = ".keras to .onnx, .h5 to .onnx, .pb to .onnx"
-TENSORFLOW_TO_XML = ".keras to .xml, .h5 to .xml, .pb to .xml"
+DESCRIBED_TO_ONNX = ".keras to .onnx, .h5 to .onnx, .pb to .onnx, .pdmodel to .onnx"
+DESCRIBED_TO_XML = ".keras to .xml, .h5 to .xml, .pb to .xml, .pdmodel to .xml"
 TO_JSON = ".onnx to .json; it goes with .onnx to .xml, .onnx to .onnx"
 
 
@@ -31,7 +31,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             ("a.onnx", "b.xml", "--opset", "13"),
-            f"--opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx, {TENSORFLOW_TO_ONNX}",
+            f"--opset has no effect on {TO_XML} .xml to .onnx, .json to .onnx, .tflite to .onnx, {DESCRIBED_TO_ONNX}",
         ),
         (
             ("a.onnx", "b.xml", "--dialect", "tensorrt"),
@@ -40,16 +40,16 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             ("a.onnx", "b.json", "--fp16"),
-            f"--fp16 has no effect on {TO_JSON}, .xml to .onnx, .pt2 to .xml, {TENSORFLOW_TO_ONNX}",
+            f"--fp16 has no effect on {TO_JSON}, .xml to .onnx, .pt2 to .xml, {DESCRIBED_TO_ONNX}",
         ),
         (("layer.xml", "b.onnx", "--fp16"), "--fp16 has no effect on layer.xml, a layer without weights"),
         (
             ("a.onnx", "b.json", "--only", "native"),
-            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml, {TENSORFLOW_TO_XML}",
+            f"--only has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml, {DESCRIBED_TO_XML}",
         ),
         (
             ("a.onnx", "b.json", "--strict"),
-            f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml, {TENSORFLOW_TO_XML}",
+            f"--strict has no effect on {TO_JSON}, .json to .xml, .tflite to .xml, .pt2 to .xml, {DESCRIBED_TO_XML}",
         ),
         (
             ("a.onnx", "b.xml", "--no-verify", "--shape", "1,2,8,8"),
@@ -180,7 +180,7 @@ def test_a_json_of_single_layers_names_the_file_of_several(capsys: pytest.Captur
 
 def test_a_folder_or_standard_input_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("models").mkdir()
-    known = ".h5, .json, .keras, .onnx, .pb, .pt2, .tflite, .xml"
+    known = ".h5, .json, .keras, .onnx, .pb, .pdmodel, .pt2, .tflite, .xml"
     for name, said in (
         ("models", "models: is a folder; expected the name of a file that ends in {}; `ir-interp audit` takes folders"),
         ("-", "-: standard input is not read; expected the name of a file that ends in {}"),

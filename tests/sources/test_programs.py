@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import warnings
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ CONFIGURATION = {
 X = np.random.default_rng(3).random((1, 2, 20, 21), np.float32)
 
 
-class Net(torch.nn.Module):  # type: ignore[misc]
+class Net(torch.nn.Module):
     """A function as a module."""
 
     def __init__(self, function: Any) -> None:
@@ -65,7 +66,15 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-class Calls(torch.nn.Module):  # type: ignore[misc]
+def test_torch_script_is_named() -> None:
+    with zipfile.ZipFile("net.pt2", "w") as file:
+        file.writestr("net/code/__torch__.py", "")
+    problem = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
+    with pytest.raises(ReadError, match=f"^net.pt2: not a program as torch.export.save writes it: {problem}$"):
+        ir_interp.load("net.pt2")
+
+
+class Calls(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return [
             interpolate(x, scale_factor=1.3, mode="bilinear"),
@@ -118,7 +127,7 @@ def test_calls_that_interpolate_never_makes(call: Any, problem: str) -> None:
     assert error.value.problem == problem
 
 
-class Dynamic(torch.nn.Module):  # type: ignore[misc]
+class Dynamic(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return {"out": interpolate(x.relu() * 3, size=(x.shape[-2] * 2, x.shape[-1] + 5), mode="bilinear")}
 
@@ -141,7 +150,7 @@ def test_a_dynamic_program_equals_its_ir_and_model(capsys: pytest.CaptureFixture
     assert "input       x: float32 ?x2x?x?\noutput      upsample_bilinear2d: float32 ?x2x?x?\n" in printed
 
 
-class Changed(torch.nn.Module):  # type: ignore[misc]
+class Changed(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return interpolate(x, scale_factor=0.6, mode="bilinear", antialias=True)
 
@@ -163,7 +172,7 @@ def test_what_the_exporter_changes_is_named_with_its_line_and_repaired() -> None
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("antialias", [False, True])
 def test_changed_sums_are_repaired_for_every_size(mode: str, antialias: bool) -> None:
-    class Scaled(torch.nn.Module):  # type: ignore[misc]
+    class Scaled(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return interpolate(x, scale_factor=1.3, mode=mode, antialias=antialias)
 
@@ -174,7 +183,7 @@ def test_changed_sums_are_repaired_for_every_size(mode: str, antialias: bool) ->
     assert ir_interp.compare("net.onnx", exported, shapes={"x": (1, 2, 31, 17)}).passes
 
 
-class Copied(torch.nn.Module):  # type: ignore[misc]
+class Copied(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return interpolate(x, scale_factor=0.6)
 
@@ -196,7 +205,7 @@ def test_half_weights_are_compared_with_those_in_full_precision() -> None:
     assert "; before conversion the model is equal to program.pt2 within " in f"; {report.verification.note}"
 
 
-class Others(torch.nn.Module):  # type: ignore[misc]
+class Others(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         mean = torch.nn.functional.adaptive_avg_pool2d(x, 1)
         sampled = torch.nn.functional.grid_sample(x, torch.full((1, 3, 3, 2), 0.3), align_corners=False)
@@ -213,7 +222,7 @@ def test_what_is_no_resize_is_proven_too() -> None:
     assert report.verification.note.startswith("before conversion the model is equal to program.pt2 within ")
 
 
-class Branches(torch.nn.Module):  # type: ignore[misc]
+class Branches(torch.nn.Module):
     def forward(self, x: Any, count: int, *, y: Any) -> Any:
         both = (lambda x: interpolate(x, size=(5, 9)), lambda x: interpolate(x, size=(5, 9), mode="bicubic"))
         return {"b": (torch.cond(x.mean() > 0, *both, (x,)) * count, None), "a": y["z"][0] + 1}
@@ -262,7 +271,7 @@ class Labelled:
         self.values, self.names = list(values), list(names)
 
 
-class Contained(torch.nn.Module):  # type: ignore[misc]
+class Contained(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return Labelled([x + 1, Labelled([interpolate(x, scale_factor=2)], ["small"])], ["mask", "others"])
 
@@ -329,7 +338,7 @@ def test_preprocessing_in_front(suffix: str, capsys: pytest.CaptureFixture[str])
     ).passes
 
 
-class Exported(torch.nn.Module):  # type: ignore[misc]
+class Exported(torch.nn.Module):
     """Calls that exporters change, refuse, or write as other operations."""
 
     def forward(self, x: Any) -> Any:
@@ -369,7 +378,7 @@ def test_an_exporter_without_its_package_is_not_asked(monkeypatch: pytest.Monkey
     assert row.predictions.keys().isdisjoint({"absent", "torch-script"})
 
 
-class Alone(torch.nn.Module):  # type: ignore[misc]
+class Alone(torch.nn.Module):
     """One resize."""
 
     def forward(self, x: Any) -> Any:
@@ -391,7 +400,7 @@ def test_exporters_with_runtimes_of_their_own(name: str, verdict: str) -> None:
     assert re.fullmatch(verdict, str(row.predictions[name]))
 
 
-class Attention(torch.nn.Module):  # type: ignore[misc]
+class Attention(torch.nn.Module):
     """Attention whose output is viewed, though its strides depend on the code; without a batch; and with windows."""
 
     def forward(self, x: Any) -> Any:
@@ -409,7 +418,7 @@ def test_attention_is_exported_with_any_strides_and_rank(exporter: str) -> None:
     assert "Identity" not in (report.after or {})
 
 
-class Unknown(torch.nn.Module):  # type: ignore[misc]
+class Unknown(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return tuple(torch.linalg.eigh(x[..., :20]))  # torch 2.14 does not save its own type
 
@@ -425,7 +434,7 @@ def test_refusals_of_exporters_name_the_line_and_the_others() -> None:
         assert str(error.value).endswith(others)
 
 
-class Cured(torch.nn.Module):  # type: ignore[misc]
+class Cured(torch.nn.Module):
     """Calls that each exporter changes, or leaves to other operations."""
 
     def forward(self, x: Any) -> Any:
@@ -462,7 +471,7 @@ def test_openvino_reads_sizes_of_run_time(capfd: pytest.CaptureFixture[str]) -> 
 
 
 def test_sizes_of_run_time_are_not_asked_of_exporters() -> None:
-    class Like(torch.nn.Module):  # type: ignore[misc]
+    class Like(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return interpolate(x, size=(x.shape[2] * 2, x.shape[3] + 1), mode="bilinear")
 

@@ -110,6 +110,45 @@ def keras_resized(keras: Any, interpolation: str, *, antialias: bool = False) ->
     return keras.Model(image, keras.layers.Conv2D(2, 3, name="out")(x))
 
 
+def segmenter(keras: Any, application: str, **options: Any) -> Any:
+    """A network of ``keras.applications``, its features resized to the size of the image in two steps."""
+    net = getattr(keras.applications, application)(input_shape=(64, 96, 3), weights=None, include_top=False, **options)
+    x = keras.layers.Conv2D(8, 1, activation="relu")(net.output)
+    x = keras.layers.Resizing(16, 24, interpolation="bicubic")(x)
+    x = keras.layers.UpSampling2D(4, interpolation="bilinear")(x)
+    return keras.Model(net.input, keras.layers.Conv2D(3, 1, activation="softmax", name="mask")(x))
+
+
+def framed(keras: Any, **frame: Any) -> Any:
+    """Layers that normalise, crop and pad an image around a resize."""
+    x = image = keras.Input((18, 14, 3), batch_size=1, name="image")
+    x = keras.layers.Rescaling(1 / 127.5, -1)(x)
+    x = keras.layers.Resizing(12, 16, **frame)(x)
+    x = keras.layers.CenterCrop(10, 12)(x)
+    x = keras.layers.ZeroPadding2D(1)(keras.layers.Cropping2D(2)(x))
+    return keras.Model(image, keras.layers.UpSampling2D((3, 2), interpolation="nearest", name="out")(x))
+
+
+def repeated(keras: Any, rank: int) -> Any:
+    """Copies along one axis, or along three."""
+    x = image = keras.Input((6, 5, 4, 2) if rank == 3 else (9, 2), batch_size=1, name="image")
+    layers = keras.layers
+    x = layers.Conv3D(3, 2, padding="same")(x) if rank == 3 else layers.Conv1D(3, 2, padding="same")(x)
+    x = layers.UpSampling3D((2, 3, 1))(x) if rank == 3 else layers.UpSampling1D(3)(x)
+    return keras.Model(image, x)
+
+
+def nested(keras: Any) -> Any:
+    """One model used twice inside another."""
+    part = keras.Sequential(
+        [keras.Input((None, None, 4)), keras.layers.Conv2D(4, 3, padding="same"), keras.layers.UpSampling2D(2)]
+    )
+    image = keras.Input((8, 6, 4), batch_size=1, name="image")
+    return keras.Model(
+        image, keras.layers.Maximum(name="out")([part(part(image)), keras.layers.UpSampling2D(4)(image)])
+    )
+
+
 def boxes(keras: Any) -> Any:
     """Regions of an image, cropped and resized."""
     import tensorflow as tf
@@ -124,7 +163,7 @@ def boxes(keras: Any) -> Any:
 def _layer(keras: Any, function: Callable[..., Any], name: str | None = None) -> Any:
     """Return a function as a layer of a class; those of ``Lambda`` hold code."""
 
-    class Resized(keras.layers.Layer):  # type: ignore[misc]
+    class Resized(keras.layers.Layer):
         def call(self, *inputs: Any) -> Any:
             return function(*inputs)
 
@@ -158,6 +197,15 @@ NETS: dict[str, Callable[[Any], Any]] = {
     "separable": separable,
     "dynamic": dynamic,
     "boxes": boxes,
+    "mobilenet": partial(segmenter, application="MobileNetV2", alpha=0.35),
+    "mobilenet_v3": partial(segmenter, application="MobileNetV3Small", minimalistic=True),
+    "efficientnet": partial(segmenter, application="EfficientNetV2B0"),
+    "densenet": partial(segmenter, application="DenseNet121"),
+    "cropped": partial(framed, crop_to_aspect_ratio=True),
+    "padded": partial(framed, pad_to_aspect_ratio=True, interpolation="bicubic"),
+    "sequence": partial(repeated, rank=1),
+    "volume": partial(repeated, rank=3),
+    "nested": nested,
 }
 
 

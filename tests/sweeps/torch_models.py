@@ -110,7 +110,7 @@ def sam_encoder() -> Any:
     """The image encoder of SAM in timm, whose relative positions are resized."""
     from timm.models.vision_transformer_sam import VisionTransformerSAM
 
-    options = {"use_rel_pos": True, "window_size": 4, "global_attn_indexes": (1,), "neck_chans": 32}
+    options: Any = {"use_rel_pos": True, "window_size": 4, "global_attn_indexes": (1,), "neck_chans": 32}
     return VisionTransformerSAM(img_size=96, embed_dim=64, depth=2, num_heads=4, **options)
 
 
@@ -138,7 +138,7 @@ def _wrapped(net: Any, run: Callable[..., Any]) -> Any:
     """Return a module that calls another one."""
     import torch
 
-    class Wrapped(torch.nn.Module):  # type: ignore[misc]
+    class Wrapped(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.net = net

@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -47,7 +48,8 @@ def read(path: Path) -> ExportedProgram:
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
         except Exception as error:  # whatever torch raises for another file
-            problem = first_line(_cause_of_loading(path, error))
+            script = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
+            problem = script if _is_torch_script(path) else first_line(_cause_of_loading(path, error))
             raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
 
 
@@ -57,6 +59,14 @@ def _check(path: Path) -> None:
         check_regular(path)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+
+
+def _is_torch_script(path: Path) -> bool:
+    """Return whether a file is the archive of a scripted module, which holds its code."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any("/code/" in name for name in archive.namelist())
 
 
 def _cause_of_loading(path: Path, error: Exception) -> Exception:
@@ -115,7 +125,7 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
     module.train = lambda mode=True: module  # the exporter calls it, though the program has no modes
     args, kwargs = program.example_inputs
 
-    class Flat(torch.nn.Module):  # type: ignore[misc]
+    class Flat(torch.nn.Module):
         """The program with its outputs as a tuple: the exporter does not take other containers."""
 
         def __init__(self) -> None:
@@ -126,7 +136,7 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
             leaves = pytree.tree_leaves(module(*args, **kwargs))
             return tuple(each for each in leaves if each is not None)
 
-    names = {"input_names": [each[0] for each in inputs], "output_names": [each[0] for each in outputs]}
+    names: Any = {"input_names": [each[0] for each in inputs], "output_names": [each[0] for each in outputs]}
     with silent(), _no_output():
         try:
             torch.onnx.export(Flat().eval(), args, path, kwargs=kwargs, dynamo=False, verbose=False, **names)

@@ -15,10 +15,11 @@ from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
 from ...runtimes.messages import first_line
+from ..model_description import Description, End, Resize
 from . import keras_config
 from .graph_safety import HARMLESS, reaching_outside
-from .model_description import RESIZES, Description, End, Resize
 from .tensorflow_files import label
+from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
 Array = NDArray[Any]

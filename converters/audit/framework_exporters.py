@@ -1,4 +1,4 @@
-"""Exporters of TensorFlow and TFLite models: each resize is exported alone, and the result runs beside its source.
+"""Exporters of TensorFlow, TFLite and Paddle models: each resize is exported alone, and runs beside its source.
 
 Nothing here is a rule: the installed releases answer.
 """
@@ -24,8 +24,10 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 
 from ..runtimes.outcome import Kind
+from ..sources.model_description import Resize
+from ..sources.paddle import paddle_files
+from ..sources.paddle.paddle_resizes import connected
 from ..sources.tensorflow import tensorflow_files
-from ..sources.tensorflow.model_description import Resize
 from ..sources.tflite import interpreter, tflite_files
 from ..verify.against_reference import compare_with
 from ..verify.compare import tolerances
@@ -34,9 +36,10 @@ from ..verify.run.inputs import Inputs
 from ..workers.worker import Died, Late, Question, Worker
 from .verdicts import INTEGERS, Verdict
 
-_CHILD = "ir_interp.converters.audit.tensorflow_exporter_child"
+_CHILD = "ir_interp.converters.audit.framework_exporter_child"
 _SECONDS, _IDLE = 300.0, 600.0
 _LONGEST = 160  # of an exporter's error text
+_NOT_TRIED = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
 _DYNAMIC = 24  # a length for a dynamic dimension; single operations are exported with static ones
 
 
@@ -58,8 +61,11 @@ OF_TFLITE: Mapping[str, Exporter] = {
     "tf2onnx-tflite": Exporter(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX),
     "openvino-tflite": Exporter(title="OpenVINO's TFLite frontend", package="openvino", kind=FileKind.IR),
 }
+OF_PADDLE: Mapping[str, Exporter] = {
+    "openvino-paddle": Exporter(title="OpenVINO's Paddle frontend", package="openvino", kind=FileKind.IR),
+}
 
-TITLES = {name: each.title for name, each in (*OF_TENSORFLOW.items(), *OF_TFLITE.items())}
+TITLES = {name: each.title for those in (OF_TENSORFLOW, OF_TFLITE, OF_PADDLE) for name, each in those.items()}
 """The titles of all exporters by name."""
 
 
@@ -67,14 +73,15 @@ def of_model(path: Path) -> list[dict[str, Verdict]]:
     """Return the verdict of each installed exporter on the resizes of a model, in its order."""
     if FileKind.of(path) is FileKind.TFLITE:
         return [of_tflite(op) for op in tflite_files.load(path)]
+    if FileKind.of(path) is FileKind.PADDLE:
+        return [of_paddle(each) for each in paddle_files.described(path).resizes]
     return [of_operation(each) for each in tensorflow_files.described(path).resizes]
 
 
 def of_operation(operation: Resize) -> dict[str, Verdict]:
     """Return the verdict of each installed exporter on an operation of TensorFlow, by running it on random values."""
     if operation.shape is None or None in operation.inputs:
-        verdict = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
-        return dict.fromkeys(_installed(OF_TENSORFLOW), verdict)
+        return dict.fromkeys(_installed(OF_TENSORFLOW), _NOT_TRIED)
     array = _random(operation.shape, operation.dtype)
     expected = _ask("expected", array, operation)
     if isinstance(expected, Died | Late):
@@ -92,6 +99,17 @@ def of_tflite(op: ResizeOp) -> dict[str, Verdict]:
         write_resize(replace(op, shape=array.shape), source)
         [expected] = interpreter.outputs(source, [array])
         return {name: _verdict(name, each, source, array, expected) for name, each in _installed(OF_TFLITE).items()}
+
+
+def of_paddle(operation: Resize) -> dict[str, Verdict]:
+    """Return the verdict of each installed exporter on an operation of Paddle, by running it on random values."""
+    if connected(operation) is not None or operation.shape is None:
+        return dict.fromkeys(_installed(OF_PADDLE), _NOT_TRIED)
+    with scratch() as folder:
+        source = folder / "source.pdmodel"
+        array = _random(operation.shape, operation.dtype)
+        expected = paddle_files.write_resize(operation, array, source)
+        return {name: _verdict(name, each, source, array, expected) for name, each in _installed(OF_PADDLE).items()}
 
 
 def _installed(exporters: Mapping[str, Exporter]) -> dict[str, Exporter]:

@@ -1,4 +1,4 @@
-"""Exporters of TensorFlow and TFLite models, in a process that has TensorFlow: each writes a model of one resize."""
+"""Exporters of TensorFlow, TFLite and Paddle models, in a process of their own: each writes a model of one resize."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..openvino.ir_save import save as save_ir
 from ..runtimes.messages import reason
 from ..runtimes.outcome import Kind
 from ..runtimes.telemetry import openvino_silent
-from ..sources.tensorflow.model_description import Resize
+from ..sources.model_description import Resize
 from .verdicts import Verdict
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
@@ -34,7 +34,7 @@ def expected(array: Array, operation: Resize) -> Array:
 def write(array: Array, setting: tuple[str, Resize | Path, Path]) -> Verdict | None:
     """Write a model by an exporter; return a refusal, if it is one.
 
-    ``setting`` has the name of the exporter, an operation or the .tflite file of one, and the path to write.
+    ``setting`` has the name of the exporter, an operation or the file of one, and the path to write.
     """
     name, source, path = setting
     try:
@@ -92,7 +92,7 @@ def _tflite_by_tf2onnx(source: Path, array: Array, path: Path) -> None:
     tf2onnx.convert.from_tflite(str(source), opset=_OPSET, output_path=str(path))
 
 
-def _tflite_by_openvino(source: Path, array: Array, path: Path) -> None:
+def _file_by_openvino(source: Path, array: Array, path: Path) -> None:
     import openvino
 
     with openvino_silent():
@@ -104,5 +104,6 @@ WRITERS: Mapping[str, Callable[[Any, Array, Path], None]] = {
     "openvino-tensorflow": _by_openvino,
     "tflite-converter": _by_litert,
     "tf2onnx-tflite": _tflite_by_tf2onnx,
-    "openvino-tflite": _tflite_by_openvino,
+    "openvino-tflite": _file_by_openvino,
+    "openvino-paddle": _file_by_openvino,
 }

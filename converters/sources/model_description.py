@@ -1,4 +1,4 @@
-"""A TensorFlow model as plain data, which processes with and without TensorFlow exchange."""
+"""A model of another framework as plain data, which processes with and without that framework exchange."""
 
 from __future__ import annotations
 
@@ -7,20 +7,10 @@ from typing import Any
 
 from ir_interp.shapes import PartialShape
 
-_FLAGS = ("align_corners", "half_pixel_centers")
-RESIZES = {
-    "ResizeBilinear": _FLAGS,
-    "ResizeNearestNeighbor": _FLAGS,
-    "ResizeBicubic": _FLAGS,
-    "ResizeArea": ("align_corners",),
-    "ScaleAndTranslate": ("kernel_type", "antialias"),
-}
-"""The operations that resize, and their attributes."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """An input or output: its tensor in the frozen graph, and its name in the model."""
+    """An input or output: its tensor in the graph that OpenVINO reads, and its name in the model."""
 
     tensor: str
     name: str

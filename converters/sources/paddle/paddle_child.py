@@ -1,0 +1,149 @@
+"""Paddle's side of a program, in a process of its own: it is loaded, described, and run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ir_interp.array_types import Array
+from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.files.paths import is_file
+
+from ...runtimes.messages import first_line
+from ..model_description import Description, End, Resize
+from .paddle_dialect import OPERATIONS
+from .paddle_files import weights
+from .paddle_resizes import ATTRIBUTES, INPUTS
+
+os.environ |= {"FLAGS_enable_pir_api": "0", "CUDA_VISIBLE_DEVICES": "", "GLOG_minloglevel": "3"}
+_ENDS = ("feed", "fetch")
+_ERROR = re.compile(r"^\s*(\([A-Z]\w+\) .+)$", re.MULTILINE)
+_OUTSIDE = re.compile(
+    r"py_func|py_layer|pylayer|run_program|print|assert|read_file|decode_jpeg|.*(save|load|reader|_send|_recv).*"
+    r"|send.*|recv.*|read|c_.*|.*(pull|push)_.*|partial_.*|distributed_.*|listen_.*|.*barrier.*|.*_engine|cinn_.*"
+)
+"""Python code, files, other machines and other engines."""
+
+
+def describe(path: str, _: str) -> Description | IrInterpError:
+    """Return what a program holds; or the error."""
+    try:
+        return _described(Path(path))
+    except IrInterpError as error:
+        return error
+    except Exception as error:  # whatever Paddle raises for another file
+        if not is_file(weights(Path(path))):
+            return ReadError(f"its weights are missing; expected {weights(Path(path)).name} beside it", Path(path).name)
+        return ReadError(f"Paddle cannot load it: {_reason(error)}", Path(path).name)
+
+
+def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
+    """Return the outputs of a program by name; or the reason why it does not run."""
+    try:
+        program, feeds, fetches, executor, scope = _loaded(path, Path(path).stat().st_mtime_ns)
+        results = executor.run(program, feed=dict(zip(feeds, arrays, strict=True)), fetch_list=fetches, scope=scope)
+        return {variable.name: np.asarray(each) for variable, each in zip(fetches, results, strict=True)}
+    except Exception as error:  # whatever Paddle raises
+        return _reason(error)
+
+
+def write_resize(array: Array, setting: tuple[Resize, str]) -> Array | str:
+    """Write an operation as a program of its own; return its output for ``array``, or the reason of a refusal."""
+    import paddle
+
+    operation, path = setting
+    paddle.enable_static()
+    program, executor = paddle.static.Program(), paddle.static.Executor(paddle.CPUPlace())
+    stated = {name: operation.attributes[name] for name in ATTRIBUTES}
+    stated["interp_method"] = operation.type.removesuffix("_interp_v2")
+    try:
+        with paddle.static.program_guard(program, paddle.static.Program()):
+            x = paddle.static.data("x", array.shape, str(array.dtype))
+            y = program.global_block().create_var(name="y", dtype=x.dtype)
+            program.global_block().append_op(type=operation.type, inputs={"X": [x]}, outputs={"Out": [y]}, attrs=stated)
+        paddle.static.save_inference_model(str(Path(path).with_suffix("")), [x], [y], executor, program=program)
+        [output] = executor.run(program, feed={"x": array}, fetch_list=[y])
+    except Exception as error:  # whatever Paddle raises
+        return _reason(error)
+    return np.asarray(output)
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of Paddle's message that names the error, after those of its own source."""
+    return next(iter(_ERROR.findall(str(error))), first_line(error))
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
+    """Return a program, the names of its inputs, its outputs, and the executor and scope of its weights."""
+    import paddle
+
+    paddle.enable_static()
+    executor, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
+    with paddle.static.scope_guard(scope):
+        program, feeds, fetches = paddle.static.load_inference_model(str(Path(path).with_suffix("")), executor)
+    for operation in _operations(program):
+        if _OUTSIDE.fullmatch(operation.type):
+            problem = f"operation {operation.type} may reach outside the program, and is not run"
+            raise UnsupportedLayerError(problem, Path(path).name)
+    return program, list(feeds), list(fetches), executor, scope
+
+
+def _described(path: Path) -> Description:
+    program, feeds, fetches, _, _ = _loaded(str(path), path.stat().st_mtime_ns)
+    block = program.global_block()
+    weights = [each for each in program.list_vars() if each.persistable and each.name not in _ENDS]
+    return Description(
+        inputs=tuple(_end(block.var(name)) for name in feeds),
+        outputs=tuple(map(_end, fetches)),
+        operations=tuple(each.type for each in _operations(program) if each.type not in _ENDS),
+        constants=tuple(prod(each.shape) * np.dtype(_dtype(each)).itemsize for each in weights),
+        resizes=tuple(_resize(each) for each in _operations(program) if each.type in OPERATIONS or _is_older(each)),
+    )
+
+
+def _operations(program: Any) -> Iterator[Any]:
+    """Yield the operations of a program, those of branches and loops included."""
+    for block in program.blocks:
+        yield from block.ops
+
+
+def _is_older(operation: Any) -> bool:
+    """Return whether an operation resizes as an older Paddle does, which the reader refuses."""
+    return re.fullmatch(r"(legacy_)?\w+_interp(_v1)?", operation.type) is not None
+
+
+def _resize(operation: Any) -> Resize:
+    block = operation.block
+    data = block._var_recursive(operation.input("X")[0])
+    known = {name: operation.attr(name) for name in ATTRIBUTES if operation.has_attr(name)}
+    connected = [name for name in INPUTS if name in operation.input_names and operation.input(name)]
+    return Resize(
+        type=operation.type,
+        name=operation.output("Out")[0],
+        dtype=_dtype(data),
+        shape=_shape(data),
+        inputs=(),
+        attributes=known | {"input": data.name, "connected": connected, "block": block.idx},
+    )
+
+
+def _end(variable: Any) -> End:
+    return End(tensor=variable.name, name=variable.name, dtype=_dtype(variable), shape=_shape(variable))
+
+
+def _shape(variable: Any) -> tuple[int | None, ...]:
+    return tuple(None if length < 0 else length for length in variable.shape)
+
+
+def _dtype(variable: Any) -> str:
+    from paddle.base.data_feeder import convert_dtype
+
+    return str(convert_dtype(variable.dtype)).replace("uint16", "bfloat16")

@@ -1,0 +1,52 @@
+"""Paddle programs (.pdmodel, with weights in the .pdiparams beside): described and run by Paddle, in a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from ir_interp.array_types import Array
+from ir_interp.errors import IrInterpError
+
+from ..framework_process import Framework
+from ..model_description import Description, Resize
+
+FORMAT = "PaddlePaddle program"
+OLD_FORMAT = "save the model again with the environment variable FLAGS_enable_pir_api=0"
+"""How Paddle 3 writes a .pdmodel."""
+_PADDLE = Framework(title="PaddlePaddle", package="paddle", extra="paddle", child=f"{__package__}.paddle_child")
+
+
+def weights(path: Path) -> Path:
+    """Return the file of a program's weights."""
+    return path.with_suffix(".pdiparams")
+
+
+def described(path: Path) -> Description:
+    """Return what a program holds.
+
+    Raises ReadError for a file that is no program, UnsupportedLayerError for an operation that reaches outside it,
+    IrInterpError if Paddle is missing or dies.
+    """
+    _PADDLE.check(path, path.name)
+    return _PADDLE.described(path, path.name)
+
+
+def function(path: Path) -> Callable[..., dict[str, Array]]:
+    """Return a program as a function of its inputs, in order, to its outputs by name, which Paddle computes."""
+    _PADDLE.check(path, path.name)
+    return _PADDLE.function(path, path.name)
+
+
+def write_resize(operation: Resize, array: Array, path: Path) -> Array:
+    """Write an operation on images like ``array`` as a program of its own; return what Paddle computes.
+
+    Raises IrInterpError if Paddle is missing, or refuses it.
+    """
+    _PADDLE.check_installed(path.name)
+    answer = _PADDLE.answer("write_resize", array, (operation, str(path.absolute())), path.name)
+    if isinstance(answer, str):
+        raise IrInterpError(f"{_PADDLE.title}: {answer}")
+    return np.asarray(answer)

@@ -1,0 +1,222 @@
+"""Paddle programs: operations read as resizes, refusals, and programs proven in Paddle."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError
+from ir_interp.converters.sources.model_description import Resize
+from ir_interp.converters.sources.paddle.paddle_resizes import resize
+from ir_interp.errors import ReadError
+from ir_interp.spec import AtRunTime, Scales, Sizes
+from ir_interp.views.describe import summary
+from tests.support.commands import command
+
+STEP = "step = in / out"
+HALF_PIXEL = "(i + 1/2) * step - 1/2, "
+IMAGE = (1, 2, 9, 7)
+SIZES: dict[str, Any] = {"out_h": 5, "out_w": 4}
+DYNAMIC = (None, 2, None, None)
+STATED: dict[str, Any] = {
+    "align_corners": False, "align_mode": 0, "data_layout": "NCHW", "scale": [], "out_d": -1, "out_h": -1, "out_w": -1,
+    "input": "x", "connected": [], "block": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def operation(kind: str, shape: Any = IMAGE, dtype: str = "float32", **attributes: Any) -> Resize:
+    return Resize(type=kind, name="up", dtype=dtype, shape=shape, inputs=(), attributes=STATED | attributes)
+
+
+@pytest.mark.parametrize(
+    ("read", "described"),
+    [
+        (operation("nearest_interp_v2", **SIZES), "sizes 5, 4 on axes 2, 3: nearest at floor(i * step), step = in / "),
+        (
+            operation("bilinear_interp_v2", **SIZES),
+            f"sizes 5, 4 on axes 2, 3: linear at {HALF_PIXEL}but 0 for a single output, ",
+        ),
+        (
+            operation("bilinear_interp_v2", **SIZES, align_mode=1),
+            "sizes 5, 4 on axes 2, 3: linear at i * step, step = in / out",
+        ),
+        (
+            operation("bilinear_interp_v2", **SIZES, align_corners=True, data_layout="NHWC"),
+            "sizes 5, 4 on axes 1, 2: linear at i * (in - 1) / (out - 1)",
+        ),
+        (
+            operation("bicubic_interp_v2", **SIZES),
+            "sizes 5, 4 on axes 2, 3: cubic a=-0.75 at (i + 1/2) * step - 1/2, step = in / out",
+        ),
+        (operation("linear_interp_v2", (1, 2, 7), out_w=4), f"sizes 4 on axes 2: linear at {HALF_PIXEL}{STEP}"),
+        (
+            operation("trilinear_interp_v2", (1, 2, 3, 9, 7), **SIZES, out_d=6),
+            f"sizes 6, 5, 4 on axes 2, 3, 4: linear at {HALF_PIXEL}{STEP}",
+        ),
+    ],
+)
+def test_operations_are_resizes(read: Resize, described: str) -> None:
+    op = resize(read, "net.pdmodel")
+    assert (op.name, op.where) == ("up", "net.pdmodel:up")
+    assert summary(op.spec).startswith(described)
+
+
+def test_targets_at_run_time() -> None:
+    sized, scaled = (operation("bilinear_interp_v2", connected=[name]) for name in ("SizeTensor", "Scale"))
+    assert resize(sized, "net.pdmodel").spec.target is AtRunTime.SIZES
+    assert resize(sized, "net.pdmodel", target=[5, 4]).spec.target == Sizes((5, 4))
+    assert resize(scaled, "net.pdmodel").spec.target is AtRunTime.SCALES
+    assert resize(scaled, "net.pdmodel", target=[2, 3]).spec.target == Scales((2.0, 3.0))
+
+
+SINGLE = "bicubic_interp_v2 whose output may have a size of 1, where Paddle samples at -1/2"
+
+
+@pytest.mark.parametrize(
+    ("read", "problem"),
+    [
+        (operation("bicubic_interp_v2", out_h=1, out_w=4), SINGLE),
+        (operation("bicubic_interp_v2", connected=["OutSize"]), SINGLE),
+        (operation("bicubic_interp_v2", DYNAMIC, scale=[0.5, 0.5]), SINGLE),
+        (operation("bicubic_interp_v2", (1, 2, 3, 9), scale=[0.5, 0.5]), SINGLE),
+        (
+            operation("bilinear_interp_v2", DYNAMIC, scale=[1.25, 1.0]),
+            "scale [1.25, 1.0] of dynamic sizes, which Paddle may keep; expected static ones",
+        ),
+        (
+            operation("bilinear_interp_v2", scale=[2.0, 2.0], connected=["OutSize"]),
+            "several sizes or scales are connected; expected one",
+        ),
+        (
+            operation("bilinear_interp_v2", dtype="uint8", **SIZES),
+            "bilinear_interp_v2 takes tensors of float16, bfloat16, float32, float64, not of uint8",
+        ),
+        (operation("nearest_interp_v2", (1, 2, 7), out_w=4), "nearest_interp_v2 takes 4 or 5 axes, not 3"),
+        (operation("bilinear_interp", **SIZES), "operation bilinear_interp is not supported; expected its version 2"),
+        (operation("bilinear_interp_v2", **SIZES, block=1), "a resize in a branch or loop is not supported"),
+    ],
+)
+def test_operations_without_a_meaning(read: Resize, problem: str) -> None:
+    with pytest.raises(ReadError) as error:
+        resize(read, "net.pdmodel")
+    assert (error.value.problem, error.value.where) == (problem, "net.pdmodel:up")
+
+
+def test_an_image_that_keeps_its_size_is_copied() -> None:
+    op = resize(operation("bilinear_interp_v2", scale=[1.1, 1.1]), "net.pdmodel")
+    x = np.random.default_rng(0).random(IMAGE, np.float32)
+    assert np.array_equal(op.run(x), x)
+
+
+def test_the_new_format_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("net.json").write_text('{"base_code": {"magic": "pir"}, "program": {}}', encoding="utf-8")
+    problem = "a program of Paddle's PIR format; expected a .pdmodel; save the model again with the environment"
+    assert command(capsys, "inspect", "net.json") == (
+        2, "", f"error: net.json: {problem} variable FLAGS_enable_pir_api=0\n",
+    )  # fmt: skip
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("net.pdmodel").touch()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for function in (ir_interp.load, lambda source: ir_interp.convert(source, "net.onnx")):
+        with pytest.raises(IrInterpError, match=r"^net.pdmodel needs PaddlePaddle: pip install 'ir-interp\[paddle\]'$"):
+            function("net.pdmodel")
+
+
+MODELS = """
+import paddle
+import paddle.nn.functional as F
+from paddle.static import InputSpec
+
+
+class Net(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.conv = paddle.nn.Conv2D(2, 2, 3, padding=1)
+
+    def forward(self, z, a):
+        x = self.conv(z)
+        return (
+            F.interpolate(x, size=paddle.shape(a)[2:] * 2, mode="bilinear"),
+            F.interpolate(x, scale_factor=[1.0, 2.0], mode="nearest"),
+            F.interpolate(a, scale_factor=[1.5, 0.7], mode="bilinear", align_mode=1),
+            F.interpolate(x, size=[1, 13], mode="bilinear"),
+            F.interpolate(x[:, :, 0], size=[1], mode="linear", data_format="NCW"),
+            F.interpolate(x, size=[paddle.shape(a)[3], 5], mode="bicubic", align_corners=True),
+            F.interpolate(paddle.transpose(x, [0, 2, 3, 1]), size=[7, 9], mode="bilinear", data_format="NHWC"),
+        )
+
+
+class Printing(paddle.nn.Layer):
+    def forward(self, x):
+        return F.interpolate(paddle.static.Print(x), scale_factor=2)
+
+
+paddle.seed(5)
+inputs = [InputSpec([1, 2, 9, 7], "float32", "z"), InputSpec([1, 2, 5, 10], "float32", "a")]
+paddle.jit.save(Net(), "net", input_spec=inputs)
+paddle.jit.save(Printing(), "printing", input_spec=inputs[:1])
+"""
+OLD_FORMAT = {"FLAGS_enable_pir_api": "0", "CUDA_VISIBLE_DEVICES": "", "GLOG_minloglevel": "3"}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of programs, which a process with Paddle saves."""
+    if importlib.util.find_spec("paddle") is None:
+        pytest.skip("pip install 'ir-interp[paddle]'")
+    folder = tmp_path_factory.mktemp("paddle")
+    Path(folder, "models.py").write_text(MODELS, encoding="utf-8")  # Paddle reads the source of a forward method
+    subprocess.run([sys.executable, "models.py"], cwd=folder, env=os.environ | OLD_FORMAT, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("target", ["net.onnx", "net.xml"])
+def test_models_equal_paddle(models: Path, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = models / "net.pdmodel"
+    report = ir_interp.convert(source, target)
+    assert report.verification is not None
+    assert report.verification.note.startswith("before conversion the model is equal to net.pdmodel within ")
+    assert [row.grade.value.startswith("exact") for row in report.rows] == [True] * len(ir_interp.load(source))
+    assert ir_interp.compare(source, target, seed=4).passes
+    inspected = [command(capsys, "inspect", str(each))[1].split("operations")[0] for each in (source, target)]
+    names = [
+        [line.split(":")[0].split()[-1] for line in text.splitlines() if ": float32" in line] for text in inspected
+    ]
+    assert names[0] == names[1]
+    assert names[0][:2] == ["z", "a"]
+
+
+def test_what_the_frontend_makes_of_a_resize(models: Path) -> None:
+    verdicts = [str(row.predictions["openvino-paddle"]) for row in ir_interp.audit(models / "net.pdmodel").rows]
+    assert verdicts[0].startswith("unknown: not tried")
+    assert verdicts[1] == "same"
+    assert verdicts[3].startswith("differs")  # one row, which OpenVINO takes from the middle
+
+
+def test_programs_that_do_not_run(models: Path) -> None:
+    Path("net.pdmodel").write_bytes((models / "net.pdmodel").read_bytes())
+    for name in ("text.pdmodel", "text.pdiparams"):
+        Path(name).write_text("text", encoding="utf-8")
+    for path, problem in (
+        (models / "printing.pdmodel", "printing.pdmodel: operation print may reach outside the program, and is not "),
+        (Path("net.pdmodel"), "net.pdmodel: its weights are missing; expected net.pdiparams beside it"),
+        (Path("text.pdmodel"), "text.pdmodel: Paddle cannot load it: "),
+    ):
+        with pytest.raises(IrInterpError) as error:
+            ir_interp.convert(path, "net.xml")
+        assert str(error.value).startswith(problem)
