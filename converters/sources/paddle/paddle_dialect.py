@@ -1,8 +1,8 @@
 """Paddle's ``nearest_interp_v2``, ``linear_``, ``bilinear_``, ``trilinear_`` and ``bicubic_interp_v2`` on CPU.
 
 Source: ``phi/kernels/cpu/interpolate_kernel.cc``, run as Paddle 3.3. Copies take float32 positions, the product of an
-index and a step, as PyTorch's do. Where an output of two axes has a size of 1, the step is 0: linear takes the first
-pixel there, and cubic samples at -1/2.
+index and a step, as PyTorch's do. The step is 0 where an output of two axes has a size of 1: linear takes the
+first pixel there, and cubic samples at -1/2.
 """
 
 from __future__ import annotations
