@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
@@ -126,18 +125,6 @@ def threads() -> int:
     return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
 
 
-@cache
-def wake_seconds() -> float:
-    """Return the seconds until a second thread has helped, measured on first use."""
-    times = []
-    for _ in range(_TRIES):
-        begin = time.perf_counter()
-        _pool(1).submit(_help, lambda: None).result()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-_TRIES = 8  # of which the fastest counts: the others were delayed by other work of the machine
 _SHARED = 4  # times the elements of a single thread's tile
 
 
@@ -194,7 +181,6 @@ def _forget_threads() -> None:
     Forked.lost_locks |= bool(_busy - {threading.get_ident()})
     _busy.intersection_update({threading.get_ident()})
     _pool.cache_clear()
-    wake_seconds.cache_clear()
     _single_threaded_products.forget()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,9 +23,40 @@ _SMALLEST = 2**8  # elements of an image, if there are many; a call costs as muc
 
 
 class Timing:
-    """The duration of a job on one thread, in seconds; 0 before its first run."""
+    """The last durations of a job on one thread and on several, in seconds.
 
-    seconds = 0.0
+    Whether threads pay depends on how fast the machine wakes one, on its caches and on the pauses between calls, so
+    both are tried, alone first, and the slower one again now and then.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = {is_shared: deque[float](maxlen=_TRIES) for is_shared in (False, True)}
+        self._calls = 0
+        self._pays: bool | None = None
+
+    def is_shared(self) -> bool:
+        """Return whether threads are to share the next call."""
+        self._calls += 1
+        if self._pays is None:
+            return len(self._seconds[False]) == _TRIES
+        return self._pays == (self._calls % _AGAIN > 0)
+
+    def add(self, seconds: float, *, is_shared: bool) -> None:
+        """Add the duration of a call."""
+        self._seconds[is_shared].append(seconds)
+        alone, shared = (sorted(self._seconds[way]) for way in (False, True))
+        if len(alone) == len(shared) == _TRIES:
+            self._pays = shared[_TRIES // 2] < alone[_TRIES // 2]
+
+    def is_surely_alone(self) -> bool:
+        """Return whether the next call is alone, and not to be measured; the last ones of a period are, one each way."""
+        if self._pays is not False or self._calls % _AGAIN >= _AGAIN - 2:
+            return False
+        self._calls += 1
+        return True
+
+
+_TRIES, _AGAIN = 3, 128  # calls each way, whose median counts; every so manyth call tries the slower way again
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

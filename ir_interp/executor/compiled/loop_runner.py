@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.executor.arrays.threads import Forked, in_call, in_threads, is_within_another, threads, wake_seconds
+from ir_interp.executor.arrays.threads import Forked, in_call, in_threads, is_within_another, threads
 from ir_interp.executor.compiled.jobs import Job
 
 Quick = Callable[[Array, Array], bool | None]
@@ -29,7 +29,6 @@ VARIABLE = "IR_INTERP_COMPILED"
 
 _NUMPY_ALONE = ContextVar("numpy_alone", default=False)
 _NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
-_WAKES = 3.5  # two threads took longer than one where one took less than this many times the waking time of a thread
 _SHARES = 4  # of every thread, so that the last to end is not long alone
 
 
@@ -144,12 +143,15 @@ def quick(jobs: Sequence[Job]) -> Quick | None:
     if images != 1:
         return None
     arguments, compiled, seen_as, taps = job.call.arguments, job.compiled, job.seen_as, job.taps
+    timing = job.timing
 
     def run_loop(x: Array, y: Array) -> bool | None:
         flags, work = x.flags, y.nbytes * taps
         loop = compiled.get(flags.writeable)
-        may_be_shared = (work > _NEVER_SHARED or work > _SURELY_SHARED) and threads() > 1
-        if loop is None or may_be_shared or not (flags.c_contiguous and flags.aligned) or not _loops.is_ready:
+        if loop is None or not (flags.c_contiguous and flags.aligned) or not _loops.is_ready:
+            return None
+        is_small = work <= min(_NEVER_SHARED, _SURELY_SHARED)
+        if not is_small and threads() > 1 and (work > _SURELY_SHARED or not timing.is_surely_alone()):
             return None
         values, places = x.reshape(lengths_in), y.reshape(lengths_out)
         if seen_as is not None:
@@ -183,13 +185,24 @@ def run(x: Array, y: Array, jobs: Sequence[Job]) -> bool | None:
 
 
 def _run(job: Job, x: Array, y: Array) -> bool:
-    loop = _loops.compiled(job, x, y)
-    count = threads() if _is_shared(job, y) else 1
-    if count == 1:
-        return _run_alone(loop, job, x, y)
+    loop, begin = _loops.compiled(job, x, y), time.perf_counter()
+    is_shared = threads() > 1 and _is_shared(job, y)
+    infinite = (_run_shared if is_shared else _run_alone)(loop, job, x, y)
+    job.timing.add(time.perf_counter() - begin, is_shared=is_shared)
+    return infinite
+
+
+def _is_shared(job: Job, y: Array) -> bool:
+    """Return whether threads share a job; one of medium size only where that was faster."""
+    work = y.nbytes * job.taps
+    return work > _SURELY_SHARED or (work > _NEVER_SHARED and job.timing.is_shared())
+
+
+def _run_shared(loop: Any, job: Job, x: Array, y: Array) -> bool:
+    count, infinite = threads(), list[int]()
     height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES)))
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
-    waiting, infinite = iter(spans), []
+    waiting = iter(spans)
 
     def take_spans() -> None:
         for item, start in waiting:
@@ -200,19 +213,9 @@ def _run(job: Job, x: Array, y: Array) -> bool:
     return bool(infinite)
 
 
-def _is_shared(job: Job, y: Array) -> bool:
-    """Return whether threads share a job; a job of medium size only if it takes long enough on one thread."""
-    work = y.nbytes * job.taps
-    if not _NEVER_SHARED < work <= _SURELY_SHARED:
-        return work > _SURELY_SHARED
-    return job.timing.seconds > 0 and threads() > 1 and job.timing.seconds > _WAKES * wake_seconds()
-
-
 def _run_alone(loop: Any, job: Job, x: Array, y: Array) -> bool:
-    infinite, rows, arguments, begin = False, y.shape[1], job.call.arguments, time.perf_counter()
+    infinite, rows = False, y.shape[1]
     with in_call():
         for item in range(len(y)):
-            infinite |= bool(loop(x[item], y[item], 0, rows, *arguments))
-    seconds = time.perf_counter() - begin
-    job.timing.seconds = min(seconds, job.timing.seconds or seconds)
+            infinite |= bool(loop(x[item], y[item], 0, rows, *job.call.arguments))
     return infinite
