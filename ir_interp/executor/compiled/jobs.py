@@ -49,7 +49,7 @@ class Timing:
             self._pays = shared[_TRIES // 2] < alone[_TRIES // 2]
 
     def is_surely_alone(self) -> bool:
-        """Return whether the next call is alone, and not to be measured; the last ones of a period are, one each way."""
+        """Return whether the next call is alone and not measured; the last two of a period are, one each way."""
         if self._pays is not False or self._calls % _AGAIN >= _AGAIN - 2:
             return False
         self._calls += 1
