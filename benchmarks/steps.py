@@ -22,9 +22,8 @@ from cases import CASES, Case
 from engines import ours
 from numpy.typing import NDArray
 
-from ir_interp.executor import prepared
 from ir_interp.executor.arrays import float16
-from ir_interp.executor.strategies import float_proposal
+from ir_interp.executor.strategies import choice, float_proposal
 from ir_interp.executor.strategies.matrix_products import Band, Pick
 from ir_interp.executor.strategies.tap_sums import TapSum
 
@@ -63,7 +62,7 @@ def _watch() -> None:
     TapSum.apply = _watched("sums tap by tap", TapSum.apply)  # type: ignore[method-assign]
     float16.load = _watched("float16 to float32", float16.load)
     float16.store = _watched("float32 to float16", float16.store)
-    prepared.store = _watched("to integers", prepared.store)  # type: ignore[assignment]
+    choice.store = _watched("to integers", choice.store)  # type: ignore[attr-defined]
     rounding = float_proposal.Rounding
     rounding.store = _watched("to integers", rounding.store)  # type: ignore[method-assign]
 
