@@ -212,7 +212,8 @@ def error_bound(first: Windows, second: Windows, most: int, bits: int) -> float:
     """
     (size, error), (size_of_sums, error_of_sums) = (_growth(windows.weights) for windows in (first, second))
     summed = error * size_of_sums + size * error_of_sums
-    return float(_MORE * _ULP * (most * np.ldexp(summed, -bits) + _ENDS * most))
+    errors_of_errors = 1 / (1 - 2 * _ULP * (first.weights.shape[1] + second.weights.shape[1] + _SPARE))
+    return float(errors_of_errors * _ULP * (most * np.ldexp(summed, -bits) + _ENDS * most))
 
 
 def _growth(weights: NDArray[Any]) -> tuple[float, float]:
@@ -224,7 +225,6 @@ def _growth(weights: NDArray[Any]) -> tuple[float, float]:
     return float(sums[:, -1].max()), float((2 * sums[:, -1] + sums.sum(axis=1)).max())
 
 
-_MORE = 1.001  # errors of errors, of up to 4,000 taps
 _ENDS = 1  # the rounding of a limit
 _EXACT = 2**24  # float32 represents every integer up to here
 _SPARE = 8  # roundings of the largest sum: of weights, between axes, of the final rounding, and of products of these

@@ -56,7 +56,7 @@ class Timing:
         return True
 
 
-_TRIES, _AGAIN = 3, 128  # calls each way, whose median counts; every so manyth call tries the slower way again
+_TRIES, _AGAIN = 3, 128  # calls each way, of which the median counts; calls until the slower way is tried again
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
