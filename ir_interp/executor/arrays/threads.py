@@ -6,46 +6,34 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.array_types import Array
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+from ir_interp.executor.arrays.helper_threads import ActiveWaiting, Helpers
 
 
-def in_threads(job: Callable[[], None], count: int, *, products: bool = True) -> None:
+def in_threads(
+    job: Callable[[], None], count: int, *, products: bool = True, waiting: ActiveWaiting | None = None
+) -> None:
     """Run ``job`` in ``count`` threads at once, including this one; ``products`` is whether it uses matrix products.
 
+    With ``waiting``, a thread that is needed again at once does not sleep before.
+
     A call within another one of this thread, by a signal handler or a finaliser, uses this thread only: the other call
-    may hold any lock, or be what the threads of the pool wait for. The same holds while Python exits, and in a process
-    that was forked in the middle of another thread's call.
+    may hold any lock. The same holds while Python exits, and in a process that was forked in the middle of another
+    thread's call.
     """
     with _calls:
         if count == 1 or _calls.depth > 1 or Forked.lost_locks:
             job()
             return
         with _single_threaded_products if products else nullcontext():
-            done: list[Future[None]] = []
-            try:
-                with suppress(RuntimeError):  # while Python exits, no thread can be started
-                    for _ in range(count - 1):
-                        done.append(_pool(count - 1).submit(_help, job))
-                job()
-            finally:
-                for helper in done:  # even after an error: the threads still write into the caller's arrays
-                    if not helper.cancel():  # a thread that has not woken yet would find no work
-                        helper.result()
-
-
-def _help(job: Callable[[], None]) -> None:
-    with _calls:
-        job()
+            _helpers.run(job, count - 1, waiting)
 
 
 class _Calls(threading.local):
@@ -66,6 +54,7 @@ class _Calls(threading.local):
 _busy: set[int] = set()
 """The threads that are in a call."""
 _calls = _Calls()
+_helpers = Helpers(_calls)
 
 
 class Forked:
@@ -136,13 +125,6 @@ def tile_elements(alone: int) -> int:
     return alone * _SHARED if threads() > 1 else alone
 
 
-@cache
-def _pool(count: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(count, "ir_interp")
-
-
 class _SingleThreadedProducts:
     """A context in which a matrix product uses one thread, since our threads share the tiles already.
 
@@ -180,7 +162,7 @@ def _forget_threads() -> None:
     """Forget the threads of the parent, which do not survive a fork; whatever waits for them would wait forever."""
     Forked.lost_locks |= bool(_busy - {threading.get_ident()})
     _busy.intersection_update({threading.get_ident()})
-    _pool.cache_clear()
+    _helpers.forget()
     _single_threaded_products.forget()
 
 

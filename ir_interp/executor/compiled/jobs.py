@@ -26,20 +26,23 @@ class Timing:
     """The last durations of a job on one thread and on several, in seconds.
 
     Whether threads pay depends on how fast the machine wakes one, on its caches and on the pauses between calls, so
-    both are tried, alone first, and the slower one again now and then.
+    both are tried, alone first, and the slower one again now and then: soon at first, since few calls may mislead.
     """
 
     def __init__(self) -> None:
         self._seconds = {is_shared: deque[float](maxlen=_TRIES) for is_shared in (False, True)}
-        self._calls = 0
+        self._period = self._left = _SOONEST
         self._pays: bool | None = None
 
     def is_shared(self) -> bool:
         """Return whether threads are to share the next call."""
-        self._calls += 1
         if self._pays is None:
             return len(self._seconds[False]) == _TRIES
-        return self._pays == (self._calls % _AGAIN > 0)
+        self._left -= 1
+        if self._left:
+            return self._pays
+        self._left = self._period = min(2 * self._period, _LATEST)
+        return not self._pays
 
     def add(self, seconds: float, *, is_shared: bool) -> None:
         """Add the duration of a call."""
@@ -50,13 +53,14 @@ class Timing:
 
     def is_surely_alone(self) -> bool:
         """Return whether the next call is alone and not measured; the last two of a period are, one each way."""
-        if self._pays is not False or self._calls % _AGAIN >= _AGAIN - 2:
+        if self._pays is not False or self._left <= 2:
             return False
-        self._calls += 1
+        self._left -= 1
         return True
 
 
-_TRIES, _AGAIN = 3, 128  # calls each way, of which the median counts; calls until the slower way is tried again
+_TRIES = 3  # calls each way, of which the median counts
+_SOONEST, _LATEST = 8, 128  # calls until the slower way is tried again
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

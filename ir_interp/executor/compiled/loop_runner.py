@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.caching import cached_property
+from ir_interp.executor.arrays.helper_threads import ActiveWaiting
 from ir_interp.executor.arrays.threads import Forked, in_call, in_threads, is_within_another, threads
 from ir_interp.executor.compiled.jobs import Job
 
@@ -29,7 +31,7 @@ VARIABLE = "IR_INTERP_COMPILED"
 
 _NUMPY_ALONE = ContextVar("numpy_alone", default=False)
 _NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
-_SHARES = 4  # of every thread, so that the last to end is not long alone
+_SHARES = 2  # of every thread, so that the last to end is not long alone
 
 
 class _Loops:
@@ -64,6 +66,15 @@ class _Loops:
     def is_ready(self) -> bool:
         """Whether the loops are imported and used."""
         return self._module is not None
+
+    @cached_property
+    def waiting(self) -> ActiveWaiting:
+        """How threads wait for each other, compiled."""
+        waiting: ActiveWaiting = self._module.waiting
+        with self._work():
+            waiting.rest(np.zeros(1, np.int64), np.ones(1, np.int64), 0)
+            waiting.wait(np.zeros(1, np.int64), 0)
+        return waiting
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:
         """Return the loop of a job, compiled for images [outer, rows, cells] of these types."""
@@ -209,7 +220,7 @@ def _run_shared(loop: Any, job: Job, x: Array, y: Array) -> bool:
             if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.call.arguments):
                 infinite.append(item)
 
-    in_threads(take_spans, min(count, len(spans)), products=False)
+    in_threads(take_spans, min(count, len(spans)), products=False, waiting=_loops.waiting)
     return bool(infinite)
 
 

@@ -14,7 +14,10 @@ from ir_interp.executor.loops import (
     library_steps,
     runtime_sums,
     sixteen,
+    waiting,
 )
+
+__all__ = ["LOOPS", "waiting"]
 
 LOOPS: dict[tuple[type, ...], Any] = {
     (calls.Copies,): copies.copies,

@@ -1,0 +1,75 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
+"""Waiting for other threads without sleeping and without Python's lock, which numba releases."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from ir_interp.array_types import Array
+from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.vectors import array_data, intrinsic
+
+_RESTS = 2000  # pauses; a tenth of a millisecond on Intel's processors, about as long as waking a thread takes
+_WAITS = 20 * _RESTS  # what a thread does between two looks at the rows that are left may take longer
+_UNLOCKED = 100  # pauses, in which the caller releases Python's lock: a thread that finds it locked would sleep
+_HAS_PAUSE = platform.machine().lower() in ("x86_64", "amd64")
+
+
+@compiled
+def rest(ended: Array, calls: Array, seen: int) -> None:
+    """Add one to ``ended``, and wait until ``calls`` is another number than ``seen``, but not for long."""
+    _increase(ended)
+    for _ in range(_RESTS):
+        if _loaded(calls) != seen:
+            for _ in range(_UNLOCKED):
+                _pause()
+            return
+        _pause()
+
+
+@compiled
+def wait(ended: Array, count: int) -> None:
+    """Wait until ``ended`` is ``count``, but not for long."""
+    for _ in range(_WAITS):
+        if _loaded(ended) == count:
+            return
+        _pause()
+
+
+@intrinsic
+def _loaded(context: Any, number: Any) -> Any:
+    """Return a number that another thread may change."""
+
+    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load_atomic(array_data(target, builder, signature, values, 0), "acquire", 8)
+
+    return types.int64(number), made
+
+
+@intrinsic
+def _increase(context: Any, number: Any) -> Any:
+    """Add one to a number, after all that this thread has written."""
+
+    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer = array_data(target, builder, signature, values, 0)
+        builder.atomic_rmw("add", pointer, ir.Constant(ir.IntType(64), 1), "acq_rel")
+        return target.get_dummy_value()
+
+    return types.none(number), made
+
+
+@intrinsic
+def _pause(context: Any) -> Any:
+    """Let another thread of the same core go on, where the processor has an instruction for it."""
+
+    def made(target: Any, builder: Any, _: Any, __: Any) -> Any:
+        if _HAS_PAUSE:
+            nothing = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, nothing, "llvm.x86.sse2.pause"), [])
+        return target.get_dummy_value()
+
+    return types.none(), made
