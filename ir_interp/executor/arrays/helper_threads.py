@@ -39,23 +39,28 @@ class Helpers:
     def forget(self) -> None:
         """Start anew, in a forked process, where these threads do not exist."""
         self._queue: SimpleQueue[_Work] = SimpleQueue()
-        self._started = 0
+        self._started, self._starting = 0, threading.Lock()
         self._calls = np.zeros(1, np.int64)
 
     def run(self, job: Callable[[], None], count: int, waiting: ActiveWaiting | None) -> None:
         """Run ``job`` in this thread and in at most ``count`` others; raise the first error of any."""
         work = _Work(job, count, waiting)
-        with suppress(RuntimeError):  # while Python exits, no thread can be started
-            while self._started < count:
-                threading.Thread(target=self._serve, name="ir_interp", daemon=True).start()
-                self._started += 1
-        for _ in range(count):
-            self._queue.put(work)
-        self._calls += 1
+        if self._started < count:
+            self._start(count)
         try:
+            for _ in range(count):
+                self._queue.put(work)
+            self._calls += 1
             job()
         finally:
             work.finish()  # even after an error: the others still write into the caller's arrays
+
+    def _start(self, count: int) -> None:
+        """Start threads, up to ``count`` of them."""
+        with suppress(RuntimeError), self._starting:  # while Python exits, no thread can be started
+            while self._started < count:
+                threading.Thread(target=self._serve, name="ir_interp", daemon=True).start()
+                self._started += 1
 
     def _serve(self) -> None:
         while True:
