@@ -6,6 +6,7 @@ Times are the least processor time of many runs. benchmarks/README.md adds them 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -65,12 +66,16 @@ def main() -> None:
         of_rows = np.ascontiguousarray(x[rows])
         pairs = np.concatenate([of_rows[:, :-1], of_rows[:, 1:]], axis=2)
         fetched = np.ascontiguousarray(of_rows[:, columns])
+        period, outputs = width // math.gcd(width, SIZE), SIZE // math.gcd(width, SIZE)
+        blocks = of_rows.reshape(-1, 3 * period)  # columns of the same weights, which have 11 bits: two parts of 8
+        parts = rng.integers(-128, 128, (3 * period, 2 * 3 * outputs), np.int8)
         nearest = {"mode": "nearest", "nearest_mode": "floor"}
         costs = {
             "cv2.resize": least(lambda x=x: cv2.resize(x, (SIZE, SIZE))),  # type: ignore[misc]
             "Gather of the rows": of_node(x, "Gather", rows, axis=0),
             "Gather of their columns": of_node(of_rows, "Gather", columns, axis=1),
             "Gather of their columns in pairs": of_node(pairs, "Gather", columns[:SIZE], axis=1),
+            "MatMulInteger of columns in two parts": of_node(blocks, "MatMulInteger", parts),
             "Resize, nearest, of one neighbour": of_node(x[None], "Resize", None, None, size, **nearest),
             "Cast of four neighbours": of_node(fetched, "Cast", to=TensorProto.FLOAT),
             "Mul": of_node(floats, "Mul", floats),

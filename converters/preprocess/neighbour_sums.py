@@ -27,54 +27,61 @@ def shortened(x: NodeTensor, rows: Neighbours, columns: Neighbours, *, columns_f
     """Return an image, uint8 [height, width, channels], resized as OpenCV's linear does: as float32.
 
     Values of 19 bits lose 4 before they are multiplied by the weights of rows, and the products 16. ``columns_first``
-    transposes the image, so that Gather copies long runs: faster in onnxruntime, slower in OpenVINO.
+    transposes the image, so that Gather copies long runs, and multiplies integers: faster in onnxruntime, slower in
+    OpenVINO, which multiplies them as floats.
     """
     along = _along_turned_width if columns_first else _along_width
-    sums, axis = along(x, rows, columns, 2.0**-_VALUE_BITS)
-    weights = node("Concat", *rows.weights, axis=0)
-    weights = weights if columns_first else weights.unsqueeze(1, 2)
-    high = (weights / 2.0**_LOW_BITS).floor()
-    low = (weights - high * 2.0**_LOW_BITS) / 2.0**_LOW_BITS
-    sums = sums.floor()
-    products = (sums * high + (sums * low).floor()) * 2.0 ** (_LOW_BITS - _PRODUCT_BITS)
-    upper, lower = _halves(products.floor(), rows, axis)
+    product = _product_of_integers if columns_first else _product_of_floats
+    upper, lower = (
+        product(along(x.take(pixels, 0), columns, 2.0**-_VALUE_BITS), weights)
+        for pixels, weights in zip(rows.pixels, rows.weights, strict=True)
+    )
     y = ((upper + lower + 2.0 ** (_SUM_BITS - 1)) * 2.0**-_SUM_BITS).floor()
     return y.transposed(2, 0, 1) if columns_first else y
 
 
+def _product_of_integers(sums: NodeTensor, weights: NodeTensor) -> NodeTensor:
+    """Return floor(floor(sums) * weights / 2**16): a product of int32, less its lower 16 bits."""
+    product = sums.cast("int32") * weights.cast("int32")
+    return (product - product.cast("uint16").cast("int32")).cast("float32") * 2.0**-_PRODUCT_BITS
+
+
+def _product_of_floats(sums: NodeTensor, weights: NodeTensor) -> NodeTensor:
+    """Return the same in float32, which holds the products of 26 bits in two parts."""
+    weights, sums = weights.unsqueeze(1, 2), sums.floor()
+    high = (weights / 2.0**_LOW_BITS).floor()
+    low = (weights - high * 2.0**_LOW_BITS) / 2.0**_LOW_BITS
+    return ((sums * high + (sums * low).floor()) * 2.0 ** (_LOW_BITS - _PRODUCT_BITS)).floor()
+
+
 def kept(x: NodeTensor, rows: Neighbours, columns: Neighbours, bits: int) -> NodeTensor:
     """Return an image resized as OpenCV's exact linear does: sums along the width keep ``bits`` for the height."""
-    sums, axis = _along_turned_width(x, rows, columns, 2.0**-bits)
-    upper, lower = _halves(sums * (node("Concat", *rows.weights, axis=0) / 2.0**bits), rows, axis)
+    upper, lower = (
+        _along_turned_width(x.take(pixels, 0), columns, 2.0**-bits) * (weights / 2.0**bits)
+        for pixels, weights in zip(rows.pixels, rows.weights, strict=True)
+    )
     return (upper + lower + 0.5).floor().cast("float32").transposed(2, 0, 1)
 
 
-def _along_turned_width(x: NodeTensor, rows: Neighbours, columns: Neighbours, unit: float) -> tuple[NodeTensor, int]:
-    """Return the rows of both neighbours [width, channels, 2 * rows], summed along the width; and the axis of rows."""
-    taken = x.take(node("Concat", *rows.pixels, axis=0), 0).transposed(1, 2, 0)
+def _along_turned_width(x: NodeTensor, columns: Neighbours, unit: float) -> NodeTensor:
+    """Return an image summed along its width [width, channels, rows]."""
+    turned = x.transposed(1, 2, 0)
     terms = (
-        taken.take(pixels, 0).cast(weights.dtype) * (weights * unit).unsqueeze(1, 2)
+        turned.take(pixels, 0).cast(weights.dtype) * (weights * unit).unsqueeze(1, 2)
         for pixels, weights in zip(columns.pixels, columns.weights, strict=True)
     )
-    return reduce(operator.add, terms), 2
+    return reduce(operator.add, terms)
 
 
-def _along_width(x: NodeTensor, rows: Neighbours, columns: Neighbours, unit: float) -> tuple[NodeTensor, int]:
-    """Return the same as [2 * rows, width, channels]: values are taken from whole rows, which OpenVINO does fastest."""
+def _along_width(x: NodeTensor, columns: Neighbours, unit: float) -> NodeTensor:
+    """Return the same as [rows, width, channels]: values are taken from whole rows, which OpenVINO does fastest."""
     channels = node("Shape", x, dtype="int64").take([2], 0)
-    taken = node("Flatten", x.take(node("Concat", *rows.pixels, axis=0), 0), axis=1)
+    flat = node("Flatten", x, axis=1)
     lengths = node("Concat", channels.of([0, -1]), channels, axis=0)
     offsets = node("Range", channels.of(0), node("Squeeze", channels), channels.of(1))
     terms = []
     for pixels, weights in zip(columns.pixels, columns.weights, strict=True):
         values = node("Reshape", (pixels * channels).unsqueeze(1) + offsets, channels.of([-1]))
-        pairs = node("Reshape", taken.take(values, 1), lengths)
+        pairs = node("Reshape", flat.take(values, 1), lengths)
         terms.append(pairs.cast(weights.dtype) * (weights * unit).unsqueeze(1))
-    return terms[0] + terms[1], 0
-
-
-def _halves(x: NodeTensor, rows: Neighbours, axis: int) -> tuple[NodeTensor, NodeTensor]:
-    """Return the entries of an axis for the upper and for the lower neighbours."""
-    count = node("Shape", rows.pixels[0], dtype="int64")
-    upper, lower = (node("Slice", x, *ends, x.of([axis], "int64")) for ends in ((count * 0, count), (count, count * 2)))
-    return upper, lower
+    return terms[0] + terms[1]

@@ -31,6 +31,7 @@ from .any_size_resize import lengths_of, resized
 from .any_size_single import resized_in_float32
 from .any_size_weights import Size
 from .fixed_size_resize import tabled
+from .interpolate_nodes import interpolated
 from .triples import TRIPLES, Triple
 
 _CHANNELS = 3
@@ -139,7 +140,10 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
 
 @after.register
 def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
-    raise InexactError(step.text, "an ONNX subgraph", reason="it is part of an IR already")
+    y = interpolated(step, image.tensor, image.size, is_batch=image.is_batch, for_openvino=not image.wide)
+    size = step.height, step.width
+    is_integral = image.is_integral and not step.is_float
+    return replace(image, tensor=y, size=size, least=min(size), is_integral=is_integral)
 
 
 def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:

@@ -14,9 +14,12 @@ from ir_interp.errors import SpecError, closest
 from ir_interp.executor.resize import resize
 from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.pipelines.output_size import Exactly
+from ir_interp.resize_op import ResizeOp, read
+from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context
 
 MODES = ("nearest", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
+_ROUNDED_OTHERWISE = ("bilinear_pillow", "bicubic_pillow")  # near a half, of uint8
 VERSIONS = (4, 11)
 WRITTEN: Mapping[str, Any] = {
     "shape_calculation_mode": "sizes",
@@ -62,15 +65,20 @@ class Interpolate:
     @property
     def text(self) -> str:
         """The step in words."""
-        return f"resize {self.size.text} (OpenVINO's Interpolate, {self.mode})"
+        within = ", within 1" if self.mode in _ROUNDED_OTHERWISE and not self.is_float else ""
+        return f"resize {self.size.text} (OpenVINO's Interpolate, {self.mode}{within})"
+
+    def op(self, shape: PartialShape, dtype: str) -> ResizeOp:
+        """Return the layer for images of a shape in ``layout`` and of an element type."""
+        attributes = {**WRITTEN, "mode": self.mode, "sizes": (self.height, self.width), "axes": AXES[self.layout]}
+        context = Context(version=self.version, shape=shape, dtype=dtype)
+        return read(DIALECT, attributes, context, name="resize", where=self.text)
 
     def run(self, x: Array) -> Array:
         """Return the resized image [height, width, channels]."""
         x = x.astype(np.float32) if self.is_float else x
         image = x[None] if self.layout == "nhwc" else x[None].transpose(0, 3, 1, 2)
-        attributes = {**WRITTEN, "mode": self.mode, "sizes": (self.height, self.width), "axes": AXES[self.layout]}
-        spec = DIALECT.parse(attributes, Context(version=self.version, shape=image.shape, dtype=x.dtype.name))
-        y = resize(np.ascontiguousarray(image), spec)
+        y = resize(np.ascontiguousarray(image), self.op(image.shape, x.dtype.name).spec)
         return np.ascontiguousarray(y[0] if self.layout == "nhwc" else y[0].transpose(1, 2, 0))
 
 

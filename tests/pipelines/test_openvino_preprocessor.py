@@ -13,17 +13,18 @@ from openvino import opset13 as ops
 from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
-from ir_interp import Pipeline, ReadError, SpecError
+from ir_interp import InexactError, Pipeline, ReadError, SpecError
 from ir_interp.cli.main import main
+from tests.preprocess.test_preprocess import identity, made
 
 Say = pytest.CaptureFixture[str]
 Asked = Callable[[PrePostProcessor], None]
 SIZE = (8, 10)
 
 
-def saved(path: Path, asked: Asked, layout: str = "NCHW") -> Path:
+def saved(path: Path, asked: Asked, layout: str = "NCHW", size: tuple[int, int] = SIZE) -> Path:
     """Write an IR of a model that copies its input, behind what a PrePostProcessor was asked for."""
-    shape = [1, 3, *SIZE] if layout == "NCHW" else [1, *SIZE, 3]
+    shape = [1, 3, *size] if layout == "NCHW" else [1, *size, 3]
     x = ops.parameter(shape, np.float32, name="x")
     x.output(0).set_names({"x"})
     processor = PrePostProcessor(ov.Model([ops.relu(x)], [x], "model"))
@@ -89,13 +90,35 @@ def test_what_openvino_computes(name: str, layout: str, tmp_path: Path) -> None:
             assert apart.max() < 2e-6 * 255
 
 
+@pytest.mark.parametrize(("name", "batch"), [("RESIZE_CUBIC", 2), ("RESIZE_BICUBIC_PILLOW", None), ("planes", None)])
+def test_nodes_compute_what_openvino_does(name: str, batch: int | None, tmp_path: Path) -> None:
+    head, whole = saved(tmp_path / "a.xml", ASKED[name]), tmp_path / "b.onnx"
+    source = identity(tmp_path / "a.onnx", batch or 1, 3, *SIZE)
+    ir_interp.preprocess(source, whole, pipeline=ir_interp.pipeline(head), batch=batch, verify=False)
+    compiled = ov.Core().compile_model(head, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    x = np.random.default_rng(0).integers(0, 256, (batch or 1, 20, 31, 3), np.uint8)
+    laid = x.transpose(0, 3, 1, 2) if name == "planes" else x
+    expected = np.concatenate([compiled(image[None])[0] for image in laid])
+    assert np.abs(np.maximum(made(whole, x if batch else x[0]), 0) - expected).max() < 2e-6 * 255
+
+
+def test_nodes_that_are_refused(tmp_path: Path) -> None:
+    source = identity(tmp_path / "a.onnx", 1, 3, *SIZE)
+    of_uint8 = ir_interp.pipeline(saved(tmp_path / "a.xml", normalised))
+    with pytest.raises(InexactError, match="OpenVINO rounds sums of uint8 in a way of its own; expected a Convert to"):
+        ir_interp.preprocess(source, tmp_path / "b.onnx", pipeline=of_uint8)
+    of_floats = ir_interp.pipeline(saved(tmp_path / "a.xml", ASKED["planes"]))
+    with pytest.raises(InexactError, match="an IR holds the layer itself: use the model with its PrePostProcessor"):
+        ir_interp.preprocess(source, tmp_path / "b.xml", pipeline=of_floats)
+
+
 def test_its_steps(tmp_path: Path, capsys: Say) -> None:
     path = saved(tmp_path / "a.xml", normalised)
     assert main(["explain", str(path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "PrePostProcessor of a.xml",
         "1. reverse the channels (RGB to BGR)",
-        "2. resize 8x10 (OpenVINO's Interpolate, bilinear_pillow)",
+        "2. resize 8x10 (OpenVINO's Interpolate, bilinear_pillow, within 1)",
         "3. subtract 1, 2, 3, divide by 1",
         "4. multiply by 0.25, 0.2, 0.166667",
         "5. channels first",

@@ -5,8 +5,9 @@
 must have the bits of the library. The pixels before the first float must be equal in onnxruntime and in OpenVINO with
 its default precision, for images of any size, else (a rule that needs it) for the size of each of two photos.
 ``resizes`` takes every .jpg of the folder through single resizes in IRs of any size. ``openvino`` reads 20 heads of a
-PrePostProcessor, which NumPy and, where there are nodes, onnxruntime must compute as OpenVINO does. ``logits`` compares
-a torchvision classifier with random weights behind its own transforms and behind ``preprocess``.
+PrePostProcessor, which NumPy and onnxruntime must compute as OpenVINO does, within the bound of their sums. ``logits``
+compares a torchvision classifier with random weights behind its own transforms and behind ``preprocess``. ``--seed``
+draws other sizes.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, InexactError, Pipeline
-from ir_interp.pipelines.openvino_steps import Scale
+from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.output_size import Exactly
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.steps import Normalise, Rescale, Resize
 from ir_interp.pipelines.torchvision_transforms import read_text
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.taps import axis_taps
 from tests.pipelines.key_effects import title
 from tests.pipelines.test_openvino_preprocessor import SIZE, by, saved
 from tests.preprocess.test_preprocess import identity
@@ -96,13 +99,13 @@ TIMM: tuple[Config, ...] = tuple(
 )  # fmt: skip
 
 
-def photos(folder: Path | None) -> list[Array]:
-    """Return photos cut to odd sizes; without a folder, smooth colours with noise and edges."""
+def photos(folder: Path | None, seed: int | None = None) -> list[Array]:
+    """Return photos cut to odd sizes, or to sizes of a seed; without a folder, smooth colours with noise and edges."""
     files = (
         sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jpg", ".jpeg", ".png")) if folder else []
     )
     images = []
-    for place, (height, width) in enumerate(SHAPES):
+    for place, (height, width) in enumerate(drawn(seed)):
         if files:
             with Image.open(files[place % len(files)]) as opened:
                 image = opened.convert("RGB")
@@ -110,7 +113,7 @@ def photos(folder: Path | None) -> list[Array]:
             image = image.resize((int(image.width * scale + 1), int(image.height * scale + 1)))
             images.append(np.asarray(image)[:height, :width].copy())
             continue
-        rng, (rows, columns) = np.random.default_rng(place), np.mgrid[0:height, 0:width]
+        rng, (rows, columns) = np.random.default_rng([place, seed or 0]), np.mgrid[0:height, 0:width]
         waves = [127 + 110 * np.sin(rows / (7 + 9 * c) + columns / (31 - 8 * c)) for c in range(3)]
         image = (
             np.stack(waves, 2)
@@ -298,37 +301,77 @@ def logits(images: list[Array], folder: Path) -> float:
     return worst
 
 
-def bound(x: Array) -> float:
-    """Return how far sums in another order may differ: taps of a bicubic of both axes, and 8 for mean and scale."""
-    taps: float = sum(4 * max(1.0, length / size) + 1 for length, size in zip(x.shape, SIZE, strict=False))
-    return float(2.0**-24 * 255 * 1.6**2 * (taps + 8))  # a cubic's weights add up to at most 1.6 on an axis
+_MEANS = (-300.0, -310.5, -320.0)
+_WEIGHTS = {"linear": 2 * 3, "bilinear_pillow": 2 * 3, "cubic": 4 * 41, "bicubic_pillow": 4 * 41, "nearest": 0}
+"""The error of all weights of an output by mode, in u = 2**-24, before they are normalised.
+
+A distance t is rounded (1 u below 1, 2 u below 2), which a slope of at most 1.25 passes on: 5 u cover it. 1 - t adds
+1 u. By Horner's rule, Keys' polynomial has intermediate values of up to 2.25 below 1, and of up to 6 below 2, where its
+roundings add up to 1.5, 4.5, 13.5, 16.5 and 36 u. So a weight of a triangle is off by 3 u at most, one of a cubic by
+41 u. Two weights of a triangle, or four of a cubic, share a distance of 1; a widened kernel has more, in proportion to
+their sum, by which they are divided.
+"""
 
 
-def heads(images: list[Array], folder: Path, counts: Counter[str]) -> Iterator[str]:
-    """Yield what is wrong with the heads that a PrePostProcessor writes."""
+def bound(step: Interpolate, x: Array, scale: float) -> float:
+    """Return how far two float32 results of a head may lie apart: ``x`` resized, less ``_MEANS``, divided by ``scale``.
+
+    Both sides compute the same float32 coordinates, and so weight the same pixels. For an axis of T taps, whose
+    weights have magnitudes that add up to A, let W be the error above. One side, in u:
+
+    - a sum of v weights is off by W + T * A, so normalised weights by E = W + A * (W + T * A) + A
+    - T products and T sums, of which the partial sums have magnitudes below A: T * A
+    - an axis adds e = T * A + E, which the other axis passes on times its A: M * sum(e / A) * product(A), with M = 255
+    - the difference and the quotient: 2 roundings of at most M * product(A) + |mean| in OpenVINO and in NumPy; nodes
+      round mean and scale, too: 4 (``step_nodes._scaled``)
+
+    Both sides together: u / scale * (2 * M * sum(e / A) * product(A) + 6 * (M * product(A) + |mean|)). 1.01 covers
+    errors of errors, since T * u < 0.001.
+    """
+    shape = (1, *x.shape) if step.layout == "nhwc" else (1, 3, *x.shape[:2])
+    weights = [each.weights for each in axis_taps(plan(step.op(shape, "float32").spec, shape))]
+    largest, errors, w = 255.0, 0.0, _WEIGHTS[step.mode]
+    for each in (those for those in weights if those is not None):
+        count, total = each.shape[1], float(np.abs(each).sum(axis=1).max())
+        largest *= total
+        errors += (count * total + w + total * (w + count * total) + total) / total
+    return 2.0**-24 / scale * 1.01 * (2 * largest * errors + 6 * (largest + max(map(abs, _MEANS))))
+
+
+def drawn(seed: int | None) -> list[tuple[int, int]]:
+    """Return heights and widths of images: odd ones, or drawn with a seed."""
+    rng = np.random.default_rng(seed)
+    return list(SHAPES) if seed is None else [(int(a), int(b)) for a, b in rng.integers(5, 1300, (len(SHAPES), 2))]
+
+
+def heads(images: list[Array], folder: Path, counts: Counter[str], seed: int | None) -> Iterator[str]:
+    """Yield what is wrong with the heads that a PrePostProcessor writes: to one size, or to sizes of a seed."""
     algorithms = ("LINEAR", "CUBIC", "NEAREST", "BILINEAR_PILLOW", "BICUBIC_PILLOW")
-    source = identity(folder / "a.onnx", 1, 3, *SIZE)
+    rng, closest = np.random.default_rng(seed), 0.0
     for word, layout, scale in product(algorithms, ("NHWC", "NCHW"), (1.0, 57.5)):
+        height, width = SIZE if seed is None else map(int, rng.integers(8, 320, 2))
+        size = height, width
+        source = identity(folder / "a.onnx", 1, 3, *size)
         resized = by(getattr(ResizeAlgorithm, f"RESIZE_{word}"), layout)
 
         def asked(processor: Any, resized: Any = resized, scale: float = scale) -> None:
             resized(processor)
-            processor.input().preprocess().mean([-300.0, -310.5, -320.0]).scale(scale)
+            processor.input().preprocess().mean(list(_MEANS)).scale(scale)
 
-        path = saved(folder / "head.xml", asked)
+        path = saved(folder / "head.xml", asked, size=size)
         pipeline, whole = ir_interp.pipeline(path), folder / "whole.onnx"
+        step = next(step for step in pipeline.steps if isinstance(step, Interpolate))
         compiled = ov.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        try:
-            preprocess(source, whole, pipeline=pipeline)
-            runs: dict[str, Callable[[Array], Array]] = {"NumPy": pipeline, "onnxruntime": opened(whole)}
-        except InexactError:
-            runs = {"NumPy": pipeline}
+        preprocess(source, whole, pipeline=pipeline)
+        runs: dict[str, Callable[[Array], Array]] = {"NumPy": pipeline, "onnxruntime": opened(whole)}
         for x, (name, run) in product(images, runs.items()):
             expected = compiled((x.transpose(2, 0, 1) if layout == "NCHW" else x)[None])[0][0]
             counts[f"{name}, as OpenVINO"] += 1
             apart = float(np.abs(run(x) - expected).max())
-            if apart > bound(x) / scale:
-                yield f"WRONG in {name}: {word}, {layout}, scale {scale}, {x.shape[:2]}: {apart:.3g}"
+            closest = max(closest, apart / bound(step, x, scale))
+            if apart > bound(step, x, scale):
+                yield f"WRONG in {name}: {word}, {layout}, scale {scale}, {x.shape[:2]} to {size}: {apart:.3g}"
+    print(f"largest difference: {closest:.2f} of its bound", flush=True)
 
 
 RESIZES = ("pillow@12:bicubic", "pillow@13:bilinear", "torchvision:bilinear", "torchvision:bicubic", "opencv:linear")
@@ -362,16 +405,17 @@ def main() -> int:
     parser.add_argument("reader", choices=[*READERS, "logits", "resizes", "openvino"])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--cases", default=":", help="a slice of the configurations")
+    parser.add_argument("--seed", type=int, help="of the sizes of images, and of what heads resize to")
     asked = parser.parse_args()
     first, last = (int(bound) if bound else None for bound in asked.cases.split(":"))
 
-    images, counts, wrong = photos(asked.folder), Counter[str](), 0
+    images, counts, wrong = photos(asked.folder, asked.seed), Counter[str](), 0
     with tempfile.TemporaryDirectory() as name:
         if asked.reader == "logits":
             return int(logits(images, Path(name)) > 1e-5)
         if asked.reader == "resizes":
             return int(resizes(sorted(asked.folder.glob("*.jpg")), Path(name)) > 0)
-        for problem in heads(images, Path(name), counts) if asked.reader == "openvino" else ():
+        for problem in heads(images, Path(name), counts, asked.seed) if asked.reader == "openvino" else ():
             wrong += 1
             print(problem, flush=True)
         for case in list(READERS[asked.reader]())[first:last] if asked.reader in READERS else ():
