@@ -12,7 +12,7 @@ import numpy as np
 from ir_interp.errors import SpecError
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, SumRounding, Unrounded
 
 from .apply_taps import AxisTaps, aligned
 from .tensor import Functions, Ops, Tensor, Value
@@ -174,11 +174,11 @@ def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Ten
     return xp.where((total < 0) & left_out, below + 1, below)
 
 
-def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
+def rounded(ops: Ops, x: Value, rounding: SumRounding) -> Value:
     """Return float32 numbers rounded; truncation is left to the conversion to integers."""
     xp, number = Functions(ops), Tensor(ops, x)
     match rounding:
-        case None | IntegerRounding.CUT_OFF:
+        case Unrounded.KEPT | IntegerRounding.CUT_OFF:
             return x
         case IntegerRounding.HALF_EVEN:
             return ops.elementwise("round", x)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ir_interp.plan.runtimes import litert_weights
-from ir_interp.spec import IntegerRounding, ResizeSpec
+from ir_interp.spec import ResizeSpec, SumRounding, Unrounded
 
 from .run_time_taps import RunTimeAxis
 from .tensor import Functions, Ops, Tensor
@@ -24,7 +24,7 @@ class RunTimePass:
     weights: tuple[Tensor[Ops], Tensor[Ops]]
     bits: int
     bits_after: int = 0
-    rounding: IntegerRounding | None = None
+    rounding: SumRounding = Unrounded.KEPT
 
 
 def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: str) -> list[RunTimePass]:

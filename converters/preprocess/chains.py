@@ -13,7 +13,7 @@ from ir_interp.errors import InexactError
 from ir_interp.plan.libraries.opencv_ipp_order import Order, patches
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 from ..onnx.onnx_primitives import NodeTensor
 
@@ -36,14 +36,14 @@ def chained(op: ResizeOp, x: NodeTensor, each: Pass) -> NodeTensor:
     dtype, taps = each.weights.dtype.name, each.indices.shape[1]
     if dtype == "float64" and x.dtype != dtype:
         raise InexactError(op.name, "float32 nodes", reason="it sums float64")
-    if each.rounding not in (None, IntegerRounding.HALF_EVEN):
+    if each.rounding not in (Unrounded.KEPT, IntegerRounding.HALF_EVEN):
         raise InexactError(op.name, "nodes", reason=f"no node rounds {each.rounding}")
     if taps > _MOST_TAPS:
         raise InexactError(
             op.name, "nodes", reason=f"{taps} taps would be added one by one; expected at most {_MOST_TAPS}"
         )
     y = _added(Order((tuple(range(taps)),), fused=False), _terms(x.cast(dtype), each))
-    return y.cast(x.dtype) if each.rounding is None else _whole(y).cast(x.dtype)
+    return y.cast(x.dtype) if each.rounding is Unrounded.KEPT else _whole(y).cast(x.dtype)
 
 
 def in_orders(op: ResizeOp, x: NodeTensor, made: Sequence[Pass]) -> NodeTensor:

@@ -24,7 +24,7 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes
+from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes, Unrounded
 from ir_interp.translation.dialect import Context
 
 from ..onnx.onnx_primitives import NodeTensor
@@ -156,7 +156,7 @@ def _summed(op: ResizeOp, x: Picture, each: Pass, length: int, largest: int, dty
         dtype,
         lambda sums, _: _finished(sums, each, each.bits_after - shift, dtype, clips=clips),
     )
-    return y, largest if each.rounding is None else _BRIGHTEST
+    return y, largest if each.rounding is Unrounded.KEPT else _BRIGHTEST
 
 
 def _finished(y: NodeTensor, each: Pass, bits: int, dtype: str, *, clips: bool) -> NodeTensor:
@@ -167,7 +167,7 @@ def _finished(y: NodeTensor, each: Pass, bits: int, dtype: str, *, clips: bool) 
         y = y.cast("float32").minimum(LARGEST) * each.factor  # otherwise OpenVINO multiplies the weights
     if each.rounding is IntegerRounding.HALF_EVEN:
         y = y.round().cast(dtype)
-    return clipped(y) if clips and each.rounding is not None else y
+    return clipped(y) if clips and each.rounding is not Unrounded.KEPT else y
 
 
 def _stays_inside(weights: NDArray[np.int64], largest: int, each: Pass) -> bool:

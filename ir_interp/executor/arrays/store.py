@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, SumRounding, Unrounded
 
 _HALF_EVEN = IntegerRounding.HALF_EVEN
 
@@ -30,9 +30,9 @@ def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) 
     target[values <= float(bounds.min)] = bounds.min
 
 
-def rounded(sums: Array, rounding: IntegerRounding | None, dtype: np.dtype[Any]) -> Array:
-    """Return integers, or floats as float64, rounded and clipped to an integer type; unchanged without a rounding."""
-    if rounding is None:
+def rounded(sums: Array, rounding: SumRounding, dtype: np.dtype[Any]) -> Array:
+    """Return integers, or floats as float64, rounded and clipped to an integer type, or kept."""
+    if rounding is Unrounded.KEPT:
         return sums
     bounds = np.iinfo(dtype)
     if sums.dtype.kind != "f":

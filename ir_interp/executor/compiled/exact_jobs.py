@@ -67,9 +67,9 @@ class _ByteSum:
         columns_in, columns_out = (shape[2] for shape in (self.extents.shape_in, self.extents.shape_out))
         depth = self.extents.depth
         if depth in _HALVED and self.dtype == np.uint8 and self._are_halves():
-            to_even = int(self.sums.rounding is IntegerRounding.HALF_EVEN)
+            parity = int(self.sums.rounding is IntegerRounding.HALF_EVEN)
             begin, height = int(last.first[0]) * depth, self.extents.height
-            return Halves(height=height, first_rows=first.first, begin=begin, depth=depth, even=to_even)
+            return Halves(height=height, first_rows=first.first, begin=begin, depth=depth, parity=parity)
         if depth in _FEW_COLUMNS and columns_in >= _FEW_COLUMNS[depth] * columns_out and self._are_means_of_four():
             return self._blended(first, last)
         return self._along_two(first, last)

@@ -32,7 +32,7 @@ def _halving(depth: int) -> Any:
         return ir.Constant(words, [value] * words.count)
 
     @intrinsic
-    def halve(context: Any, x: Any, upper: Any, lower: Any, even: Any, y: Any, place: Any) -> Any:
+    def halve(context: Any, x: Any, upper: Any, lower: Any, parity: Any, y: Any, place: Any) -> Any:
         def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
             source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))
             total = every(0)
@@ -60,11 +60,11 @@ _halve_one, _halve_three, _halve_four = _halving(1), _halving(3), _halving(4)
 
 @compiled
 def halves(
-    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, even: int
+    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, parity: int
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
 
-    Halves are rounded to ``even`` if that is 1, otherwise up.
+    A half goes to the even neighbour if ``parity`` is 1, up if it is 0.
     """
     cells, made = x.shape[1], y.shape[1]
     source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth
@@ -74,15 +74,15 @@ def halves(
         lower, to, at = upper + cells, out * made, 0
         while at + _READ // 2 <= made and 2 * at + _READ <= cells - begin:
             if depth == 1:
-                _halve_one(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+                _halve_one(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             elif depth == 3:
-                _halve_three(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+                _halve_three(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             else:
-                _halve_four(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+                _halve_four(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             at += step
         for i in range(at, made):
             first = i // depth * 2 * depth + i % depth
             total: Any = 0
             for row in (upper, lower):
                 total += np.int64(source[row + first]) + np.int64(source[row + first + depth])
-            target[to + i] = (total + 2 - (even & ~(total >> 2))) >> 2
+            target[to + i] = (total + 2 - (parity & ~(total >> 2))) >> 2

@@ -10,8 +10,11 @@ from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import fused, nearest_byte, sum_alternate, sum_beside, sum_fused
 from ir_interp.executor.loops.weighted_sums import along
+from ir_interp.plan.libraries.opencv_ipp_order import Across
 
-_PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in opencv_ipp_order.ACROSS
+# Plain integers: in a compiled loop, a member of an enumeration is a boxed object.
+_PAIRS, _FORWARD = Across.PAIRS.value, Across.FORWARD.value
+_ALTERNATE, _FUSED_ALTERNATE = Across.ALTERNATE.value, Across.FUSED_ALTERNATE.value
 
 
 @compiled
@@ -83,7 +86,7 @@ def shortened(
 def _ordered_pixel(
     x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
 ) -> None:
-    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.ACROSS``."""
+    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.Across``."""
     nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
     for cell in range(depth):
         at = begin + cell

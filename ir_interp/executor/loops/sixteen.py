@@ -1,7 +1,7 @@
 """Sums of float16 and of 16-bit integers: rows become float32, are summed as floats are, and rounded.
 
-float16 is represented as integers of its size. ``way`` is the rounding of a sum; ``low`` and ``high`` are the range of
-integers.
+float16 is represented as integers of its size. ``way`` is the code of a rounding, or ``TO_HALF``; ``low`` and ``high``
+are the range of integers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.executor.compiled.calls import TO_HALF
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, rounded
 from ir_interp.executor.loops.vectors import bits_of, float_of
 from ir_interp.executor.loops.weighted_sums import across, along
-
-_TO_HALF = -1  # otherwise the code of a rounding
-
 
 # The arithmetic of ``executor.arrays.float16``, whose module explains it. A processor's own conversion would be
 # faster, but LLVM aborts the process where there is none.
@@ -47,7 +45,7 @@ def _as_half(single: Any) -> Any:
 def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -> bool:
     """Load ``count`` cells of a line; return whether a float16 among them is an infinity or NaN."""
     source, to, infinite = np.uint64(begin), np.uint64(start), False
-    if way == _TO_HALF:
+    if way == TO_HALF:
         for i in range(count):
             half = x[source + np.uint64(i)]
             infinite |= (half & _INFINITY) == _INFINITY
@@ -61,7 +59,7 @@ def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -
 @compiled
 def _store(line: Array, way: int, low: float, high: float, y: Array, start: int, count: int) -> None:
     to, least, most = np.uint64(start), np.float32(low), np.float32(high)
-    if way == _TO_HALF:
+    if way == TO_HALF:
         for i in range(count):
             y[to + np.uint64(i)] = _as_half(line[i])
     elif way == HALF_EVEN:  # a separate loop becomes one instruction for many cells

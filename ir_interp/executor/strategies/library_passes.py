@@ -19,7 +19,7 @@ from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.plan.pieces import Piece
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 _MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
 _PART_ELEMENTS = 2**19  # of input and output of a part of a pass, whose 64-bit floats stay in the cache
@@ -68,7 +68,7 @@ def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
 
     parts = _parts(outer, along + count, inner)
     first = part(parts[0])
-    made = np.empty((outer, count, inner), first.dtype if step.rounding is None else dtype)
+    made = np.empty((outer, count, inner), first.dtype if step.rounding is Unrounded.KEPT else dtype)
     made[parts[0][0], :, parts[0][1]] = first
     waiting = iter(parts[1:])
 

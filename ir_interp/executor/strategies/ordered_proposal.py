@@ -15,7 +15,7 @@ from ir_interp.executor.strategies.float_proposal import MOST_OF_BYTES, Places, 
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 Add = Callable[[Places, Array, Array, Array], Array]
 """Takes places along the first axis, values [first, second, places], weights of either axis [taps, places]; adds up."""
@@ -28,7 +28,10 @@ def chains(made: tuple[Pass, ...], shape: Shape) -> Proposed | None:
     if len(made) != 2 or not all(each.weights.dtype.kind == "f" for each in made):
         return None
     first, second = made
-    if first.rounding is not None or second.rounding not in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_AWAY):
+    if first.rounding is not Unrounded.KEPT or second.rounding not in (
+        IntegerRounding.HALF_EVEN,
+        IntegerRounding.HALF_AWAY,
+    ):
         return None
     if first.is_turned or second.is_turned or first.factor * second.factor != 1.0:
         return None
@@ -60,7 +63,7 @@ class InOrder:
 
     def __init__(self, first: Pass, second: Pass, shape: Shape, add: Add) -> None:
         self._first, self._second, self._add = first, second, add
-        assert second.rounding is not None
+        assert second.rounding is not Unrounded.KEPT
         self.rounding = second.rounding
         self.taps = first.weights.shape[1] * second.weights.shape[1]
         out = {each.axis: len(each.indices) for each in (first, second)}

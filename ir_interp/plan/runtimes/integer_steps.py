@@ -15,7 +15,18 @@ from typing import Any
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
-from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, Nearest, ResizeSpec
+from ir_interp.spec import (
+    Antialias,
+    Border,
+    Cubic,
+    IntegerRounding,
+    Integers,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    SumRounding,
+    Unrounded,
+)
 
 FIXED_BITS = 22
 """Bits of the integer weights that onnxruntime uses for 8-bit integers under antialias."""
@@ -45,13 +56,13 @@ class Sum(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Along:
-    """A sum along one axis, of ``indices`` and ``weights`` [out, taps]; ``rounding`` follows unless it is None."""
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps], and its rounding."""
 
     axis: int
     indices: Any
     weights: Any
     sum: Sum
-    rounding: IntegerRounding | None = None
+    rounding: SumRounding = Unrounded.KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -186,7 +197,7 @@ def _at_once(
             indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
         else:
             indices, weights = four(kernel, sampled[axis])
-        rounding = IntegerRounding.HALF_EVEN if place == len(axes) - 1 else None
+        rounding = IntegerRounding.HALF_EVEN if place == len(axes) - 1 else Unrounded.KEPT
         yield Along(axis=axis, indices=indices, weights=weights, sum=Sum.FUSED, rounding=rounding)
 
 
