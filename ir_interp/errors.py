@@ -53,10 +53,10 @@ class Difference:
     offered: object
 
     def __str__(self) -> str:
-        offered, wanted = (
+        offered, needed = (
             "all" if value is None and self.part == "axes" else spelled(value) for value in (self.offered, self.wanted)
         )
-        return f"{self.part} {offered} (needed: {wanted})"
+        return f"{self.part} {offered} (needed: {needed})"
 
 
 def spelled(value: object) -> str:

@@ -82,15 +82,15 @@ def _results(source: Path, arrays: Sequence[Array], folder: Path) -> list[_Resul
     """Return the values of all operators, each computed from LiteRT's own values."""
     shown = twins.values(source)
     expected = interpreter.outputs(_written(folder / source.name, twins.showing(source, shown)), arrays)
-    inputs = [each for each in read_file(source).inputs if each is not None]
-    shapes = {each.name: array.shape for each, array in zip(inputs, arrays, strict=True)}
-    shapes |= {each.name: array.shape for each, array in zip(shown, expected, strict=True)}
+    inputs = [tensor for tensor in read_file(source).inputs if tensor is not None]
+    shapes = {tensor.name: array.shape for tensor, array in zip(inputs, arrays, strict=True)}
+    shapes |= {tensor.name: array.shape for tensor, array in zip(shown, expected, strict=True)}
     operators = _written(folder / "operators.tflite", twins.apart(source, shown, shapes))
     rounded = _run(build(operators).model, folder / "operators.xml", [*arrays, *expected])
     real = _run(_unrounded(build(operators).model, shown), folder / "unrounded.xml", [*arrays, *expected])
-    given = [_of_levels(array, each.quantisation) for each, array in zip(inputs, arrays, strict=True)]
-    given += [_real(array, each) for each, array in zip(shown, expected, strict=True)]
-    floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), given)
+    operands = [_of_levels(array, tensor.quantisation) for tensor, array in zip(inputs, arrays, strict=True)]
+    operands += [_real(array, tensor) for tensor, array in zip(shown, expected, strict=True)]
+    floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), operands)
     in_floats: Sequence[Array | None] = floats if floats is not None else [None] * len(shown)
     return [
         _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=in_float)

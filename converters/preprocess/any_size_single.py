@@ -146,12 +146,12 @@ def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair,
     n, count, index = length.cast("float32"), size.count, size.index
     larger, radius = n.maximum(count), float(kernels.radius(kernel))
     reach = larger / count * radius
-    first = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
+    lowest = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
     taps = node("Range", n.of(0.0), node("Squeeze", (reach * 2.0).ceil() + 4.0), n.of(1.0))
     # In units of 1 / 2m pixels positions are integers, so that only the quotient is rounded.
-    origin = (Pair.of(first * 2.0 + 1.0) * count - (Pair.of(index * 2.0 + 1.0) * n).unsqueeze(1)).high
+    origin = (Pair.of(lowest * 2.0 + 1.0) * count - (Pair.of(index * 2.0 + 1.0) * n).unsqueeze(1)).high
     distance = Pair.of(abs(origin + taps * count * 2.0)) / (larger * 2.0)
-    pixel = first + taps
+    pixel = lowest + taps
     is_inside = ~(pixel < 0.0) & (pixel < n)
     weights = select(is_inside, _weigh(kernel, distance), 0.0)
     return weights / weights.total(1), is_inside.where(pixel, n).cast("int64")

@@ -92,10 +92,10 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
         wide = step.maximum(1.0)
         reach, narrow = wide * float(kernels.radius(kernel)), inverse(wide)
         centre = (step * (index + 0.5)).unsqueeze(1)
-        first = (centre - reach + 0.5).floor().maximum(0.0)
+        lowest = (centre - reach + 0.5).floor().maximum(0.0)
         stop = (centre + reach + 0.5).floor().minimum(n)
         count = (reach * 2.0).ceil().cast("int64") + 2
-        j = first + below(count, "float64")
+        j = lowest + below(count, "float64")
         inside = j < stop
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
         weights = weights / weights.running_total()

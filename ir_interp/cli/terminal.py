@@ -87,8 +87,8 @@ class Console(console.Console):
         return least if tallest <= _TALLEST else None
 
     def _print_lists(self, columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
-        for first, *others in rows:
-            self.print(*(Text(line, "bold") for line in _wrapped(first.plain, self.width)), sep="\n")
+        for title, *others in rows:
+            self.print(*(Text(line, "bold") for line in _wrapped(title.plain, self.width)), sep="\n")
             self._print_list(list(zip(columns[1:], others, strict=True)), _INDENT)
 
     def pairs(self, rows: Sequence[tuple[str, str]], indent: str = "") -> None:

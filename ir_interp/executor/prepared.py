@@ -61,8 +61,8 @@ class Prepared:
         if not isinstance(x, np.ndarray):
             raise SpecError(f"x is {shown(x)}; expected an array")
         if x.shape != self.shape or x.dtype != self.dtype:
-            wanted = f"{self.dtype} {list(self.shape)}"
-            raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {wanted}")
+            expected = f"{self.dtype} {list(self.shape)}"
+            raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {expected}")
         return self.run(x, out)
 
     def ready(self) -> Prepared:
@@ -99,8 +99,8 @@ class Prepared:
         if not isinstance(out, np.ndarray):
             raise SpecError(f"out is {shown(out)}; expected an array")
         if out.shape != self.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
-            wanted = f"{x.dtype} array of shape {list(self.out_shape)} in C order"
-            raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
+            expected = f"{x.dtype} array of shape {list(self.out_shape)} in C order"
+            raise ShapeError(f"out must be a {expected}, not {out.dtype} {list(out.shape)}")
         if np.may_share_memory(x, out):
             raise SpecError("out must not overlap the input")
         return out
@@ -159,11 +159,11 @@ class Prepared:
             outputs[-1] = slice(0, rest.out_shape[-1])
         return reduction, prepared(rest, piece_of(rest, outputs), self.dtype)
 
-    def _of_blocks(self, x: Array, found: Reduced, rest: Prepared) -> Array:
+    def _of_blocks(self, x: Array, reduction: Reduced, rest: Prepared) -> Array:
         """Return integers ``x``, padded already, averaged in blocks, and then resized."""
         premultiplied = self._case.is_premultiplied
-        made = premultiplied_alpha.multiplied(x) if premultiplied else x
-        y = rest.run(pillow_blocks.averaged(made, found, self._bound, self._piece, rest._piece), None)
+        image = premultiplied_alpha.multiplied(x) if premultiplied else x
+        y = rest.run(pillow_blocks.averaged(image, reduction, self._bound, self._piece, rest._piece), None)
         return premultiplied_alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
     @cached_property

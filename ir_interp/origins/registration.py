@@ -85,7 +85,7 @@ def _at(sums: Array, rows: Array, columns: Array) -> Array:
         _around(places, length - 1) for places, length in zip((rows, columns), sums.shape[:2], strict=True)
     )
     upper, lower = (
-        sums[each[:, None], left] * (1 - across) + sums[each[:, None], right] * across for each in (top, below)
+        sums[row[:, None], left] * (1 - across) + sums[row[:, None], right] * across for row in (top, below)
     )
     return np.asarray(upper * (1 - down[:, None]) + lower * down[:, None])
 

@@ -79,20 +79,20 @@ def _distance(op: ResizeOp, sizes: tuple[int, int], proxies: Sequence[ResizeOp],
     distances, piece = [math.inf], corner(after)
     with suppress(SpecError):
         layout = PLAIN.layout(resized(op, x, sizes, None), after)
-        made = (predicted(proxy.spec, layout, piece) for proxy in proxies) if layout is not None else ()
-        distances += [float(np.abs(y.astype(np.float64) - after[piece]).mean()) for y in made if y is not None]
+        images = (predicted(proxy.spec, layout, piece) for proxy in proxies) if layout is not None else ()
+        distances += [float(np.abs(y.astype(np.float64) - after[piece]).mean()) for y in images if y is not None]
     return min(distances)
 
 
 def _different(every: Iterable[Preparation], before: Array) -> Iterator[Preparation]:
     """Yield calls that produce another image than the previous ones, since versions of a library often agree."""
     seen = set()
-    for each in every:
+    for candidate in every:
         with suppress(SpecError):
-            image = each.of(before).tobytes()
+            image = candidate.of(before).tobytes()
             if image not in seen:
                 seen.add(image)
-                yield each
+                yield candidate
 
 
 def _first(prepared: Preparation, op: ResizeOp, name: str, rule: Rule, after: Array) -> Preparation:

@@ -105,7 +105,7 @@ class CentreCrop:
         missing = [max(size - length, 0) for size, length in zip(sizes, x.shape, strict=False)]
         before = [int(self.padding.apply(np.float64(count) / 2, NUMPY)) for count in missing]
         if any(missing):
-            x = _padded(x, before, [count - first for count, first in zip(missing, before, strict=True)], self.colour)
+            x = _padded(x, before, [count - begin for count, begin in zip(missing, before, strict=True)], self.colour)
         surplus = [length - size for size, length in zip(sizes, x.shape, strict=False)]
         top, left = (int(self.start.apply(np.float64(count) / 2, NUMPY)) for count in surplus)
         return np.ascontiguousarray(x[top : top + sizes[0], left : left + sizes[1]])
@@ -142,7 +142,7 @@ class PadTo:
         if min(rest) < 0:
             raise ShapeError(f"an image of {x.shape[0]}x{x.shape[1]} cannot be padded to {sizes[0]}x{sizes[1]}")
         before = [count // 2 if self.place is Place.CENTRE else 0 for count in rest]
-        return _padded(x, before, [count - first for count, first in zip(rest, before, strict=True)], self.colour)
+        return _padded(x, before, [count - begin for count, begin in zip(rest, before, strict=True)], self.colour)
 
 
 def _check_colour(colour: tuple[float, ...]) -> None:

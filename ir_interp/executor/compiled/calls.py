@@ -56,7 +56,7 @@ class Call(Group):
     @cached_property
     def name(self) -> str:
         """The names of these classes."""
-        return "/".join(each.__name__ for each in self.loop)
+        return "/".join(part.__name__ for part in self.loop)
 
 
 # Groups

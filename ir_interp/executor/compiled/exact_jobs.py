@@ -40,15 +40,15 @@ _FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output;
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the sums of arrays of a shape as jobs; empty if one of them has no loop."""
-    made: list[Job] = []
-    for each in map(in_lowest_terms, sums):
-        lengths = extents({window.axis: len(window.first) for window in each.windows}, shape)
+    jobs: list[Job] = []
+    for exact_sum in map(in_lowest_terms, sums):
+        lengths = extents({window.axis: len(window.first) for window in exact_sum.windows}, shape)
         if lengths is None:
             return ()
-        call = _ByteSum(each, lengths, dtype).call()
-        made.append(Job(extents=lengths, call=call, taps=taps_of(each.windows)))
+        call = _ByteSum(exact_sum, lengths, dtype).call()
+        jobs.append(Job(extents=lengths, call=call, taps=taps_of(exact_sum.windows)))
         shape = lengths.out_shape
-    return tuple(made)
+    return tuple(jobs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def in_order(bound: Plan, piece: Piece) -> tuple[Job, ...]:
     if len(steps) != 2 or steps[0].axis != steps[1].axis + 1 or any(step.lanes for step in steps):
         return ()
     columns, rows = steps
-    lengths = extents({each.axis: len(each.indices) for each in (columns, rows)}, lengths_of(piece))
+    lengths = extents({stage.axis: len(stage.indices) for stage in (columns, rows)}, lengths_of(piece))
     if lengths is None or lengths.depth > MOST_TOGETHER:
         return ()
     lengths = lengths.apart(math.prod(piece.shape[: rows.axis]))
@@ -140,18 +140,18 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
 
 def of_runtime(steps: Sequence[Along], piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the sums of integers in the steps of a runtime, axis by axis, in the form of loops."""
-    shape, made = lengths_of(piece), []
+    shape, jobs = lengths_of(piece), []
     for step in steps:
         job = _along(step, shape, piece.origin[step.axis], dtype)
         if job is None:
             return ()
-        made.append(job)
+        jobs.append(job)
         shape = job.extents.out_shape
-    return tuple(made)
+    return tuple(jobs)
 
 
 def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job | None:
-    indices, weights = (np.stack(runtime_integer_sums.columns(each), axis=1) for each in (step.indices, step.weights))
+    indices, weights = (np.stack(runtime_integer_sums.columns(table), axis=1) for table in (step.indices, step.weights))
     lengths = extents({step.axis: len(indices)}, shape)
     if lengths is None or (step.sum is not Sum.FIXED and weights.dtype != np.float32):
         return None

@@ -77,11 +77,11 @@ def blended(
 
     For the first ``safe`` outputs, eight cells of either row may be read, and four written.
     """
-    cells, made, count = x.shape[1], y.shape[1], len(first_columns)
+    cells, cells_out, count = x.shape[1], y.shape[1], len(first_columns)
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     for out in range(start, stop):
         image, place = divmod(out, len(first_rows))
-        upper, to = (image * height + first_rows[place]) * cells, out * made
+        upper, to = (image * height + first_rows[place]) * cells, out * cells_out
         lower, above, below = upper + cells, row_weights[place, 0], row_weights[place, 1]
         for i in range(safe):
             at = np.intp(first_columns[i])

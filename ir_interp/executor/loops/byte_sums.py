@@ -75,6 +75,6 @@ def bytes_rows(
     source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, row_weights.dtype)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        across(source, first, len(x), cells, 0, row_weights, place, sums, 0, cells)
+        top = image * height + first_rows[place]
+        across(source, top, len(x), cells, 0, row_weights, place, sums, 0, cells)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)

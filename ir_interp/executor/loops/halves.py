@@ -24,7 +24,7 @@ _BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 def _halving(depth: int) -> Any:
     """Return a function that halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
     firsts = [cell + 2 * depth * pixel for pixel in range(_READ // (2 * depth)) for cell in range(depth)]
-    pairs = [at for first in firsts for at in (first, first + depth)]
+    pairs = [at for pixel in firsts for at in (pixel, pixel + depth)]
     order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
     words = ir.VectorType(_WORD, _READ // 2)
 
@@ -66,13 +66,13 @@ def halves(
 
     A half goes to the even neighbour if ``parity`` is 1, up if it is 0.
     """
-    cells, made = x.shape[1], y.shape[1]
+    cells, cells_out = x.shape[1], y.shape[1]
     source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth
     for out in range(start, stop):
         image, place = divmod(out, len(first_rows))
         upper = (image * height + first_rows[place]) * cells + begin
-        lower, to, at = upper + cells, out * made, 0
-        while at + _READ // 2 <= made and 2 * at + _READ <= cells - begin:
+        lower, to, at = upper + cells, out * cells_out, 0
+        while at + _READ // 2 <= cells_out and 2 * at + _READ <= cells - begin:
             if depth == 1:
                 _halve_one(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             elif depth == 3:
@@ -80,9 +80,9 @@ def halves(
             else:
                 _halve_four(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             at += step
-        for i in range(at, made):
-            first = i // depth * 2 * depth + i % depth
+        for i in range(at, cells_out):
+            left = i // depth * 2 * depth + i % depth
             total: Any = 0
             for row in (upper, lower):
-                total += np.int64(source[row + first]) + np.int64(source[row + first + depth])
+                total += np.int64(source[row + left]) + np.int64(source[row + left + depth])
             target[to + i] = (total + 2 - (parity & ~(total >> 2))) >> 2

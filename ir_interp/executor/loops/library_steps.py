@@ -65,16 +65,16 @@ def shortened(
     source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     if bits_after:
         half = np.int32(1 << (bits_after - 1))
-    sums, short, held = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
+    sums, short, buffered = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
     for out in range(start, stop):
         for tap in range(2):
             row = row_indices[out, tap]
-            if held[row % 2] != row:
+            if buffered[row % 2] != row:
                 along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, 0)
-                made = short[row % 2]
+                shortened_row = short[row % 2]
                 for i in range(count):
-                    made[i] = np.int16(np.int32(sums[i]) >> before)
-                held[row % 2] = row
+                    shortened_row[i] = np.int16(np.int32(sums[i]) >> before)
+                buffered[row % 2] = row
         upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
         weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
         for i in range(count):
@@ -155,14 +155,14 @@ def paired(
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, then of two fused pairs of rows."""
     count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
-    sums, held = np.empty(4 * count, np.float32), np.full(4, -1)
+    sums, buffered = np.empty(4 * count, np.float32), np.full(4, -1)
     for out in range(start, stop):
         for tap in range(4):
             row = row_indices[out, tap]
-            if held[row % 4] != row:
+            if buffered[row % 4] != row:
                 begin, place = row * x.shape[1], row % 4 * count
                 _ordered_along(source, begin, column_indices, column_weights, depth, orders, inner, sums, place)
-                held[row % 4] = row
+                buffered[row % 4] = row
         at, weights, line = row_indices[out] % 4 * count, row_weights[out], y[out]
         first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]
         third, fourth = sums[at[2] : at[2] + count], sums[at[3] : at[3] + count]

@@ -59,9 +59,9 @@ def float_rows(
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, np.float32)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = np.uint64((image * height + indices[place, 0]) * cells)
+        begin = np.uint64((image * height + indices[place, 0]) * cells)
         for i in range(cells):
-            line[i] = np.float32(source[first + np.uint64(i)]) * weights[place, 0]
+            line[i] = np.float32(source[begin + np.uint64(i)]) * weights[place, 0]
         for tap in range(1, taps):
             _add(source, (image * height + indices[place, tap]) * cells, weights[place, tap], fused, line)
         _store(line, rounding, least, most, target, out * cells)

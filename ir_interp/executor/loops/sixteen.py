@@ -90,18 +90,18 @@ def sixteen_columns_first(
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
-    made, held = np.empty(width * count, np.float32), np.full(width, -1)
+    row_sums, buffered = np.empty(width * count, np.float32), np.full(width, -1)
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
+        top = image * height + first_rows[place]
+        for row in range(top, top + width):
+            if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, line, 0, cells)
-                along(line, 0, first_columns, weights, taps, depth, inner, made, row % width * count)
-                held[row % width] = row
-        across(made, first, width, count, 0, row_weights, place, total, 0, count)
+                along(line, 0, first_columns, weights, taps, depth, inner, row_sums, row % width * count)
+                buffered[row % width] = row
+        across(row_sums, top, width, count, 0, row_weights, place, total, 0, count)
         _store(total, way, low, high, target, out * count, count)
     return infinite
 
@@ -126,17 +126,17 @@ def sixteen_rows_first(
     """Compute rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
-    lines, held = np.empty(width * cells, np.float32), np.full(width, -1)
+    lines, buffered = np.empty(width * cells, np.float32), np.full(width, -1)
     sums, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
+        top = image * height + first_rows[place]
+        for row in range(top, top + width):
+            if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
-                held[row % width] = row
-        across(lines, first, width, cells, 0, row_weights, place, sums, 0, cells)
+                buffered[row % width] = row
+        across(lines, top, width, cells, 0, row_weights, place, sums, 0, cells)
         along(sums, 0, first_columns, weights, taps, depth, inner, total, 0)
         _store(total, way, low, high, target, out * count, count)
     return infinite
@@ -184,15 +184,15 @@ def sixteen_rows(
     """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     (outputs, width), cells = row_weights.shape, x.shape[1]
     source, target = x.reshape(-1), y.reshape(-1)
-    lines, held, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
+    lines, buffered, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
+        top = image * height + first_rows[place]
+        for row in range(top, top + width):
+            if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
-                held[row % width] = row
-        across(lines, first, width, cells, 0, row_weights, place, total, 0, cells)
+                buffered[row % width] = row
+        across(lines, top, width, cells, 0, row_weights, place, total, 0, cells)
         _store(total, way, low, high, target, out * cells, cells)
     return infinite

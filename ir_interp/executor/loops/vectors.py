@@ -126,23 +126,23 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any], alternating: int 
                 total = part if total is None else builder.fadd(total, part)
             if total is None:
                 step = ir.Constant(values[5].type, alternating)
-                kept = [cgutils.alloca_once_value(builder, nothing) for _ in range(alternating)]
+                totals = [cgutils.alloca_once_value(builder, nothing) for _ in range(alternating)]
                 with cgutils.for_range(builder, builder.udiv(values[5], step)) as loop:
-                    for number, part in enumerate(kept):
+                    for number, part in enumerate(totals):
                         tap = builder.add(builder.mul(loop.index, step), ir.Constant(step.type, number))
                         builder.store(added(builder.load(part), tap), part)
                 rest = builder.urem(values[5], step)
                 with cgutils.for_range(builder, rest) as loop:
                     tap = builder.add(builder.sub(values[5], rest), loop.index)
-                    builder.store(added(builder.load(kept[0]), tap), kept[0])
+                    builder.store(added(builder.load(totals[0]), tap), totals[0])
                 add_parts = builder.fadd if isinstance(sums.dtype, types.Float) else builder.add
-                total = functools.reduce(add_parts, map(builder.load, kept))
+                total = functools.reduce(add_parts, map(builder.load, totals))
             pointer = builder.bitcast(builder.gep(results, [values[7]]), vector.as_pointer())
             builder.store(total, pointer, align=sums.dtype.bitwidth // 8)
             return target.get_dummy_value()
 
-        own = (types.intp, types.intp, weights, types.intp, types.intp, sums, types.intp)
-        return types.none(row, *own), made
+        parameters = (types.intp, types.intp, weights, types.intp, types.intp, sums, types.intp)
+        return types.none(row, *parameters), made
 
     return sum_pixels
 
@@ -246,7 +246,7 @@ def fetch(builder: Any, pointer: Any) -> None:
     """Prefetch the cell at a pointer into the cache; the pointer may be beyond all memory."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-    to_read, near, of_numbers = (ir.Constant(number, each) for each in (0, 3, 1))
+    to_read, near, of_numbers = (ir.Constant(number, lane) for lane in (0, 3, 1))
     builder.call(
         cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [pointer, to_read, near, of_numbers]
     )

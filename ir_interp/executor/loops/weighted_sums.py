@@ -142,8 +142,8 @@ def across(
 @compiled
 def holds_infinity(x: Array, start: int, count: int) -> bool:
     """Return whether ``count`` cells from ``start`` on, which are in the cache, contain an infinity or NaN."""
-    found, begin = False, np.uint64(start)
+    has_nan, begin = False, np.uint64(start)
     for i in range(count):
         nothing = x[begin + np.uint64(i)] - x[begin + np.uint64(i)]  # NaN of an infinity
-        found |= nothing != nothing
-    return found
+        has_nan |= nothing != nothing
+    return has_nan

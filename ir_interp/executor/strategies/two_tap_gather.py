@@ -88,8 +88,8 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     indices = [window.first[:, None] + np.arange(window.weights.shape[1]) for window in (rows, columns)]
     weights = np.ldexp(rows.weights.astype(np.float64), -sums.bits)
 
-    def add(places: NDArray[np.intp], made: slice, inner: int) -> Add:
-        product = prepare(Taps(places, weights[made]), 0, len(places), inner, _DOUBLE, band)
+    def add(places: NDArray[np.intp], segment: slice, inner: int) -> Add:
+        product = prepare(Taps(places, weights[segment]), 0, len(places), inner, _DOUBLE, band)
 
         def products(sums: Array, total: Array) -> None:  # of float64, which represents every sum, in any order
             values = scratch(3, sums.shape, _DOUBLE)
@@ -108,12 +108,12 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
 
 def shortened(columns: Pass, rows: Pass, shape: Shape) -> Pairs | None:
     """Return two passes over bytes that lose intermediate bits as pairs; None for other passes."""
-    if not rows.bits_each or max(each.indices.shape[1] for each in (columns, rows)) > 2:
+    if not rows.bits_each or max(stage.indices.shape[1] for stage in (columns, rows)) > 2:
         return None
     half, after = (1 << rows.bits_after) >> 1, rows.bits_after
 
-    def add(places: NDArray[np.intp], made: slice, _: int) -> Add:
-        sides = [Side(side.places, side.weights[:, None]) for side in _sides(places, rows.weights[made])]
+    def add(places: NDArray[np.intp], segment: slice, _: int) -> Add:
+        sides = [Side(side.places, side.weights[:, None]) for side in _sides(places, rows.weights[segment])]
 
         def terms(sums: Array, total: Array) -> None:
             for side, term in zip(sides, (total, scratch(3, total.shape, _WHOLE)), strict=True):
@@ -180,9 +180,9 @@ def run(x: Array, y: Array, pairs: Pairs) -> None:
     in_threads(take_stretches, threads() if _is_shared(x.shape, y.size) else 1)
 
 
-def _is_shared(shape: Shape, made: int) -> bool:
-    """Return whether threads share the computation of ``made`` from an input."""
-    return math.prod(shape) + made > _MIN_ELEMENTS_FOR_THREADS
+def _is_shared(shape: Shape, size: int) -> bool:
+    """Return whether threads share the computation of ``size`` from an input."""
+    return math.prod(shape) + size > _MIN_ELEMENTS_FOR_THREADS
 
 
 def _fill(x: Array, y: Array, add: Add, pairs: Pairs) -> None:
