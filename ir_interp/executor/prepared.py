@@ -41,9 +41,9 @@ class Prepared:
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
-        own = piece if dtype.kind in "iu" else piece.without_neighbours(bound)  # only integers are summed with them
-        self._case, self._bound, self._piece = Case(bound, own, dtype), bound, piece
-        self._own = None if own == piece else own.within(piece)
+        alone = piece if dtype.kind in "iu" else piece.without_neighbours(bound)  # only integers are summed with them
+        self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
+        self._own = None if alone == piece else alone.within(piece)
         self._sums_floats = dtype.kind not in "iub" and not self._case.copies
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None

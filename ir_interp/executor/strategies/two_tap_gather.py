@@ -44,10 +44,10 @@ Add = Callable[[Array, Array], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
-    """Some rows of the output, the rows of the input that they need, and the function that adds these up."""
+class RowRange:
+    """Rows of the output, ``outputs``, the rows of the input that they need, and the function that adds these up."""
 
-    made: slice
+    outputs: slice
     needed: slice | NDArray[np.intp]
     add: Add
 
@@ -70,7 +70,7 @@ class Pairs:
     shape_in: Shape
     shape_out: Shape
     columns: Sides
-    stretches: tuple[Stretch, ...]
+    row_ranges: tuple[RowRange, ...]
     work: Work
 
 
@@ -157,27 +157,27 @@ def _made(
     )
     elements = tile_elements(_TILE_ELEMENTS) if _is_shared(shape, outer * count * cells) else _TILE_ELEMENTS
     height = max(1, elements // max(cells, 1))
-    stretches = []
+    row_ranges = []
     for start in range(0, count, height):
         segment = slice(start, min(start + height, count))
         used = np.unique(indices[segment])
         begin, end = int(used[0]), int(used[-1]) + 1
         needed = slice(begin, end) if len(used) == end - begin else used
-        stretches.append(Stretch(segment, needed, add(np.searchsorted(used, indices[segment]), segment, cells)))
+        row_ranges.append(RowRange(segment, needed, add(np.searchsorted(used, indices[segment]), segment, cells)))
     lengths = (outer, shape[first], shape[last] * depth), (outer, count, cells)
-    return Pairs(*lengths, (near, far), tuple(stretches), work)
+    return Pairs(*lengths, (near, far), tuple(row_ranges), work)
 
 
 def run(x: Array, y: Array, pairs: Pairs) -> None:
     """Fill ``y`` from ``x``."""
     source, target = x.reshape(pairs.shape_in), y.reshape(pairs.shape_out)
-    waiting = iter([(item, stretch) for item in range(len(target)) for stretch in pairs.stretches])
+    waiting = iter([(item, row_range) for item in range(len(target)) for row_range in pairs.row_ranges])
 
-    def take_stretches() -> None:
-        for item, stretch in waiting:
-            _fill(source[item][stretch.needed], target[item][stretch.made], stretch.add, pairs)
+    def take_ranges() -> None:
+        for item, row_range in waiting:
+            _fill(source[item][row_range.needed], target[item][row_range.outputs], row_range.add, pairs)
 
-    in_threads(take_stretches, threads() if _is_shared(x.shape, y.size) else 1)
+    in_threads(take_ranges, threads() if _is_shared(x.shape, y.size) else 1)
 
 
 def _is_shared(shape: Shape, size: int) -> bool:
