@@ -34,6 +34,13 @@ class Prepared:
 
     Any number of threads may call it at once. ``spec`` is the resize, ``shape`` and ``dtype`` are those of the input
     arrays, ``out_shape`` that of the results.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((2, 3)))
+        >>> run = ir_interp.prepare(spec, (4, 6), "uint8")
+        >>> run.out_shape
+        (2, 3)
+
     """
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:

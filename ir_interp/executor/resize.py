@@ -116,6 +116,12 @@ def region(
     ``output_slices`` has a slice for each axis, as in ``x[10:20, :]``; omitted ones are full axes. ``sizes``,
     ``scales`` and ``arithmetic`` are those of ``resize``, which takes ``x[region(...)]`` with
     ``region=output_slices``, ``whole=shape``. Raises as ``resize`` does.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((50, 60)))
+        >>> ir_interp.region(spec, (100, 120), (slice(10, 20),))
+        (slice(20, 40, None), slice(0, 120, None))
+
     """
     with unchecked():
         lengths = arguments.lengths(shape, "shape")
@@ -140,6 +146,14 @@ def prepare(
     extra ``fast`` is installed and has a loop for this resize, it is loaded now.
 
     Raises the errors of ``resize``.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((2, 3)))
+        >>> run = ir_interp.prepare(spec, (4, 6), "uint8")
+        >>> run(np.arange(24, dtype=np.uint8).reshape(4, 6))
+        array([[ 4,  6,  8],
+               [16, 18, 20]], dtype=uint8)
+
     """
     try:
         element = np.dtype(dtype)
