@@ -174,6 +174,7 @@ def _flips(file: str, result: _Result) -> list[float]:
         most = 1
     else:  # a resize, whose integers are LiteRT's; or it is unknown how far integer kernels are off
         most = 0
+    # A kernel in integers may round a value about halfway between two levels to the other: one level, no more.
     off = np.abs(np.rint(levels) - expected)
     if off.max(initial=0) > most:
         raise VerificationError(f"{where} differs from LiteRT by {off.max():.0f} levels")
@@ -185,6 +186,7 @@ def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.floa
     assert value.scale is not None
     places = array.astype(np.float64)
     if array.dtype.kind == "f":
+        # In float64, so that the place among levels has only the errors of the values themselves.
         places = places / value.scale + value.zero
     ends = np.iinfo(dtype)
     return np.clip(places, ends.min, ends.max)
@@ -192,6 +194,7 @@ def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.floa
 
 def _check_rounding(where: str, places: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
     """Raise VerificationError if the converted operator rounds to other levels than those of the file."""
+    # Errors of float32 grow with the place and with the levels, both of which enter the quotient.
     last_bits = tolerances.QUANTISING * (np.abs(places) + np.abs(levels).max(initial=1))
     on_levels = np.abs(levels - np.rint(levels)) <= tolerances.LEVEL
     if not (on_levels & (np.abs(places - np.rint(levels)) <= 0.5 + last_bits)).all():

@@ -34,6 +34,7 @@ Interval = tuple[int, int]
 
 def are_integral(passes: Sequence[Pass], dtype: str) -> bool:
     """Return whether int32 nodes hold every sum of some passes over integers of a type."""
+    # A pass that is not rounded hands its sums on, so the next one multiplies a wider range.
     values = _all_of(dtype)
     for stage in passes:
         if not _is_plain(stage) or _split(stage, values) is None:

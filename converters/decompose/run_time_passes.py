@@ -56,6 +56,7 @@ def _pixels(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> tuple[
 def _divided(x: Tensor[Ops], by: Tensor[Ops] | int) -> Tensor[Ops]:
     """Return int32 divided and rounded down, although runtimes may divide it in float32, which is off by 1 at most."""
     divisor = x.of(by)
+    # The float32 quotient is at most one off, which the remainder shows.
     quotient = (x.cast("float32") / divisor.cast("float32")).floor().cast("int32")
     rest = x - quotient * divisor
     return quotient + (rest >= divisor) - (rest < 0)

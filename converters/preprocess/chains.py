@@ -42,6 +42,7 @@ def chained(op: ResizeOp, x: NodeTensor, stage: Pass) -> NodeTensor:
         raise InexactError(
             op.name, "nodes", reason=f"{taps} taps would be added one by one; expected at most {_MOST_TAPS}"
         )
+    # One node for each product and sum, since no reduction of ONNX defines the order in which it adds.
     y = _added(Order((tuple(range(taps)),), fused=False), _terms(x.cast(dtype), stage))
     return y.cast(x.dtype) if stage.rounding is Unrounded.KEPT else _whole(y).cast(x.dtype)
 

@@ -146,6 +146,7 @@ def _in_floats(x: NodeTensor, bound: Plan, dtype: str, *, wide: bool) -> NodeTen
 def _summed(op: ResizeOp, x: Picture, stage: Pass, length: int, largest: int, dtype: str) -> tuple[Picture, int]:
     """Return a picture after a pass, and the largest of its values."""
     weights = _matrix(stage, length)
+    # Weights are split so that the type holds every sum of either part; then no order of a matrix product changes it.
     shift = _shift(op, weights, largest, stage.bits_after, _HELD[dtype])
     high, low = _halves(weights, shift)
     largest *= _most(weights)
@@ -162,6 +163,7 @@ def _summed(op: ResizeOp, x: Picture, stage: Pass, length: int, largest: int, dt
 def _finished(y: NodeTensor, stage: Pass, bits: int, dtype: str, *, clips: bool) -> NodeTensor:
     """Return sums without their fractional bits, rounded and clipped."""
     if bits:
+        # Half up: sums are integers, so the half, the quotient by a power of 2 and the floor are exact.
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
     if stage.factor != 1.0:
         y = y.cast("float32").minimum(LARGEST) * stage.factor  # otherwise OpenVINO multiplies the weights

@@ -155,6 +155,7 @@ def _in_colour(x: NodeTensor, request: Preprocess) -> NodeTensor:
     colours = x if request.channels == 3 else x.take(_CHANNELS[request.channels], axis)
     if request.channels != alpha.CHANNELS or request.pipeline.alpha is not AlphaRule.OVER_WHITE:
         return colours
+    # The products are below 2**23, so float32 nodes have the bits of Pillow's integers.
     whole: NodeTensor = alpha.over_white(colours.cast("float32"), x.take([3], axis).cast("float32"))
     return (((whole / 2.0).floor() + whole * 128.0) / 2.0**15).floor().cast("uint8")
 

@@ -19,6 +19,7 @@ from ir_interp.origins.registration import corner
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views.likeness import resized
 
+# Sides of the inputs of common classifiers and detectors.
 _SQUARES = (224, 256, 320, 384, 416, 448, 512, 640, 768, 1024)
 _FACTORS = (2, 4)  # of an image that is shrunk in steps, and of the result
 _MOST = 2**22  # values of an image; each call resizes all of a larger one first, for seconds

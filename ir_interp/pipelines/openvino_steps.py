@@ -17,6 +17,7 @@ from ir_interp.pipelines.output_size import Exactly
 from ir_interp.translation.dialect import Context
 
 MODES = ("nearest", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
+# The operation sets whose Interpolate a PrePostProcessor writes.
 VERSIONS = (4, 11)
 WRITTEN: Mapping[str, Any] = {
     "shape_calculation_mode": "sizes",

@@ -14,6 +14,7 @@ from .. import layer_inputs, overlaps, sampling
 from ..layer import Op
 from ..tensors import joined, reduction, shape, squeezed, tensor, with_shape
 
+# In the order around the box, so that the end of an edge is the start of the next; in sides of the box.
 _CORNERS = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 
 
@@ -117,6 +118,7 @@ def _mean(begin: NodeTensor, end: NodeTensor, reach: NodeTensor) -> NodeTensor:
     """Return the mean of all places from ``begin`` to ``end``, each limited to the reach."""
     first, last = (_limited(edge, reach) for edge in (begin, end))
     middle = (first + last) * 0.5
+    # Places before the reach count as its edge, those behind it as the other, and those between as their middle.
     parts = (first - begin) * first, (last - first) * middle, (end - last) * last
     total = parts[0] + parts[1] + parts[2]
     length = end - begin

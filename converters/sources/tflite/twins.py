@@ -16,6 +16,7 @@ from ir_interp.errors import ReadError
 from .packing import packed, unpacked
 from .schema import schema
 
+# Types of tensors whose values LiteRT rounds to levels.
 _ROUNDED = ("INT8", "UINT8", "INT16")
 _IN_LEVELS: dict[str, type[np.integer[Any]]] = {
     "INT8": np.int8,
@@ -56,6 +57,7 @@ def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     along = [1] * levels.ndim
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
+    # The difference is exact, so that the product with the scale is the only rounding, as in LiteRT.
     real = levels.astype(np.float32) - zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
     return (real * scales.astype(np.float32).reshape(along)).ravel()
 

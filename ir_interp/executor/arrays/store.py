@@ -21,6 +21,7 @@ def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) 
     bounds = np.iinfo(target.dtype)
     round_in_place(values, rounding)
     if target.dtype.itemsize <= 2:
+        # Every bound of 16 bits is a float32, so a clipped value fits the type exactly.
         np.clip(values, bounds.min, bounds.max, out=values)
         target[...] = values
         return

@@ -158,6 +158,7 @@ def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job 
     ending: Fixed | Stepped
     bounds = np.iinfo(dtype)
     if step.sum is Sum.FIXED:
+        # The largest sum, and the half that is added to it: int32 must hold both.
         largest = int(np.abs(weights).sum(axis=1).max()) * max(bounds.max, -bounds.min) + (1 << FIXED_BITS)
         weights = weights.astype(np.int32 if largest < _MOST_IN_INT else np.int64)
         ending = Fixed(bits=FIXED_BITS, least=bounds.min, most=bounds.max)

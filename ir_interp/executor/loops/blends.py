@@ -37,6 +37,7 @@ def _blending(depth: int) -> Any:
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
+            # Added to this number, the mean is rounded half to even, and its last byte is the pixel.
             mean = large(exact)
             products = []
             for side in (0, 1):

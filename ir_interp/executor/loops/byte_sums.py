@@ -21,6 +21,7 @@ from ir_interp.executor.loops.weighted_sums import across, along
 def _store(sums: Array, factor: Any, half: Any, rounding: int, low: Any, high: Any, target: Array, start: int) -> None:
     """Store sums times ``factor``, rounded, and clipped to ``low`` and ``high``, from ``start`` on."""
     to = np.uint64(start)
+    # A product with a power of two is exact, and so is its sum with a half: float64 has bits to spare.
     if rounding == HALF_EVEN:
         for i in range(len(sums)):
             target[to + np.uint64(i)] = nearest_byte(min(max(sums[i] * factor, low), high))

@@ -63,5 +63,6 @@ def cornered(
                     total[i] = total[i] + near[i] * high * deep * left[i] + far[i] * high * deep * right[i]
         line = y[out]
         for i in range(count):
+            # A shift rounds down; truncation is one more for a negative sum that loses bits other than 0.
             value = np.int32(total[i])
             line[i] = ((value >> bits) + ((value < 0) & (value & ((1 << bits) - 1) != 0))) if bits else value

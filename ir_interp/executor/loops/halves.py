@@ -35,6 +35,7 @@ def _halving(depth: int) -> Any:
     def halve(context: Any, x: Any, upper: Any, lower: Any, parity: Any, y: Any, place: Any) -> Any:
         def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
             source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))
+            # Four bytes and a half of their number sum to 1022 at most, so lanes of 16 bits hold every step.
             total = every(0)
             for at in values[1:3]:
                 pointer = builder.gep(source, [at])
@@ -43,6 +44,8 @@ def _halving(depth: int) -> Any:
                 beside = builder.bitcast(builder.shuffle_vector(cells, cells, order), words)
                 both = builder.add(builder.and_(beside, every(0xFF)), builder.lshr(beside, every(8)))
                 total = builder.add(total, both)
+            # With parity, ``less`` is 1 where the quotient total >> 2 is even. A half, a rest of 2, then goes down to
+            # it; other rests are too far from a half for 1 to matter.
             is_even = spread(builder, builder.trunc(values[3], _WORD), words)
             less = builder.and_(builder.xor(builder.lshr(total, every(2)), every(1)), is_even)
             whole = builder.lshr(builder.sub(builder.add(total, every(2)), less), every(2))

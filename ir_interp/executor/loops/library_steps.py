@@ -69,6 +69,7 @@ def shortened(
     for out in range(start, stop):
         for tap in range(2):
             row = row_indices[out, tap]
+            # The two rows of an output are neighbours, so their last bits differ, and each has a buffer of its own.
             if buffered[row % 2] != row:
                 along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, 0)
                 shortened_row = short[row % 2]
@@ -159,6 +160,7 @@ def paired(
     for out in range(start, stop):
         for tap in range(4):
             row = row_indices[out, tap]
+            # Four consecutive rows have four remainders, so none takes the buffer of another.
             if buffered[row % 4] != row:
                 begin, place = row * x.shape[1], row % 4 * count
                 _ordered_along(source, begin, column_indices, column_weights, depth, orders, inner, sums, place)
@@ -191,6 +193,7 @@ def chained(
     for out in range(start, stop):
         for tap in range(row_indices.shape[1]):
             weight = row_weights[out, tap]
+            # Adding 0 changes no bit of a sum of bytes, and an edge has many such rows.
             if tap and weight == 0:
                 continue
             _each_column(x[row_indices[out, tap]], column_indices, column_weights, depth, sums)

@@ -37,6 +37,8 @@ def _as_half(single: Any) -> Any:
     bits = bits_of(single)
     value = min(bits & np.uint32(0x7FFFFFFF), _INFINITE)
     power = max(value & _EXPONENT, _LEAST) + _BESIDE
+    # The sum keeps the 11 bits of a float16 and rounds the others half to even; as an integer it then needs the
+    # exponent back, 13 places lower.
     total = bits_of(float_of(value) + float_of(power)) + (power >> np.uint32(13))
     return np.uint16(total | bits >> np.uint32(16) & _SIGN)
 

@@ -100,6 +100,8 @@ def across(
     width, nothing, to = weights.shape[1], y.dtype.type(0), np.uint64(start)
     tap = 0
     while tap < width:
+        # Up to four rows at a time: a cell of the sum is then read and written once for four products, whose order
+        # stays.
         a, w = np.uint64((first + tap) % ring * cells + begin), weights[out, tap]
         if width - tap >= 4:
             b, v = np.uint64((first + tap + 1) % ring * cells + begin), weights[out, tap + 1]

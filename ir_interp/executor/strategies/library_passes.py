@@ -149,6 +149,7 @@ def _columns(step: Pass, rank: int) -> list[tuple[Array, Array]]:
 
 
 def _shortened(x: Array, step: Pass) -> Array:
+    # Shifts round down, also the upper half of a product of 16 bits, as OpenCV's vector instructions do.
     values = x.astype(np.int64) >> step.bits_before
     terms = ((np.take(values, i, axis=step.axis) * w) >> step.bits_each for i, w in _columns(step, x.ndim))
     return np.asarray(sum(terms))
@@ -171,6 +172,7 @@ def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
     if step.bits_after and sums.dtype.kind == "i" and step.rounding is IntegerRounding.HALF_UP:
+        # A half is added before the shift, which rounds down: half up, for negative sums as well.
         sums = (sums + (1 << step.bits_after - 1)) >> step.bits_after
     elif step.bits_after:
         sums = sums * 2.0**-step.bits_after  # exact: integers below 2**53 times a power of two

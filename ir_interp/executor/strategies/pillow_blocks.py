@@ -25,6 +25,7 @@ def averaged(x: Array, reduction: Reduced, bound: Plan, piece: Piece, rest: Piec
         sums = _summed(sums.swapaxes(0, axis), edges).swapaxes(0, axis)
         counts = counts * np.diff(edges).reshape((-1,) + (1,) * (x.ndim - axis - 1))
     if x.dtype != np.uint8:
+        # Pillow multiplies by the reciprocal, in float64, for all types but bytes.
         return rounded(sums * (1.0 / counts), IntegerRounding.HALF_AWAY, x.dtype).astype(x.dtype)
     return np.ascontiguousarray((((sums + counts // 2) * inverses(counts)) >> BITS).astype(x.dtype))
 

@@ -57,6 +57,7 @@ def stages(
     indices, weights = taps.indices[start:stop], taps.weights[start:stop]
     first, last = int(used[0]), int(used[-1])
     pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
+    # Taps of weight 0 may be inputs that are not copied; any place serves them.
     places = np.minimum(np.searchsorted(used, indices), len(used) - 1)
     return pick, build(places, weights, start, inner, dtype)
 

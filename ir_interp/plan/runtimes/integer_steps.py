@@ -162,6 +162,7 @@ def steps(
     kernel, rule = spec.kernel, spec.rounds
     assert isinstance(kernel, Linear | Cubic)
     if kernel.is_antialiased:
+        # onnxruntime's antialias sums 8 bits as integers, others as float32.
         exact = rule is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
         rounding = IntegerRounding.HALF_AWAY if rule is Integers.ONNXRUNTIME else IntegerRounding.HALF_EVEN
         for axis in axes:
@@ -176,6 +177,7 @@ def steps(
                 rounding=IntegerRounding.CUT_OFF if exact else rounding,  # integral by then, but not yet clipped
             )
     elif rule is Integers.ONNXRUNTIME:
+        # Its kernel for channels that come last weighs 8 bits by integers over 2**10; all others are float32.
         fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
         pairs = [pair(sampled[axis], CORNER_BITS if fixed else 0) for axis in axes]
         yield Corners(

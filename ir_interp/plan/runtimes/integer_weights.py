@@ -109,6 +109,7 @@ def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
     """Return the kernel in onnxruntime's order of operations."""
     if isinstance(kernel, Linear):
         return xp.where(distance < 1, 1 - distance, 0.0)
+    # Every product is rounded before the next operation; ``positive`` keeps it so in a graph.
     a, product = float(np.float32(kernel.a)), xp.positive
     near = product(product((product((a + 2) * distance) - (a + 3)) * distance) * distance) + 1
     far = product(product((product((distance - 5) * distance) + 8) * distance) - 4) * a
@@ -117,6 +118,7 @@ def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
 
 def whole(x: Any, xp: Any) -> Any:
     """Return integers, rounded half away from zero."""
+    # Not floor(size + 0.5): that sum is 1 for the largest float32 below a half.
     size = xp.abs(x)
     below = xp.floor(size)
     rounded = xp.where(size - below >= 0.5, below + 1, below)
