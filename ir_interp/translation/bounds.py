@@ -148,10 +148,10 @@ def _of_corners(step: Corners) -> Iterator[Link]:
         yield _ended(link, IntegerRounding.CUT_OFF) if place == len(step.axes) - 1 else link
 
 
-def _of_passes(passes_of_spec: Sequence[Pass]) -> Iterator[Link]:
+def _of_passes(stages: Sequence[Pass]) -> Iterator[Link]:
     """Yield passes with weights over powers of two, or over counts, scaled such that they sum to about 1."""
     scale = 1.0  # scale of the values that enter a pass: the current value of a pixel of 1
-    for step in passes_of_spec:
+    for step in stages:
         total = float(2.0 ** round(math.log2(step.weights.sum(axis=1).max()))) if _is_whole(step) else 1.0
         if step.factor != 1.0:
             total = 1 / step.factor / scale

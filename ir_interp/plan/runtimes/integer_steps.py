@@ -14,7 +14,8 @@ from typing import Any
 
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
+from ir_interp.plan.runtimes.integer_weights import Sampled, four, pair, whole
+from ir_interp.plan.runtimes.onnxruntime_antialias import filtered
 from ir_interp.spec import (
     Antialias,
     Border,
