@@ -49,14 +49,14 @@ class Difference:
     """A part in which the requested spec and the offered one compute different things; axes of None are all axes."""
 
     part: str
-    wanted: object
+    needed: object
     offered: object
 
     def __str__(self) -> str:
-        offered, wanted = (
-            "all" if value is None and self.part == "axes" else spelled(value) for value in (self.offered, self.wanted)
+        offered, needed = (
+            "all" if value is None and self.part == "axes" else spelled(value) for value in (self.offered, self.needed)
         )
-        return f"{self.part} {offered} (needed: {wanted})"
+        return f"{self.part} {offered} (needed: {needed})"
 
 
 def spelled(value: object) -> str:

@@ -250,6 +250,6 @@ def _are_alike(spec: ResizeSpec, other: ResizeSpec, shape: PartialShape | None) 
 
 
 def _both(difference: Difference, context: Context, other: Semantics) -> str:
-    return f"{difference.part}: {spelled(difference.wanted)} ({context.semantics.value}), " + (
+    return f"{difference.part}: {spelled(difference.needed)} ({context.semantics.value}), " + (
         f"{spelled(difference.offered)} ({other.value})"
     )

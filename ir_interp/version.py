@@ -32,7 +32,12 @@ class Configuration:
 def show_config() -> Configuration:
     """Return the versions, the BLAS and its kernels, and whether compiled loops are used; ``print`` shows it.
 
-    Example: ``ir_interp.show_config().loops`` is ``"numba 0.62.1"``, or ``"none: numba is not installed"``.
+    Its field ``loops`` is as ``numba 0.62.1``, or ``none: numba is not installed``.
+
+    Examples:
+        >>> ir_interp.show_config().packages.split()[0]
+        'ir-interp'
+
     """
     import numpy as np
 

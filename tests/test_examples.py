@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib.util
 import inspect
@@ -16,11 +17,11 @@ from tests.support.places import ROOT
 
 SHRINK = """g (float[1,3,8,8] x) => (float[1,3,4,4] y) <float[4] s = {1,1,0.5,0.5}> {
     [down] y = Resize <mode = "cubic", antialias = 1, cubic_coeff_a = -0.5> (x, "", s) }"""
-FACE = "ir_interp.public."
 LONG = ("reproduce", "kit")  # they write and run many models
-MEMBERS = inspect.getmembers(ir_interp, inspect.isfunction)
-FUNCTIONS = [name for name, function in MEMBERS if function.__module__.startswith(FACE)]
-CLASSES = ("Pipeline", "ResizeOp", "ResizeSpec")
+FUNCTIONS = [name for name in ir_interp.__all__ if inspect.isfunction(getattr(ir_interp, name))]
+DATA = inspect.getmembers(ir_interp, dataclasses.is_dataclass)
+SPECS = [name for name, member in DATA if member.__module__.startswith("ir_interp.spec.")]
+CLASSES = ("Images", "Pipeline", "Prepared", "ResizeOp", *SPECS)
 NAMES = [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in (*FUNCTIONS, *CLASSES)]
 
 

@@ -169,8 +169,8 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
             costs = [replace(cost, file=names.get(cost.file, cost.file)) for cost in costs]
             errors += more
     rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
-    asked = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
-    findings = tuple(finding for row in asked for finding in row if _is_wanted(finding.code, options))
+    selected = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
+    findings = tuple(finding for row in selected for finding in row if _is_wanted(finding.code, options))
     before = tuple(cost.finding for cost in by_input(costs) if cost.finding)
     return Audit(
         rows=tuple(rows),

@@ -25,7 +25,7 @@ from .mishaps import noted
 from .runtime_results import seen
 from .verdicts import Verdict, judge
 
-_EXPORTERS = framework_exporters.TITLES | {name: each.title for name, each in exporters.EXPORTERS.items()}
+_EXPORTERS = framework_exporters.TITLES | {name: exporter.title for name, exporter in exporters.EXPORTERS.items()}
 
 
 def models(paths: Iterable[Path]) -> list[Path]:

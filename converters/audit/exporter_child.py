@@ -44,7 +44,7 @@ def _in_executorch(program: ExportedProgram, arrays: Sequence[Array]) -> list[Ar
 
     exported = to_edge(program).to_executorch()
     method = Runtime.get().load_program(exported.buffer).load_method("forward")
-    return [np.array(each) for each in method.execute([torch.from_numpy(array) for array in arrays])]
+    return [np.array(result) for result in method.execute([torch.from_numpy(array) for array in arrays])]
 
 
 def _in_litert(program: ExportedProgram, arrays: Sequence[Array]) -> Sequence[Array] | Verdict:
@@ -70,13 +70,13 @@ def _by_coremltools(program: ExportedProgram, arrays: Sequence[Array]) -> Verdic
         compute_precision=coremltools.precision.FLOAT32,
     )
     (function,) = model.functions.values()
-    written = [_described(each) for each in function.operations if each.op_type != "const"]
+    written = [_described(operation) for operation in function.operations if operation.op_type != "const"]
     return Verdict(kind=Kind.UNKNOWN, reason=f"writes {', '.join(written)}, which Apple's systems alone run")
 
 
 def _described(operation: Any) -> str:
     """Return an operation of Core ML with its settings."""
-    values: dict[str, Any] = {name: getattr(each, "val", None) for name, each in operation.inputs.items()}
+    values: dict[str, Any] = {name: getattr(value, "val", None) for name, value in operation.inputs.items()}
     settings = [
         f"{name}={value:g}" for name, value in sorted(values.items()) if np.ndim(value) == 0 and _is_number(value)
     ]

@@ -40,6 +40,7 @@ _Key = tuple[str, ...]
 _LONGEST = 160  # of an exporter's error text
 _CHILD = "ir_interp.converters.audit.exporter_child"
 _SECONDS = 300.0  # for one resize; the first one imports the packages
+# Seconds without a question after which the process ends, and gives the memory of PyTorch back.
 _IDLE = 600.0
 _DYNAMIC = 24  # a length for a dynamic dimension, which exporters of single operations get as static
 

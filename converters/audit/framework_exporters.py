@@ -65,7 +65,7 @@ OF_PADDLE: Mapping[str, Exporter] = {
     "openvino-paddle": Exporter(title="OpenVINO's Paddle frontend", package="openvino", kind=FileKind.IR),
 }
 
-TITLES = {name: each.title for those in (OF_TENSORFLOW, OF_TFLITE, OF_PADDLE) for name, each in those.items()}
+TITLES = {name: exporter.title for those in (OF_TENSORFLOW, OF_TFLITE, OF_PADDLE) for name, exporter in those.items()}
 """The titles of all exporters by name."""
 
 
@@ -74,8 +74,8 @@ def of_model(path: Path) -> list[dict[str, Verdict]]:
     if FileKind.of(path) is FileKind.TFLITE:
         return [of_tflite(op) for op in tflite_files.load(path)]
     if FileKind.of(path) is FileKind.PADDLE:
-        return [of_paddle(each) for each in paddle_files.described(path).resizes]
-    return [of_operation(each) for each in tensorflow_files.described(path).resizes]
+        return [of_paddle(resize) for resize in paddle_files.described(path).resizes]
+    return [of_operation(resize) for resize in tensorflow_files.described(path).resizes]
 
 
 def of_operation(operation: Resize) -> dict[str, Verdict]:
@@ -86,7 +86,10 @@ def of_operation(operation: Resize) -> dict[str, Verdict]:
     expected = _ask("expected", array, operation)
     if isinstance(expected, Died | Late):
         return dict.fromkeys(_installed(OF_TENSORFLOW), Verdict(kind=Kind.CRASHES, reason=f"TensorFlow: {expected}"))
-    return {name: _verdict(name, each, operation, array, expected) for name, each in _installed(OF_TENSORFLOW).items()}
+    return {
+        name: _verdict(name, exporter, operation, array, expected)
+        for name, exporter in _installed(OF_TENSORFLOW).items()
+    }
 
 
 def of_tflite(op: ResizeOp) -> dict[str, Verdict]:
@@ -98,7 +101,9 @@ def of_tflite(op: ResizeOp) -> dict[str, Verdict]:
         array = _random(op.shape or (), op.dtype or "float32")
         write_resize(replace(op, shape=array.shape), source)
         [expected] = interpreter.outputs(source, [array])
-        return {name: _verdict(name, each, source, array, expected) for name, each in _installed(OF_TFLITE).items()}
+        return {
+            name: _verdict(name, exporter, source, array, expected) for name, exporter in _installed(OF_TFLITE).items()
+        }
 
 
 def of_paddle(operation: Resize) -> dict[str, Verdict]:
@@ -109,11 +114,15 @@ def of_paddle(operation: Resize) -> dict[str, Verdict]:
         source = folder / "source.pdmodel"
         array = _random(operation.shape, operation.dtype)
         expected = paddle_files.write_resize(operation, array, source)
-        return {name: _verdict(name, each, source, array, expected) for name, each in _installed(OF_PADDLE).items()}
+        return {
+            name: _verdict(name, exporter, source, array, expected) for name, exporter in _installed(OF_PADDLE).items()
+        }
 
 
 def _installed(exporters: Mapping[str, Exporter]) -> dict[str, Exporter]:
-    return {name: each for name, each in exporters.items() if importlib.util.find_spec(each.package) is not None}
+    return {
+        name: exporter for name, exporter in exporters.items() if importlib.util.find_spec(exporter.package) is not None
+    }
 
 
 def _random(shape: PartialShape, dtype: str) -> Array:

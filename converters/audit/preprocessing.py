@@ -201,8 +201,8 @@ def _compared(preprocessing: Preprocessing, size: Size) -> Sequence[Difference]:
     rows: list[Difference] = []
     for name, x in images:
         calls = (preprocessing.deployed, preprocessing.trained)
-        likeness, (first, second) = compared(calls, x, _MODES[channels], (height, width), None)
-        apart = np.abs(first.astype(np.float64) - second)
+        likeness, (deployed, second) = compared(calls, x, _MODES[channels], (height, width), None)
+        apart = np.abs(deployed.astype(np.float64) - second)
         rows.append((name, likeness, int(np.count_nonzero(apart > 1)), ()))
     return rows
 

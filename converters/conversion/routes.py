@@ -18,6 +18,7 @@ from ..reports.conversion_report import FormPolicy, Row, Written, expressed
 from ..sources import registry
 from ..sources.readers import load
 
+# The version that OpenVINO 2021 reads; later releases write 11.
 OLD_IR = 10
 IR, INTERPOLATE = (OLD_IR, 11), (1, 4, 11)
 """Versions of IRs, and of Interpolate in them, that can be written."""

@@ -82,15 +82,15 @@ def _results(source: Path, arrays: Sequence[Array], folder: Path) -> list[_Resul
     """Return the values of all operators, each computed from LiteRT's own values."""
     shown = twins.values(source)
     expected = interpreter.outputs(_written(folder / source.name, twins.showing(source, shown)), arrays)
-    inputs = [each for each in read_file(source).inputs if each is not None]
-    shapes = {each.name: array.shape for each, array in zip(inputs, arrays, strict=True)}
-    shapes |= {each.name: array.shape for each, array in zip(shown, expected, strict=True)}
+    inputs = [tensor for tensor in read_file(source).inputs if tensor is not None]
+    shapes = {tensor.name: array.shape for tensor, array in zip(inputs, arrays, strict=True)}
+    shapes |= {tensor.name: array.shape for tensor, array in zip(shown, expected, strict=True)}
     operators = _written(folder / "operators.tflite", twins.apart(source, shown, shapes))
     rounded = _run(build(operators).model, folder / "operators.xml", [*arrays, *expected])
     real = _run(_unrounded(build(operators).model, shown), folder / "unrounded.xml", [*arrays, *expected])
-    given = [_of_levels(array, each.quantisation) for each, array in zip(inputs, arrays, strict=True)]
-    given += [_real(array, each) for each, array in zip(shown, expected, strict=True)]
-    floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), given)
+    operands = [_of_levels(array, tensor.quantisation) for tensor, array in zip(inputs, arrays, strict=True)]
+    operands += [_real(array, tensor) for tensor, array in zip(shown, expected, strict=True)]
+    floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), operands)
     in_floats: Sequence[Array | None] = floats if floats is not None else [None] * len(shown)
     return [
         _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=in_float)
@@ -174,6 +174,7 @@ def _flips(file: str, result: _Result) -> list[float]:
         most = 1
     else:  # a resize, whose integers are LiteRT's; or it is unknown how far integer kernels are off
         most = 0
+    # A kernel in integers may round a value about halfway between two levels to the other: one level, no more.
     off = np.abs(np.rint(levels) - expected)
     if off.max(initial=0) > most:
         raise VerificationError(f"{where} differs from LiteRT by {off.max():.0f} levels")
@@ -185,6 +186,7 @@ def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.floa
     assert value.scale is not None
     places = array.astype(np.float64)
     if array.dtype.kind == "f":
+        # In float64, so that the place among levels has only the errors of the values themselves.
         places = places / value.scale + value.zero
     ends = np.iinfo(dtype)
     return np.clip(places, ends.min, ends.max)
@@ -192,6 +194,7 @@ def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.floa
 
 def _check_rounding(where: str, places: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
     """Raise VerificationError if the converted operator rounds to other levels than those of the file."""
+    # Errors of float32 grow with the place and with the levels, both of which enter the quotient.
     last_bits = tolerances.QUANTISING * (np.abs(places) + np.abs(levels).max(initial=1))
     on_levels = np.abs(levels - np.rint(levels)) <= tolerances.LEVEL
     if not (on_levels & (np.abs(places - np.rint(levels)) <= 0.5 + last_bits)).all():

@@ -45,8 +45,8 @@ def quotient(dividend: Any, divisor: Any, inverse: Any, xp: Any) -> Any:
     remainder, which is exact, decides which of the two is nearer.
     """
     parts = halves(divisor, xp)
-    first = dividend * inverse
-    near = first + _remainder(dividend, first, parts, xp) * inverse
+    quotient = dividend * inverse
+    near = quotient + _remainder(dividend, quotient, parts, xp) * inverse
     left = _remainder(dividend, near, parts, xp)
     other = near + left * (inverse * 2.0)
     half_way = xp.abs((other - near) * 0.5) * divisor  # both exact: neighbours differ by a power of 2

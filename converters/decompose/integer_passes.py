@@ -16,7 +16,7 @@ import numpy as np
 
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 from .apply_taps import AxisTaps
 from .integer_steps_as_nodes import Resize
@@ -34,18 +34,20 @@ Interval = tuple[int, int]
 
 def are_integral(passes: Sequence[Pass], dtype: str) -> bool:
     """Return whether int32 nodes hold every sum of some passes over integers of a type."""
+    # A pass that is not rounded hands its sums on, so the next one multiplies a wider range.
     values = _all_of(dtype)
     for stage in passes:
         if not _is_plain(stage) or _split(stage, values) is None:
             return False
-        values = _all_of(dtype) if stage.rounding else _sums(stage, values)
+        values = _sums(stage, values) if stage.rounding is Unrounded.KEPT else _all_of(dtype)
     return True
 
 
 def _is_plain(step: Pass) -> bool:
     has_integers = step.weights.dtype.kind == "i" and step.weights.shape[1] <= _MOST_TAPS
     keeps_bits = not (step.bits_before or step.bits_each or step.lanes or step.of_ipp or step.counts is not None)
-    return has_integers and keeps_bits and (step.rounding in _ROUNDINGS if step.rounding else not step.bits_after)
+    ends_so = not step.bits_after if step.rounding is Unrounded.KEPT else step.rounding in _ROUNDINGS
+    return has_integers and keeps_bits and ends_so
 
 
 def _all_of(dtype: str) -> Interval:
@@ -85,10 +87,10 @@ class IntegerPasses:
         """Return a tensor of ``shape`` after all passes, in its own element type."""
         y, values = Tensor(self.ops, x, self.dtype).cast("int32"), _all_of(self.dtype)
         for step in passes:
-            if step.rounding:
-                y, values = self._rounded(y, step, values, shape), _all_of(self.dtype)
-            else:
+            if step.rounding is Unrounded.KEPT:
                 y, values = self._sum(y, step, shape), _sums(step, values)
+            else:
+                y, values = self._rounded(y, step, values, shape), _all_of(self.dtype)
             size = None if isinstance(step, RunTimePass) else len(step.indices)
             shape = (*shape[: step.axis], size, *shape[step.axis + 1 :])
         return y.cast(self.dtype).value

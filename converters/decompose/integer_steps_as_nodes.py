@@ -12,7 +12,7 @@ import numpy as np
 from ir_interp.errors import SpecError
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, SumRounding, Unrounded
 
 from .apply_taps import AxisTaps, aligned
 from .tensor import Functions, Ops, Tensor, Value
@@ -150,6 +150,7 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
     floor = xp.floor if at_run_time else np.floor
     pieces: list[Any] = []
     for _ in range(bits, FIXED_BITS, bits):
+        # Rounded to the nearest, so that what is left lies around 0 and is half as large as after a floor.
         rest = floor(weights * 2.0**-bits + 0.5)
         pieces.append(weights - rest * 2.0**bits)
         weights = rest
@@ -160,6 +161,7 @@ def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[
     """Return the integer that the sums of parts represent, without its last ``FIXED_BITS``, rounded half up."""
     total = totals[0]
     for word in totals[1:]:
+        # The dropped bits cannot carry: they are positive after a floor, and less than one unit of the next part.
         total = xp.floor(total * 2.0**-bits) + word
     left = FIXED_BITS - bits * (len(totals) - 1)
     return xp.floor((total + 2.0 ** (left - 1)) * 2.0**-left)
@@ -174,11 +176,11 @@ def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Ten
     return xp.where((total < 0) & left_out, below + 1, below)
 
 
-def rounded(ops: Ops, x: Value, rounding: IntegerRounding | None) -> Value:
+def rounded(ops: Ops, x: Value, rounding: SumRounding) -> Value:
     """Return float32 numbers rounded; truncation is left to the conversion to integers."""
     xp, number = Functions(ops), Tensor(ops, x)
     match rounding:
-        case None | IntegerRounding.CUT_OFF:
+        case Unrounded.KEPT | IntegerRounding.CUT_OFF:
             return x
         case IntegerRounding.HALF_EVEN:
             return ops.elementwise("round", x)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ir_interp.plan.runtimes import litert_weights
-from ir_interp.spec import IntegerRounding, ResizeSpec
+from ir_interp.spec import ResizeSpec, SumRounding, Unrounded
 
 from .run_time_taps import RunTimeAxis
 from .tensor import Functions, Ops, Tensor
@@ -24,7 +24,7 @@ class RunTimePass:
     weights: tuple[Tensor[Ops], Tensor[Ops]]
     bits: int
     bits_after: int = 0
-    rounding: IntegerRounding | None = None
+    rounding: SumRounding = Unrounded.KEPT
 
 
 def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: str) -> list[RunTimePass]:
@@ -56,6 +56,7 @@ def _pixels(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> tuple[
 def _divided(x: Tensor[Ops], by: Tensor[Ops] | int) -> Tensor[Ops]:
     """Return int32 divided and rounded down, although runtimes may divide it in float32, which is off by 1 at most."""
     divisor = x.of(by)
+    # The float32 quotient is at most one off, which the remainder shows.
     quotient = (x.cast("float32") / divisor.cast("float32")).floor().cast("int32")
     rest = x - quotient * divisor
     return quotient + (rest >= divisor) - (rest < 0)

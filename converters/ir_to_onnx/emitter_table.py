@@ -22,10 +22,10 @@ def found() -> dict[str, Emitter]:
     for module in pkgutil.iter_modules(emitters.__path__):
         table: dict[str, Emitter] = importlib.import_module(f"{emitters.__name__}.{module.name}").TABLE
         for kind, emit in table.items():
-            first = modules.setdefault(kind.lower(), module.name)
+            owner = modules.setdefault(kind.lower(), module.name)
             # One of two emitters would win by the order of files.
             if kind.lower() in written:
-                raise ValueError(f"two emitters write {kind}: one of {first}, one of {module.name}")
+                raise ValueError(f"two emitters write {kind}: one of {owner}, one of {module.name}")
             written[kind.lower()] = emit
     return written
 

@@ -93,8 +93,8 @@ def greedily(
 
 def _limits(selected: NodeTensor, table: NodeTensor) -> NodeTensor:
     """Return the limit for each box, by the number of kept boxes before it."""
-    first = selected.of(0, "int64")
-    number = node("CumSum", selected.cast("int32"), first, exclusive=1)
+    best = selected.of(0, "int64")
+    number = node("CumSum", selected.cast("int32"), best, exclusive=1)
     return node("Gather", selected.like(table.value, "float32"), number)
 
 

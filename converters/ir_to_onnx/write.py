@@ -39,9 +39,9 @@ def write_model(
         if len(resizes) != 1:
             raise UnsupportedLayerError(f"{len(resizes)} layers; expected a single one", source.name)
         return Written(rows=(write_resize(resizes[0], output, opset),))
-    made, written = onnx_model.build(net, semantics, opset, progress, half=half)
-    onnx_save.save(made, output)
-    del made  # its mapped files and memory are released before the file is checked
+    model, written = onnx_model.build(net, semantics, opset, progress, half=half)
+    onnx_save.save(model, output)
+    del model  # its mapped files and memory are released before the file is checked
     _check(output, source.name)
     return written
 

@@ -18,6 +18,7 @@ from .values import values_of
 MIN_ELEMENTS = 16
 """A constant of fewer elements is not a weight: epsilons, bounds and the like stay, since they save nothing."""
 
+# A larger weight would become infinite, so its constant keeps float32.
 _LARGEST = float(np.finfo(np.float16).max)
 
 

@@ -32,6 +32,7 @@ _ELEMENTWISE = {
     "not": "Not",
     "select": "Where",
 }
+# A Slice clips its ends, so this one is behind the last entry of any axis.
 _END = np.iinfo(np.int64).max
 
 

@@ -83,9 +83,9 @@ def softened(graph: Graph, x: str, axis: int, rank: int, kind: str = "Softmax") 
 
 def transposed(graph: Graph, x: str, order: Sequence[int]) -> str:
     """Permute axes; a constant is permuted at once, and an already permuted tensor from its source."""
-    first = permuted(graph, x)
-    if first is not None:
-        x, order = _before(graph, x), [first[axis] for axis in order]
+    moved = permuted(graph, x)
+    if moved is not None:
+        x, order = _before(graph, x), [moved[axis] for axis in order]
     if list(order) == list(range(len(order))):
         return x
     if x in graph.initialisers:

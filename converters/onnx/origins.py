@@ -83,14 +83,14 @@ def _copied(values: Values, node: onnx.NodeProto, place: int) -> tuple[str, int]
         return inputs[0], place
     if node.op_type == "Concat":
         return _in_piece(values, inputs, place)
-    first = values.value(inputs[1]) if node.op_type in ("Gather", "Slice") and len(inputs) > 1 else None
-    if first is None or first.size <= (place if node.op_type == "Gather" else 0):
+    index = values.value(inputs[1]) if node.op_type in ("Gather", "Slice") and len(inputs) > 1 else None
+    if index is None or index.size <= (place if node.op_type == "Gather" else 0):
         return None
     if node.op_type == "Gather":
-        return _from_start(values, inputs[0], int(first.ravel()[place]))
+        return _from_start(values, inputs[0], int(index.ravel()[place]))
     steps = values.value(inputs[4]) if len(inputs) > 4 else None
     even = len(inputs) < 5 or (steps is not None and steps.size and steps.ravel()[0] == 1)
-    return _from_start(values, inputs[0], int(first.ravel()[0]) + place) if even else None
+    return _from_start(values, inputs[0], int(index.ravel()[0]) + place) if even else None
 
 
 def _from_start(values: Values, vector: str, place: int) -> tuple[str, int] | None:

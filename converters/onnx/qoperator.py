@@ -116,9 +116,9 @@ class _Writer:
             value = attributes.pop(name, allowed)
             if allowed not in (value, -1):
                 raise self._refusal(node, f"its {name} is {value}")
-        first = 2 if node.op_type == "QLinearConcat" else 0
-        places = range(first, len(node.input), 3) if first else plain.tensors
-        inputs = [] if first else list(node.input[: plain.tensors[0]])
+        operand = 2 if node.op_type == "QLinearConcat" else 0
+        places = range(operand, len(node.input), 3) if operand else plain.tensors
+        inputs = [] if operand else list(node.input[: plain.tensors[0]])
         for number, place in enumerate(places):
             axis = {"QLinearConv": 0, "QLinearMatMul": -1}.get(node.op_type, 0) if number else 0
             name, nodes = self._float(node, tuple(node.input[place : place + 3]), axis)

@@ -54,7 +54,7 @@ class ResizeBuilder:
 
     file: str
     policy: FormPolicy = field(default_factory=FormPolicy)
-    found: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
+    resizes: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
     errors: list[IrInterpError] = field(default_factory=list)
 
     def read(self, framework: str, operations: Iterable[str], path: Path) -> ov.Model:
@@ -109,9 +109,9 @@ class ResizeBuilder:
             resized = self._resized(x, op, run_time)
         except InexactError as error:
             output = _stand_in(x, op)
-            self.found.append((op, output, error))
+            self.resizes.append((op, output, error))
             return output
-        self.found.append((op, resized.output, resized))
+        self.resizes.append((op, resized.output, resized))
         return resized.output
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
@@ -125,7 +125,7 @@ class ResizeBuilder:
         """Return a row for each resize, or raise all refusals together."""
         refusals = []
         rows = []
-        for op, output, result in self.found:
+        for op, output, result in self.resizes:
             source = self._named(op, output)
             if isinstance(result, InexactError):
                 refusals.append(result.of(source.name))
@@ -134,7 +134,7 @@ class ResizeBuilder:
                     Row(name=source.name, source=source, form=result.form, grade=result.grade, note=result.note)
                 )
         if refusals:
-            raise ExceptionGroup(f"{len(refusals)} of {len(self.found)} resizes have no exact form", refusals)
+            raise ExceptionGroup(f"{len(refusals)} of {len(self.resizes)} resizes have no exact form", refusals)
         return tuple(rows)
 
     def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
@@ -143,7 +143,7 @@ class ResizeBuilder:
 
     def nodes(self) -> frozenset[str]:
         """Return the names of the nodes of all resizes."""
-        resizes = (result for _, _, result in self.found if isinstance(result, Resized))
+        resizes = (result for _, _, result in self.resizes if isinstance(result, Resized))
         return frozenset(node.get_friendly_name() for result in resizes for node in result.nodes)
 
 

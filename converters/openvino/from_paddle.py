@@ -51,9 +51,9 @@ class _Builder(ResizeBuilder):
     @classmethod
     def of(cls, description: Description, name: str, policy: FormPolicy) -> _Builder:
         waiting: dict[str, deque[Resize]] = {kind: deque() for kind in OPERATIONS}
-        for each in description.resizes:
-            resize(each, name)  # refuses other operations
-            waiting[each.type].append(each)
+        for operation in description.resizes:
+            resize(operation, name)  # refuses other operations
+            waiting[operation.type].append(operation)
         return cls(file=name, policy=policy, waiting=waiting)
 
     def _data(self, node: NodeContext) -> ov.Output:

@@ -84,7 +84,7 @@ class _Builder(ResizeBuilder):
 
     def name_nodes(self) -> None:
         """Name each resize that is a single layer as the file does."""
-        for op, _, result in self.found:
+        for op, _, result in self.resizes:
             if isinstance(result, Resized) and result.output.get_node().get_type_name() == "Interpolate":
                 result.output.get_node().set_friendly_name(op.name)
 

@@ -17,16 +17,16 @@ def node_names(model: ov.Model) -> frozenset[str]:
     return frozenset(node.get_friendly_name() for node in nodes_of(model))
 
 
-def number_anew(model: ov.Model, given: AbstractSet[str] | None = None) -> None:
+def number_anew(model: ov.Model, kept_names: AbstractSet[str] | None = None) -> None:
     """Name unnamed nodes by their place in the model.
 
     OpenVINO numbers them over the whole process, so the same model would give other bytes beside other models.
-    ``given`` are the names that a model had before it was transformed; they are kept.
+    ``kept_names`` are the names that a model had before it was transformed; they are kept.
     """
     if model.get_friendly_name() == model.get_name():
         model.set_friendly_name("Model0")
     nodes = list(nodes_of(model))
-    unnamed = [node for node in nodes if _is_numbered(node, given)]
+    unnamed = [node for node in nodes if _is_numbered(node, kept_names)]
     names, number = node_names(model) - {node.get_friendly_name() for node in unnamed}, count()
     for node in unnamed:
         kind = node.get_type_name()

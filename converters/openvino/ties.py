@@ -42,4 +42,4 @@ def _keep_at_threshold(node: ov.Node) -> set[str]:
     share = ops.multiply(threshold, ops.constant(_TO_NEXT))
     above = ops.maximum(ops.add(threshold, share), ops.constant(_LEAST))
     node.input(_OVERLAP).replace_source_output(above.output(0))
-    return {each.get_friendly_name() for each in (node, share, above)}
+    return {part.get_friendly_name() for part in (node, share, above)}

@@ -96,9 +96,9 @@ def _before(audit: Audit) -> Iterator[Element]:
             )
             for resize in audit.preprocessing
         ]
-        first = audit.preprocessing[0].likeness
+        likeness = audit.preprocessing[0].likeness
         numbers = ("values that differ", "by more than 1", "by at most", "on average")
-        caption = f"{first.first} in place of {first.second}"
+        caption = f"{likeness.first} in place of {likeness.second}"
         yield section(
             "The resize before the model", table(("input", "image", *numbers), rows, numbers=numbers, caption=caption)
         )

@@ -16,7 +16,7 @@ from lxml import etree
 from lxml.builder import ElementMaker
 
 from ir_interp.files.atomic import replacing
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.views.marks import SIGNS, Tone
 
 from .assets import POLICY, SCRIPT, STYLE
@@ -34,7 +34,7 @@ _FEW = 4  # sections that need no links to them
 
 def clean(text: str) -> str:
     """Return a text with escapes for what no page can hold, or would not show; its lines stay."""
-    return shown(text, but="\t\n\r")
+    return printable(text, but="\t\n\r")
 
 
 def _add(element: Element, text: str) -> None:

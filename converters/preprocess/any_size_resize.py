@@ -46,9 +46,9 @@ def resized(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) -> NodeTensor
             op.name, "an ONNX subgraph", reason="a box, or block averages before the resize, need a static image size"
         )
     if isinstance(spec.kernel, Nearest):
-        own = sizes_known(op, sizes)
+        known_sizes = sizes_known(op, sizes)
         for axis in (0, 1):
-            x = x.take(_nearest(op, own, lengths[axis], sizes[axis]), axis)
+            x = x.take(_nearest(op, known_sizes, lengths[axis], sizes[axis]), axis)
         return x
     rounds = spec.rounds
     if op.dtype == "float32" and _is_plain(spec):
@@ -194,10 +194,10 @@ def _either(condition: NodeTensor, yes: Callable[[], NodeTensor], no: Callable[[
     outer = condition.ops.graph
     for name, make in (("then_branch", yes), ("else_branch", no)):
         start = len(outer.nodes)
-        made = make()
+        weights = make()
         inner, outer.nodes[start:] = outer.nodes[start:], []
-        element = helper.np_dtype_to_tensor_dtype(np.dtype(made.dtype))
-        output = helper.make_tensor_value_info(made.value, element, None)
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(weights.dtype))
+        output = helper.make_tensor_value_info(weights.value, element, None)
         branches[name] = helper.make_graph(inner, name, [], [output])
     scalar = outer.node("Squeeze", condition.value)
-    return condition.like(outer.node("If", scalar, **branches), made.dtype)
+    return condition.like(outer.node("If", scalar, **branches), weights.dtype)

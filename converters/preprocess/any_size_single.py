@@ -54,6 +54,7 @@ def resized_in_float32(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) ->
     raise InexactError(op.name, _RESULT, reason=reason)
 
 
+# Fractional bits of the weights of OpenCV's linear (INTER_RESIZE_COEF_BITS).
 _SHORTENED_BITS = 11
 
 
@@ -146,12 +147,13 @@ def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair,
     n, count, index = length.cast("float32"), size.count, size.index
     larger, radius = n.maximum(count), float(kernels.radius(kernel))
     reach = larger / count * radius
-    first = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
+    # One pixel more on each side: a float32 error may move the floor, and surplus taps have weight 0.
+    lowest = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
     taps = node("Range", n.of(0.0), node("Squeeze", (reach * 2.0).ceil() + 4.0), n.of(1.0))
     # In units of 1 / 2m pixels positions are integers, so that only the quotient is rounded.
-    origin = (Pair.of(first * 2.0 + 1.0) * count - (Pair.of(index * 2.0 + 1.0) * n).unsqueeze(1)).high
+    origin = (Pair.of(lowest * 2.0 + 1.0) * count - (Pair.of(index * 2.0 + 1.0) * n).unsqueeze(1)).high
     distance = Pair.of(abs(origin + taps * count * 2.0)) / (larger * 2.0)
-    pixel = first + taps
+    pixel = lowest + taps
     is_inside = ~(pixel < 0.0) & (pixel < n)
     weights = select(is_inside, _weigh(kernel, distance), 0.0)
     return weights / weights.total(1), is_inside.where(pixel, n).cast("int64")
@@ -178,6 +180,7 @@ def _unit(weights: Pair, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
 
     If the largest weight does not fit the width of weights, they have fewer bits.
     """
+    # One entry for each possible number of bits; those whose largest weight does not fit become the least power.
     powers = 2.0 ** np.arange(_LOW_BITS + 1, rounds.bits + 1)
     if rounds.width == 32:
         powers, fits = powers[-1:], weights.high.of([True], "bool")
@@ -194,6 +197,7 @@ def _unit(weights: Pair, rounds: FixedPoint) -> tuple[NodeTensor, NodeTensor]:
 def _neighbours(length: NodeTensor, size: Size) -> Neighbours:
     """Return two pixels of each output, and their weights."""
     n, count, index = length.cast("float32"), size.count, size.index
+    # (i + 1/2) n / m - 1/2 as one quotient of integers, so that it is rounded once.
     at = ((Pair.of(index * 2.0 + 1.0) * n - count) / (count * 2.0)).high
     floor, last = at.floor(), n - 1.0
     place, unit = at - floor, 2.0**_SHORTENED_BITS

@@ -92,12 +92,15 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
         wide = step.maximum(1.0)
         reach, narrow = wide * float(kernels.radius(kernel)), inverse(wide)
         centre = (step * (index + 0.5)).unsqueeze(1)
-        first = (centre - reach + 0.5).floor().maximum(0.0)
+        lowest = (centre - reach + 0.5).floor().maximum(0.0)
         stop = (centre + reach + 0.5).floor().minimum(n)
+        # Two more than the kernel is wide, since rounding at both ends may include another pixel; ``inside`` drops the
+        # rest.
         count = (reach * 2.0).ceil().cast("int64") + 2
-        j = first + below(count, "float64")
+        j = lowest + below(count, "float64")
         inside = j < stop
         weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
+        # The total is added up tap by tap, as the library does: its last bits depend on the order.
         weights = weights / weights.running_total()
         return Taps(weights, inside.where(j, n).cast("int64")), weights
     at = _sampled(spec, n, size)
@@ -107,6 +110,8 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
     weights = _weigh(kernel, steps - (at - floor).unsqueeze(1))
     total = peak = None
     for tap in range(2 * radius):
+        # Out-of-bounds taps read the edge. Equal pixels are merged in order, so that a sum has one weight for each
+        # pixel.
         term = (pixels == pixels.take([tap], 1)).where(weights.take([tap], 1), 0.0)
         total = term if total is None else total + term
         peak = total if peak is None else peak.maximum(total)
@@ -121,6 +126,7 @@ def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
         return ((n - 1.0) * size.index) / (size.count - 1.0).maximum(1.0)
     step, centre = n / size.count, size.index + 0.5
     if spec.arithmetic is Arithmetic.TENSORFLOW:
+        # TensorFlow's coordinates are float32, and the product is rounded before the half is subtracted.
         return (centre.cast("float32") * step.cast("float32") - 0.5).cast("float64")
     if spec.arithmetic is Arithmetic.JAX:
         return (step.cast("float32").cast("float64") * centre - 0.5).cast("float32").cast("float64")

@@ -24,7 +24,7 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes
+from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes, Unrounded
 from ir_interp.translation.dialect import Context
 
 from ..onnx.onnx_primitives import NodeTensor
@@ -94,39 +94,39 @@ def _tabled(
         )
         x, lengths = y.transposed(1, 2, 0), (reduction.shape[0], reduction.shape[1])
     every = passes(bound, "uint8")
-    if any(each.bits_each for each in every):
+    if any(stage.bits_each for stage in every):
         return _of_neighbours(x, every, wide=wide)
-    x, made, size = without_unused(x, every, lengths)
-    if made and made[0].of_ipp:
-        return in_orders(op, x.transposed(2, 0, 1).cast(dtype), made).transposed(1, 2, 0)
+    x, stages, size = without_unused(x, every, lengths)
+    if stages and stages[0].of_ipp:
+        return in_orders(op, x.transposed(2, 0, 1).cast(dtype), stages).transposed(1, 2, 0)
     picture, largest = Picture.of(x, in_rows=wide), _BRIGHTEST
-    for each in made:
+    for stage in stages:
         before = picture
-        if each.weights.dtype.kind == "f":
-            picture = _chained(op, picture, each, dtype)
+        if stage.weights.dtype.kind == "f":
+            picture = _chained(op, picture, stage, dtype)
         else:
-            picture, largest = _summed(op, picture, each, size[each.axis], largest, dtype)
-        if each.lanes:
-            vectors = _chained(op, before, each.vectors(), dtype).image
-            picture = Picture.of(in_blocks(x, each, sizes[1]).where(vectors, picture.image), in_rows=wide)
+            picture, largest = _summed(op, picture, stage, size[stage.axis], largest, dtype)
+        if stage.lanes:
+            vectors = _chained(op, before, stage.vectors(), dtype).image
+            picture = Picture.of(in_blocks(x, stage, sizes[1]).where(vectors, picture.image), in_rows=wide)
     return picture.image
 
 
-def _chained(op: ResizeOp, x: Picture, each: Pass, dtype: str) -> Picture:
+def _chained(op: ResizeOp, x: Picture, stage: Pass, dtype: str) -> Picture:
     planes = x.tensor.transposed(2, 0, 1) if x.in_rows else x.tensor
-    sums = chained(op, planes.cast(dtype), each)
+    sums = chained(op, planes.cast(dtype), stage)
     return replace(x, tensor=sums.transposed(1, 2, 0) if x.in_rows else sums)
 
 
-def _of_neighbours(x: NodeTensor, made: Sequence[Pass], *, wide: bool) -> NodeTensor:
+def _of_neighbours(x: NodeTensor, stages: Sequence[Pass], *, wide: bool) -> NodeTensor:
     """Return an image resized by OpenCV's linear, along the width and then the height."""
-    columns, rows = (_neighbours(x, each) for each in made)
+    columns, rows = (_neighbours(x, stage) for stage in stages)
     return shortened(x, rows, columns, columns_first=wide)
 
 
-def _neighbours(x: NodeTensor, each: Pass) -> Neighbours:
+def _neighbours(x: NodeTensor, stage: Pass) -> Neighbours:
     """Return the two pixels of each output; an axis that keeps its size has one, with a second of weight 0."""
-    indices, weights = (np.pad(those, ((0, 0), (0, 2 - those.shape[1]))) for those in (each.indices, each.weights))
+    indices, weights = (np.pad(those, ((0, 0), (0, 2 - those.shape[1]))) for those in (stage.indices, stage.weights))
     first, second = (x.of(index, "int64") for index in indices.T)
     near, far = (x.of(weight, "float32") for weight in weights.T)
     return Neighbours((first, second), (near, far))
@@ -143,44 +143,46 @@ def _in_floats(x: NodeTensor, bound: Plan, dtype: str, *, wide: bool) -> NodeTen
     return y.image
 
 
-def _summed(op: ResizeOp, x: Picture, each: Pass, length: int, largest: int, dtype: str) -> tuple[Picture, int]:
+def _summed(op: ResizeOp, x: Picture, stage: Pass, length: int, largest: int, dtype: str) -> tuple[Picture, int]:
     """Return a picture after a pass, and the largest of its values."""
-    weights = _matrix(each, length)
-    shift = _shift(op, weights, largest, each.bits_after, _HELD[dtype])
+    weights = _matrix(stage, length)
+    # Weights are split so that the type holds every sum of either part; then no order of a matrix product changes it.
+    shift = _shift(op, weights, largest, stage.bits_after, _HELD[dtype])
     high, low = _halves(weights, shift)
     largest *= _most(weights)
-    clips = not _stays_inside(weights, largest, each)
+    clips = not _stays_inside(weights, largest, stage)
     y = x.products(
         (high, low * 2.0**-shift) if shift else (weights,),
-        each.axis,
+        stage.axis,
         dtype,
-        lambda sums, _: _finished(sums, each, each.bits_after - shift, dtype, clips=clips),
+        lambda sums, _: _finished(sums, stage, stage.bits_after - shift, dtype, clips=clips),
     )
-    return y, largest if each.rounding is None else _BRIGHTEST
+    return y, largest if stage.rounding is Unrounded.KEPT else _BRIGHTEST
 
 
-def _finished(y: NodeTensor, each: Pass, bits: int, dtype: str, *, clips: bool) -> NodeTensor:
+def _finished(y: NodeTensor, stage: Pass, bits: int, dtype: str, *, clips: bool) -> NodeTensor:
     """Return sums without their fractional bits, rounded and clipped."""
     if bits:
+        # Half up: sums are integers, so the half, the quotient by a power of 2 and the floor are exact.
         y = ((y + 2.0 ** (bits - 1)) / 2.0**bits).floor()
-    if each.factor != 1.0:
-        y = y.cast("float32").minimum(LARGEST) * each.factor  # otherwise OpenVINO multiplies the weights
-    if each.rounding is IntegerRounding.HALF_EVEN:
+    if stage.factor != 1.0:
+        y = y.cast("float32").minimum(LARGEST) * stage.factor  # otherwise OpenVINO multiplies the weights
+    if stage.rounding is IntegerRounding.HALF_EVEN:
         y = y.round().cast(dtype)
-    return clipped(y) if clips and each.rounding is not None else y
+    return clipped(y) if clips and stage.rounding is not Unrounded.KEPT else y
 
 
-def _stays_inside(weights: NDArray[np.int64], largest: int, each: Pass) -> bool:
+def _stays_inside(weights: NDArray[np.int64], largest: int, stage: Pass) -> bool:
     """Return whether rounded sums with these weights are those of uint8, so that clipping them changes nothing."""
-    most = largest + 2**each.bits_after / 2
-    return each.factor == 1.0 and bool((weights >= 0).all()) and most < (_BRIGHTEST + 1) * 2.0**each.bits_after
+    most = largest + 2**stage.bits_after / 2
+    return stage.factor == 1.0 and bool((weights >= 0).all()) and most < (_BRIGHTEST + 1) * 2.0**stage.bits_after
 
 
-def _matrix(each: Pass, length: int) -> NDArray[np.int64]:
+def _matrix(stage: Pass, length: int) -> NDArray[np.int64]:
     """Return the weight of every pixel for every output [out, in]."""
-    rows = len(each.indices)
+    rows = len(stage.indices)
     weights = np.zeros((rows, length), np.int64)
-    np.add.at(weights, (np.arange(rows)[:, None], each.indices), each.weights)
+    np.add.at(weights, (np.arange(rows)[:, None], stage.indices), stage.weights)
     return weights
 
 
@@ -193,12 +195,12 @@ def _halves(weights: NDArray[np.int64], shift: int) -> tuple[NDArray[np.int64], 
     return (weights - low) >> shift, low
 
 
-def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, held: int) -> int:
+def _shift(op: ResizeOp, weights: NDArray[np.int64], largest: int, bits: int, precision: int) -> int:
     """Return how many bits of the weights to split off, so that every sum fits the type."""
     shifts: Sequence[int] = (0, *range(bits - 1, 0, -1))
     for shift in shifts:
         high, low = (largest * _most(half) for half in _halves(weights, shift))
-        if low < held and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < held:
+        if low < precision and high + low // 2**shift + 2 + 2**bits // 2 ** (shift + 1) < precision:
             return shift
     raise InexactError(op.name, _RESULT, reason=f"float32 cannot hold its sums, which have {bits} fractional bits")
 
@@ -212,27 +214,27 @@ _SHIFT = 9  # bits of a reciprocal that are split off: the rest holds a sum of 2
 _MOST_IN_SINGLE = 2**24  # float32 holds every integer up to it
 
 
-def averaged(op: ResizeOp, x: NodeTensor, found: Reduced, lengths: tuple[int, int]) -> NodeTensor:
+def averaged(op: ResizeOp, x: NodeTensor, reduction: Reduced, lengths: tuple[int, int]) -> NodeTensor:
     """Return ``x``, integers [channels, height, width], averaged: (sum + n / 2) * int(2**24 / n) / 2**24, truncated.
 
     Raises InexactError for blocks whose sums float32 cannot hold, if ``x`` is float32.
     """
-    height, width = (np.diff(block.edges) for block in found.blocks)
+    height, width = (np.diff(block.edges) for block in reduction.blocks)
     counts = height[:, None] * width
     most = (_BRIGHTEST + 1) * int(counts.max())
     if x.dtype == "float32" and most * 2**_SHIFT > _MOST_IN_SINGLE:
         raise InexactError(op.name, "float32 nodes", reason=f"they cannot hold sums of {counts.max()} pixels")
-    tables = [_table(each, length).astype(x.dtype) for each, length in zip(found.blocks, lengths, strict=True)]
+    tables = [_table(blocks, length).astype(x.dtype) for blocks, length in zip(reduction.blocks, lengths, strict=True)]
     down, across = (x.of(table) for table in (tables[0], tables[1].T))
     sums = down @ (x @ across) + (counts // 2).astype(x.dtype)
     low = inverses(counts) % 2**_SHIFT
     high = (inverses(counts) - low) // 2**_SHIFT
     above = sums * high.astype(x.dtype) + ((sums * low.astype(x.dtype)) / 2.0**_SHIFT).floor()
-    made: NodeTensor = (above / 2.0 ** (BITS - _SHIFT)).floor()
-    return made
+    means: NodeTensor = (above / 2.0 ** (BITS - _SHIFT)).floor()
+    return means
 
 
-def _table(each: Blocks, length: int) -> Array:
+def _table(blocks: Blocks, length: int) -> Array:
     """Return which pixels a block holds [blocks, pixels]."""
-    places, edges = np.arange(length), each.edges
+    places, edges = np.arange(length), blocks.edges
     return (places >= edges[:-1, None]) & (places < edges[1:, None])

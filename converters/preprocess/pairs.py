@@ -28,6 +28,7 @@ def rounded(x: NodeTensor) -> NodeTensor:
 def exact_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return a sum and its rounding error."""
     total = a + b
+    # Knuth's sum of two: exact whichever operand is larger.
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
@@ -112,6 +113,7 @@ class Pair:
         """Return a quotient: its first part may be off by a last place, since OpenVINO inverts constant divisors."""
         that = self.like(other)
         first = self.high / that.high
+        # The residue of a rounded quotient is small; its own quotient supplies the next 24 bits.
         rest = self - that * first
         return Pair(*quick_sum(first, rest.high / that.high))
 
@@ -157,6 +159,8 @@ class Pair:
 
     def _limbs(self) -> tuple[NodeTensor, NodeTensor, NodeTensor]:
         """Return the numbers as multiples of 2**-12 and 2**-24, and the rest."""
+        # Numbers from -1 to 1 have parts of at most 4096 in units of 2**-12: 2**12 of these sum to 2**24, which float32
+        # holds.
         upper = rounded((self.high * 4096.0).round() / 4096.0)
         rest = self.high - upper
         middle = rounded((rest * 2.0**24).round() / 2.0**24)

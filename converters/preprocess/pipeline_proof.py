@@ -32,7 +32,7 @@ def prove(image: NewInput, steps: Path) -> None:
     inputs = Inputs(files={image.name: tuple(samples)})
     [output] = compare_with(steps, image.form.of_pixels, inputs).outputs
     if not output.compared.passes:
-        pipeline = image.form.wanted.pipeline.name or "the pipeline"
+        pipeline = image.form.request.pipeline.name or "the pipeline"
         raise VerificationError(
             f"input {output.name!r} does not get the values of {pipeline}: it {output.compared.difference}; "
             "nothing was written"
@@ -42,7 +42,7 @@ def prove(image: NewInput, steps: Path) -> None:
 def _accepted(image: NewInput) -> Iterator[NDArray[Any]]:
     """Yield images that the pipeline takes. Raises its ShapeError if there are none."""
     problems: list[ShapeError] = []
-    images = list(_images(image.form.wanted))
+    images = list(_images(image.form.request))
     for array in images:
         try:
             image.form.of_pixels(array)
@@ -54,8 +54,8 @@ def _accepted(image: NewInput) -> Iterator[NDArray[Any]]:
         raise problems[0]
 
 
-def _images(wanted: Preprocess) -> Iterator[NDArray[Any]]:
+def _images(request: Preprocess) -> Iterator[NDArray[Any]]:
     rng = np.random.default_rng(0)
-    batch = () if wanted.batch is None else (wanted.batch or _SEVERAL,)
-    for size in [wanted.image_size] if wanted.image_size else _SIZES:
-        yield rng.integers(0, 256, (*batch, *size, wanted.channels), np.uint8)
+    batch = () if request.batch is None else (request.batch or _SEVERAL,)
+    for size in [request.image_size] if request.image_size else _SIZES:
+        yield rng.integers(0, 256, (*batch, *size, request.channels), np.uint8)

@@ -29,7 +29,7 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
     A source that is no .onnx, and a result that is an IR, are converted, and run in both runtimes. Raises the errors of
     ``preprocessed_model.write``, and VerificationError if the runtime computes other values than the pipeline.
     """
-    wanted = Preprocess(
+    request = Preprocess(
         pipeline=pipeline_of(options),
         image_size=options.image_size,
         layout=options.images.layout,
@@ -45,16 +45,16 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
         if kind is not FileKind.ONNX:
             read = folder / f"{source.stem}.onnx"
             convert(source, read, ConvertOptions(verify=options.verify))
-        image = _write_ir(read, output, wanted, options) if as_ir else write(read, output, wanted, options.name)
+        image = _write_ir(read, output, request, options) if as_ir else write(read, output, request, options.name)
         if options.verify:
             prove(image, _steps(image, folder / f"steps{destination.suffix}"))
     return image.name
 
 
-def _write_ir(source: Path, output: Path, wanted: Preprocess, options: PreprocessOptions) -> NewInput:
+def _write_ir(source: Path, output: Path, request: Preprocess, options: PreprocessOptions) -> NewInput:
     with scratch() as folder:
         whole = folder / f"{output.stem}.onnx"
-        image = write(source, whole, wanted, options.name, wide=False)
+        image = write(source, whole, request, options.name, wide=False)
         convert(whole, output, ConvertOptions(verify=options.verify))
     keep_single(output, image.form.name, f"{LAYER}/")
     return image
@@ -74,7 +74,7 @@ def check_calls(options: PreprocessOptions) -> None:
     if options.config is not None and options.pipeline is not None:
         raise SpecError("--config and pipeline are both given; expected one of them")
     source = "--config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
-    stated = [each.flag for each in options_set(options) if each.name in STATED]
+    stated = [option.flag for option in options_set(options) if option.name in STATED]
     if source and stated:
         raise SpecError(f"{source} already specifies {', '.join(stated)}")
     if options.backend is not None and options.config is None:

@@ -77,21 +77,21 @@ class InputForm:
     """The form in which a model takes the result of a pipeline at its input ``name``."""
 
     name: str
-    wanted: Preprocess
+    request: Preprocess
     dtype: str
     rank: int
     is_channel_last: bool
 
     def of_pixels(self, images: Array) -> Array:
         """Return what the pipeline makes of images in NumPy, as the model takes it."""
-        batch = images if self.wanted.batch is not None else images[None]
+        batch = images if self.request.batch is not None else images[None]
         values = [self._of_image(image) for image in batch]
         return np.stack(values) if self.rank == _BATCH_RANK else values[0]
 
     def _of_image(self, image: Array) -> Array:
         colours = image if image.shape[-1] > 1 else image[:, :, _CHANNELS[1]]
-        values = self.wanted.pipeline(colours).astype(self.dtype)
-        is_last = self.wanted.pipeline.layout == "nhwc"
+        values = self.request.pipeline(colours).astype(self.dtype)
+        is_last = self.request.pipeline.layout == "nhwc"
         if is_last == self.is_channel_last:
             return values
         return values.transpose((2, 0, 1) if is_last else (1, 2, 0))
@@ -106,7 +106,7 @@ class NewInput:
     steps: Unsaved
 
 
-def write(source: Path, output: Path, wanted: Preprocess, name: str | None = None, *, wide: bool = True) -> NewInput:
+def write(source: Path, output: Path, request: Preprocess, name: str | None = None, *, wide: bool = True) -> NewInput:
     """Write a model whose input ``name`` is an image, uint8 [height, width, 3] of any size; return the new input.
 
     Numbers beyond float32 are in float64 only if the model may be ``wide``: not for OpenVINO.
@@ -118,29 +118,29 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     if opset < _OLDEST:
         newer = f"expected {_OLDEST} or newer; `convert --target onnx:17` upgrades the model"
         raise ReadError(f"operator set {opset}; {newer}", source.name)
-    given = _input(model, name, source.name, wanted.batch)
-    _check_dtype(wanted.pipeline, given)
-    form = _form(wanted, given)
+    model_input = _input(model, name, source.name, request.batch)
+    _check_dtype(request.pipeline, model_input)
+    form = _form(request, model_input)
     graph = Graph(opset=opset, layer=LAYER)
-    for each in _names(model):
-        graph.fresh(each)
+    for known in _names(model):
+        graph.fresh(known)
     image = graph.fresh("image")
-    rank = 3 if wanted.batch is None else 4
+    rank = 3 if request.batch is None else 4
     x: NodeTensor = tensor(graph, image, "uint8")
     x = x if wide else SumTensor(SumPrimitives.of(graph, image, rank), image, "uint8")
-    x = x if wanted.batch is None else x.transposed(1, 2, 0, 3)
-    x = _in_colour(x, wanted)
-    raw = ImageTensor(tensor=x, size=wanted.image_size, is_batch=wanted.batch is not None, wide=wide)
-    y = _as_input(written(wanted.pipeline.steps, raw).tensor, form)
-    graph.rename(y.value, given.name)
+    x = x if request.batch is None else x.transposed(1, 2, 0, 3)
+    x = _in_colour(x, request)
+    raw = ImageTensor(tensor=x, size=request.image_size, is_batch=request.batch is not None, wide=wide)
+    y = _as_input(written(request.pipeline.steps, raw).tensor, form)
+    graph.rename(y.value, model_input.name)
     graph.name_nodes(0)
-    pixels = helper.make_tensor_value_info(image, _UINT8, wanted.shape)
-    values = helper.make_tensor_value_info(given.name, given.type.tensor_type.elem_type, None)
+    pixels = helper.make_tensor_value_info(image, _UINT8, request.shape)
+    values = helper.make_tensor_value_info(model_input.name, model_input.type.tensor_type.elem_type, None)
     steps = graph.model(LAYER, [pixels], [values])
     nodes = [*steps.model.graph.node, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    place = [each.name for each in model.graph.input].index(given.name)
+    place = [end.name for end in model.graph.input].index(model_input.name)
     model.graph.input[place].CopyFrom(pixels)
     model.graph.initializer.extend(steps.tensors())
     del model.graph.value_info[:]
@@ -149,26 +149,27 @@ def write(source: Path, output: Path, wanted: Preprocess, name: str | None = Non
     return NewInput(name=image, form=form, steps=steps)
 
 
-def _in_colour(x: NodeTensor, wanted: Preprocess) -> NodeTensor:
+def _in_colour(x: NodeTensor, request: Preprocess) -> NodeTensor:
     """Return images of three channels, the last axis."""
-    axis = 2 if wanted.batch is None else 3
-    colours = x if wanted.channels == 3 else x.take(_CHANNELS[wanted.channels], axis)
-    if wanted.channels != alpha.CHANNELS or wanted.pipeline.alpha is not AlphaRule.OVER_WHITE:
+    axis = 2 if request.batch is None else 3
+    colours = x if request.channels == 3 else x.take(_CHANNELS[request.channels], axis)
+    if request.channels != alpha.CHANNELS or request.pipeline.alpha is not AlphaRule.OVER_WHITE:
         return colours
+    # The products are below 2**23, so float32 nodes have the bits of Pillow's integers.
     whole: NodeTensor = alpha.over_white(colours.cast("float32"), x.take([3], axis).cast("float32"))
     return (((whole / 2.0).floor() + whole * 128.0) / 2.0**15).floor().cast("uint8")
 
 
-def _check_dtype(pipeline: Pipeline, given: onnx.ValueInfoProto) -> None:
+def _check_dtype(pipeline: Pipeline, model_input: onnx.ValueInfoProto) -> None:
     """Raise SpecError for an input of integers if the pipeline returns floats; and for tables beyond memory."""
-    dtype = _dtype(given)
+    dtype = _dtype(model_input)
     for call in pipeline.calls:
         if call.op("uint8").dtype == "float32" and "float" not in dtype:
-            raise SpecError(f"{call.like} returns floats; input {given.name!r} takes {dtype}")
+            raise SpecError(f"{call.like} returns floats; input {model_input.name!r} takes {dtype}")
         for length in call.size.fixed or ():
             check_bytes(_BYTES_A_PIXEL * length, f"a resize {call.size.text}")
     if "float" not in dtype and any(isinstance(step, Rescale | Normalise | Scale) for step in pipeline.steps):
-        problem = f"input {given.name!r} takes {dtype}, but rescaling and normalisation return floats"
+        problem = f"input {model_input.name!r} takes {dtype}, but rescaling and normalisation return floats"
         raise SpecError(f"{problem}; leave out --mean and --std, or pass a model without preprocessing of its own")
 
 
@@ -197,13 +198,13 @@ def _check(model: onnx.ModelProto, where: str) -> None:
 
 def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | None) -> onnx.ValueInfoProto:
     constants = {weight.name for weight in model.graph.initializer}
-    inputs = [each for each in model.graph.input if each.name not in constants]
-    chosen = [each for each in inputs if name in (None, each.name)]
+    inputs = [end for end in model.graph.input if end.name not in constants]
+    chosen = [end for end in inputs if name in (None, end.name)]
     if len(chosen) != 1:
         problem = f"no input {name!r}" if name is not None else f"{len(inputs)} inputs; name one"
-        raise ReadError(f"{problem}; {closest(name or '', [each.name for each in inputs])}", where)
-    found: onnx.ValueInfoProto = chosen[0]
-    lengths, called = _lengths(found), f"{where}:input {found.name!r}"
+        raise ReadError(f"{problem}; {closest(name or '', [end.name for end in inputs])}", where)
+    model_input: onnx.ValueInfoProto = chosen[0]
+    lengths, called = _lengths(model_input), f"{where}:input {model_input.name!r}"
     if len(lengths) not in (3, 4):
         raise ReadError("takes no image: expected 3 or 4 axes", called)
     if len(lengths) == 3 and batch is not None:
@@ -211,20 +212,22 @@ def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | No
     if len(lengths) == 4 and lengths[0] not in (None, 1 if batch is None else batch):
         expected = "expected one; use batch for several" if batch is None else f"expected {batch or 'any number'}"
         raise ReadError(f"takes {lengths[0]} images at once; {expected}", called)
-    if _dtype(found) not in _TAKEN:
-        raise ReadError(f"takes {_dtype(found) or 'no numbers'}; expected one of {', '.join(_TAKEN)}", called)
-    return found
+    if _dtype(model_input) not in _TAKEN:
+        raise ReadError(f"takes {_dtype(model_input) or 'no numbers'}; expected one of {', '.join(_TAKEN)}", called)
+    return model_input
 
 
-def _lengths(given: onnx.ValueInfoProto) -> list[int | None]:
+def _lengths(model_input: onnx.ValueInfoProto) -> list[int | None]:
     """Return the shape of an input; None for dynamic dimensions, which some files write as -1."""
-    return [dimension.dim_value if dimension.dim_value > 0 else None for dimension in given.type.tensor_type.shape.dim]
+    return [
+        dimension.dim_value if dimension.dim_value > 0 else None for dimension in model_input.type.tensor_type.shape.dim
+    ]
 
 
-def _dtype(given: onnx.ValueInfoProto) -> str:
+def _dtype(model_input: onnx.ValueInfoProto) -> str:
     """Return the name of an element type; empty for those that ONNX does not have."""
     with suppress(KeyError):
-        return np.dtype(helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)).name
+        return np.dtype(helper.tensor_dtype_to_np_dtype(model_input.type.tensor_type.elem_type)).name
     return ""
 
 
@@ -234,12 +237,12 @@ def _names(model: onnx.ModelProto) -> set[str]:
     return ends | {value.name for value in values}
 
 
-def _check_size(wanted: Preprocess, name: str, expected: Sequence[int | None]) -> None:
+def _check_size(request: Preprocess, name: str, expected: Sequence[int | None]) -> None:
     """Raise SpecError if the pipeline gives images of another size than a model takes, or of any size."""
-    size = wanted.pipeline.size
-    if size is None and wanted.image_size is not None:
-        last = wanted.pipeline(np.zeros((*wanted.image_size, 3), np.uint8)).shape
-        size = (last[1], last[2]) if wanted.pipeline.layout == "nchw" else (last[0], last[1])
+    size = request.pipeline.size
+    if size is None and request.image_size is not None:
+        last = request.pipeline(np.zeros((*request.image_size, 3), np.uint8)).shape
+        size = (last[1], last[2]) if request.pipeline.layout == "nchw" else (last[0], last[1])
     if None in expected and size is None:
         return
     takes = f"input {name!r} takes images of {' x '.join('any' if side is None else str(side) for side in expected)}"
@@ -249,21 +252,23 @@ def _check_size(wanted: Preprocess, name: str, expected: Sequence[int | None]) -
         raise SpecError(f"{takes}; the pipeline gives {size[0]} x {size[1]}")
 
 
-def _form(wanted: Preprocess, given: onnx.ValueInfoProto) -> InputForm:
+def _form(request: Preprocess, model_input: onnx.ValueInfoProto) -> InputForm:
     """Return the form of a model's input. Raises SpecError for one that does not take the pipeline's images."""
-    lengths = _lengths(given)
-    last = wanted.layout == "nhwc" if wanted.layout else _is_channel_last(lengths, wanted.pipeline)
+    lengths = _lengths(model_input)
+    last = request.layout == "nhwc" if request.layout else _is_channel_last(lengths, request.pipeline)
     *expected, depth = lengths[-3:] if last else (*lengths[-2:], lengths[-3])
     if depth not in (None, 3):
-        raise SpecError(f"input {given.name!r} takes {depth} channels; images have 3")
-    _check_size(wanted, given.name, expected)
-    return InputForm(name=given.name, wanted=wanted, dtype=_dtype(given), rank=len(lengths), is_channel_last=last)
+        raise SpecError(f"input {model_input.name!r} takes {depth} channels; images have 3")
+    _check_size(request, model_input.name, expected)
+    return InputForm(
+        name=model_input.name, request=request, dtype=_dtype(model_input), rank=len(lengths), is_channel_last=last
+    )
 
 
 def _as_input(y: NodeTensor, form: InputForm) -> NodeTensor:
     """Return an image [height, width, 3], or several along the third axis, as the input of the model."""
     y, last = y.cast(form.dtype), form.is_channel_last
-    if form.wanted.batch is not None:
+    if form.request.batch is not None:
         return y.transposed(*((2, 0, 1, 3) if last else (2, 3, 0, 1)))
     y = y if last else y.transposed(2, 0, 1)
     return y.unsqueeze(0) if form.rank == _BATCH_RANK else y

@@ -117,9 +117,9 @@ def _(step: CentreCrop, image: ImageTensor) -> ImageTensor:
         before = [_halved(count, step.padding, image) for count in missing]
         x = _padded(image, x, before, _differences(missing, before), step.colour)
     surplus = _differences(lengths_of(x), crop)
-    first = [_halved(count, step.start, image) for count in surplus]
-    last = [start + length for start, length in zip(first, crop, strict=True)]
-    bounds = [node("Concat", *places, axis=0) for places in (first, last)]
+    begin = [_halved(count, step.start, image) for count in surplus]
+    last = [start + length for start, length in zip(begin, crop, strict=True)]
+    bounds = [node("Concat", *places, axis=0) for places in (begin, last)]
     return replace(image, tensor=node("Slice", x, *bounds, x.of([0, 1], "int64")), size=step.size.fixed)
 
 
@@ -132,9 +132,9 @@ def _cropped(step: CentreCrop, image: ImageTensor, size: tuple[int, int]) -> Ima
         x = _padded(image, x, before, _differences(missing, before), step.colour)
     surplus = [max(length, 0) for length in _differences(size, crop)]
     if any(surplus):
-        first = [int(step.start.apply(np.float64(count) / 2, NUMPY)) for count in surplus]
-        last = [start + length for start, length in zip(first, crop, strict=True)]
-        x = node("Slice", x, x.of(first, "int64"), x.of(last, "int64"), x.of([0, 1], "int64"))
+        begin = [int(step.start.apply(np.float64(count) / 2, NUMPY)) for count in surplus]
+        last = [start + length for start, length in zip(begin, crop, strict=True)]
+        x = node("Slice", x, x.of(begin, "int64"), x.of(last, "int64"), x.of([0, 1], "int64"))
     return replace(image, tensor=x, size=crop)
 
 

@@ -55,6 +55,8 @@ class Triple:
         whole, number = sorted((self, self.like(other)), key=lambda x: x.middle is not None)
         assert whole.middle is None, "a product of two fractions"
         a, b, c = number.parts
+        # A product of 24 by 24 bits is a float32 and its rounding error, which is one, too; only the last term is
+        # rounded.
         first, error = exact_product(a, whole.high)
         second, rest = exact_product(b, whole.high)
         middle, carry = exact_sum(error, second)
@@ -65,6 +67,7 @@ class Triple:
     def __truediv__(self, other: Operand) -> Triple:
         divisor = self.like(other)
         assert divisor.middle is None, "a quotient by a fraction"
+        # Long division: each quotient has 24 bits, and the rest after it is exact.
         quotients, rest = [], self.parts
         for _ in range(3):
             quotients.append(rest[0] / divisor.high)

@@ -26,20 +26,20 @@ Finish: TypeAlias = Callable[[NodeTensor, Sequence[NodeTensor]], NodeTensor]
 
 
 def without_unused(
-    x: NodeTensor, made: Sequence[Pass], lengths: tuple[int, int]
+    x: NodeTensor, stages: Sequence[Pass], lengths: tuple[int, int]
 ) -> tuple[NodeTensor, list[Pass], list[int]]:
     """Return an image [height, width, channels] without unused rows and columns; its passes; its size.
 
     Rows and columns stay if most are read: removing them costs more than it saves.
     """
-    passes, size = list(made), list(lengths)
-    for place, each in sorted(enumerate(passes), key=lambda item: item[1].axis):
-        used = np.unique(each.indices)
-        is_gathered = each.axis == 1 and each.indices.shape[1] <= _FEW  # later, in longer runs
-        if 2 * len(used) <= lengths[each.axis] and not is_gathered:
-            x = x.take(used, each.axis)
-            size[each.axis] = len(used)
-            passes[place] = replace(each, indices=np.searchsorted(used, each.indices))
+    passes, size = list(stages), list(lengths)
+    for place, stage in sorted(enumerate(passes), key=lambda item: item[1].axis):
+        used = np.unique(stage.indices)
+        is_gathered = stage.axis == 1 and stage.indices.shape[1] <= _FEW  # later, in longer runs
+        if 2 * len(used) <= lengths[stage.axis] and not is_gathered:
+            x = x.take(used, stage.axis)
+            size[stage.axis] = len(used)
+            passes[place] = replace(stage, indices=np.searchsorted(used, stage.indices))
     return x, passes, size
 
 
@@ -171,7 +171,7 @@ def _joined(parts: Sequence[NodeTensor]) -> NodeTensor:
 def _windows(tables: Tables) -> Iterator[tuple[slice, int, int]]:
     """Yield groups of outputs, and the first and the last pixel, exclusive, that any of them reads."""
     rows = tables[0].shape[0]
-    for first in range(0, rows, _GROUP):
-        outputs = slice(first, first + _GROUP)
+    for begin in range(0, rows, _GROUP):
+        outputs = slice(begin, begin + _GROUP)
         read = np.flatnonzero(np.any([table[outputs].any(0) for table in tables], axis=0))
         yield outputs, int(read[0]) if read.size else 0, int(read[-1]) + 1 if read.size else 1

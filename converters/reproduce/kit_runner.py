@@ -100,14 +100,14 @@ def read(case: dict[str, Any], folder: Path) -> tuple[str, str]:
 
 def show(verdicts: list[dict[str, Any]]) -> None:
     """Print the cases that are not the same, and the verdicts of each group."""
-    counts = Counter((each["group"], each["kind"]) for each in verdicts)
-    for each in verdicts:
-        if each["kind"] != "same":
-            print(f"{each['name']}: {each['kind']} {each['detail']}")
+    counts = Counter((verdict["group"], verdict["kind"]) for verdict in verdicts)
+    for verdict in verdicts:
+        if verdict["kind"] != "same":
+            print(f"{verdict['name']}: {verdict['kind']} {verdict['detail']}")
     print(f"{'':12}" + "".join(f"{kind:>9}" for kind in KINDS))
-    for group in dict.fromkeys(each["group"] for each in verdicts):
+    for group in dict.fromkeys(verdict["group"] for verdict in verdicts):
         print(f"{group:12}" + "".join(f"{counts[group, kind]:9}" for kind in KINDS))
-    print(f"{'all':12}" + "".join(f"{sum(each['kind'] == kind for each in verdicts):9}" for kind in KINDS))
+    print(f"{'all':12}" + "".join(f"{sum(verdict['kind'] == kind for verdict in verdicts):9}" for kind in KINDS))
 
 
 def main() -> int:

@@ -237,7 +237,7 @@ def reason(row: Audited, runtime: str) -> str:
 
 
 def _in_words(difference: Difference) -> str:
-    part, computed, meant = difference.part, spelled(difference.offered), spelled(difference.wanted)
+    part, computed, meant = difference.part, spelled(difference.offered), spelled(difference.needed)
     return _IN_WORDS.get((part, computed, meant), f"{part}: {computed}, not {meant}")
 
 

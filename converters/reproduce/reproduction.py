@@ -92,11 +92,11 @@ def _is_seen(row: Audited, runtime: str) -> bool:
 
 def _nothing(rows: list[Audited], runtime: str, layer: str | None) -> str:
     """Return the reason why there is nothing to show."""
-    asked = [row for row in rows if layer in (None, row.op.name)]
-    if not asked:
+    selected = [row for row in rows if layer in (None, row.op.name)]
+    if not selected:
         return "no resize in it"
     unseen: dict[str, list[str]] = {}
-    for row in asked:
+    for row in selected:
         if runtime not in row.seen:
             unseen.setdefault(row.ran or "not run", []).append(row.op.name)
     verdict = f"every resize that was run is correct in {RUNTIMES[runtime].title}"

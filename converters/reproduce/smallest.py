@@ -59,11 +59,11 @@ def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown 
     something else is each of them run.
     """
     for run in (False, True):
-        first = _shown(source, [_case(source.op)], runtime, folder, run=True)
-        if not first or not _is_like(first[0].verdict, seen):
+        whole = _shown(source, [_case(source.op)], runtime, folder, run=True)
+        if not whole or not _is_like(whole[0].verdict, seen):
             return None
         # One axis smaller at a time: the cheapest of these that shows the same is the start of the next step.
-        best, last = first[0], None
+        best, last = whole[0], None
         while best is not last:
             last = best
             smaller = _shown(source, list(_smaller(source, best.row)), runtime, folder, run=run)
@@ -75,7 +75,7 @@ def smallest(source: Found, runtime: str, seen: Verdict, folder: Path) -> Shown 
         proven = _shown(source, [_case(best.row.op)], runtime, folder, run=True)
         if proven and _is_like(proven[0].verdict, seen):
             return proven[0]
-    return first[0]
+    return whole[0]
 
 
 def _is_like(verdict: Verdict, seen: Verdict) -> bool:

@@ -25,6 +25,7 @@ from .runner import Runner
 
 VERSION = "2.3"
 _OTHER_PIXELS, _BEYOND = "lead to other pixels", "lead beyond the image, where it reads what lies there"
+# Bytes are copied at steps in units of 2**-16.
 _BYTES, _FIXED = ("uint8", "int8"), 2**16
 _INTEGERS = (*_BYTES, "int16")
 _TYPES = ("float32", *_INTEGERS)

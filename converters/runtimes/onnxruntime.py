@@ -132,6 +132,7 @@ def _refusals(op: ResizeOp, scaled: Set[int] | None) -> Iterator[str]:
         and (at.changing if at else scaled != set())
     ):
         yield f"no cubic Resize of {dtype}"
+    # Upsample's kernels check that every scale is at least 1; Resize-10 replaced them.
     if op.version < 10 and isinstance(target, Scales) and min(target.values, default=1) < 1:
         yield "Upsample shrinks nothing"
     if isinstance(target, Sizes) and 0 in target.values:
@@ -147,6 +148,7 @@ def is_plain_cubic(op: ResizeOp) -> bool:
 
 def _has_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool | None:
     """Return whether there is a kernel for these axes; None if that depends on sizes of run time."""
+    # Whether an axis grows or shrinks chooses the kernel, so sizes of run time count only if both have one, or neither.
     rank, is_smaller = len(op.shape or ()), shrinks(op)
     grown, shrunk = (_has_kernel(op.spec.kernel, rank, scaled, grows=grows) for grows in (True, False))
     return grown if grown == shrunk or is_smaller is False else shrunk if is_smaller else None
@@ -164,6 +166,7 @@ def are_channels_last(shape: PartialShape | None, scaled: Set[int]) -> bool:
 
 def _has_kernel(kernel: Kernel, rank: int, scaled: Set[int], *, grows: bool) -> bool:
     """Return whether there is a kernel for these axes: of images, of volumes, of images whose channels come last."""
+    # A kernel is chosen by the axes whose scale is not 1, as sizes or scales state it, whatever the layout is called.
     channels_last = rank == _IMAGE and scaled <= CHANNELS_LAST_AXES
     if isinstance(kernel, Nearest) or not rank:
         return True

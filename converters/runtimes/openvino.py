@@ -106,6 +106,7 @@ def _cubic_wraps(node: Interpolate) -> Outcome | None:
     return None
 
 
+# By rank: the lists of axes for which its Pillow kernels have memory; beyond these they read and write elsewhere.
 PILLOW_AXES: dict[int, tuple[Set[int], ...]] = {2: ({1}, {0, 1}), 3: ({1}, {2}, {1, 2}), 4: ({2}, {3}, {2, 3}, {1, 2})}
 
 
@@ -178,6 +179,7 @@ def resized_axes(op: ResizeOp) -> frozenset[int]:
         return frozenset(axes if op.spec.axes is not None else ())
     pads = {pad.axis: pad.begin + pad.end for pad in op.spec.pads}
     in_sizes = [None if (n := shape[axis]) is None else n + pads.get(axis, 0) for axis in axes]
+    # The plugin compares what the layer states: scales with 1, sizes with those of the padded input.
     stay = [1.0] * len(axes) if isinstance(target, Scales) else in_sizes
     return frozenset(axis for axis, value, same in zip(axes, target.values, stay, strict=True) if value != same)
 

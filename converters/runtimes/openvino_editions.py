@@ -16,6 +16,7 @@ from ir_interp.resize_op import ResizeOp
 from . import openvino
 from .outcome import Edition, Outcome, refused
 
+# Behind the batch and the channels.
 _FIRST_SPATIAL = 2
 _OF_IMAGES = (3, 4)  # ranks
 

@@ -77,7 +77,7 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
     if not isinstance(layer, dict):
         raise ReadError("not an object", where)
     known = {*_OWN, *dialect.choices(version), *(name for name, _ in dialect.numbers.values())}
-    at_run_time = [dialect.number(each.value, version) for each in AtRunTime]
+    at_run_time = [dialect.number(target.value, version) for target in AtRunTime]
     for key, value in layer.items():
         if key not in known:
             raise ReadError(f"unknown setting; {closest(key, known)}", f"{where}@{key}")

@@ -33,7 +33,7 @@ class Tensor:
     shape: tuple[Length, ...] | None
 
     def __str__(self) -> str:
-        shape = "" if self.shape is None else "x".join("?" if each is None else str(each) for each in self.shape)
+        shape = "" if self.shape is None else "x".join("?" if size is None else str(size) for size in self.shape)
         return f"{self.name}: {self.dtype} " + (shape or ("of any rank" if self.shape is None else "scalar"))
 
 
@@ -111,18 +111,18 @@ def parts(path: Path) -> list[Path]:
 
 def _sizes(path: Path, others: Iterable[Path]) -> dict[str, int | None]:
     files = (path, *sorted(others))
-    return {each.name: each.stat().st_size if is_file(each) else None for each in files}
+    return {file.name: file.stat().st_size if is_file(file) else None for file in files}
 
 
 def _of_onnx(path: Path) -> Brief:
     model = read_file(path)
-    found = list(graphs(model.graph))
+    all_graphs = list(graphs(model.graph))
     constants = {tensor.name for tensor in model.graph.initializer}
-    weights = [tensor for graph in found for tensor in _weights(graph)]
+    weights = [tensor for graph in all_graphs for tensor in _weights(graph)]
     return Brief(
         format=f"ONNX, IR version {model.ir_version}",
-        operator_sets=tuple(f"{each.domain or 'ai.onnx'} {each.version}" for each in model.opset_import),
-        inputs=tuple(_tensor(each) for each in model.graph.input if each.name not in constants),
+        operator_sets=tuple(f"{opset.domain or 'ai.onnx'} {opset.version}" for opset in model.opset_import),
+        inputs=tuple(_tensor(end) for end in model.graph.input if end.name not in constants),
         outputs=tuple(map(_tensor, model.graph.output)),
         operations=operations(path) or {},
         weights=(len(weights), sum(map(_bytes, weights))),
@@ -134,7 +134,7 @@ def _weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     yield from graph.initializer
     for node in graph.node:
         if node.op_type == "Constant":
-            yield from (each.t for each in node.attribute if each.HasField("t"))
+            yield from (attribute.t for attribute in node.attribute if attribute.HasField("t"))
 
 
 def _dtype(element: int) -> str:
@@ -167,8 +167,8 @@ def _of_ir(path: Path, whole: Net) -> Brief:
     return Brief(
         format=f"OpenVINO IR v{whole.version}",
         operator_sets=tuple(f"opset{number}" for number in sorted({layer.version or 0 for layer in layers} - {0})),
-        inputs=tuple(_end(whole, each) for each in whole.layers.values() if each.type.lower() == "parameter"),
-        outputs=tuple(_end(whole, each) for each in whole.layers.values() if each.type.lower() == "result"),
+        inputs=tuple(_end(whole, layer) for layer in whole.layers.values() if layer.type.lower() == "parameter"),
+        outputs=tuple(_end(whole, layer) for layer in whole.layers.values() if layer.type.lower() == "result"),
         operations=operations(path) or {},
         weights=(len(weights), sum(_size(layer) for layer in weights)),
         files=_sizes(path, [whole.binary] if weights else []),
@@ -182,10 +182,10 @@ def _size(layer: Layer) -> int:
 
 def _end(whole: Net, layer: Layer) -> Tensor:
     """Return the tensor at an end of a net: the output of a parameter, or the input of a result."""
-    found = (layer, layer.outputs[0]) if layer.outputs else whole.source(layer, 0)
-    if found is None:
+    source = (layer, layer.outputs[0]) if layer.outputs else whole.source(layer, 0)
+    if source is None:
         return Tensor(name=layer.name, dtype="value", shape=None)
-    owner, port = found
+    owner, port = source
     is_open = owner.type.lower() == "parameter" and whole.has_dynamic_ranks and not port.shape
     return Tensor(name=tensor_name(owner, port), dtype=port.dtype or "value", shape=None if is_open else port.shape)
 
@@ -193,19 +193,19 @@ def _end(whole: Net, layer: Layer) -> Tensor:
 def _of_tflite(path: Path) -> Brief:
     from .tflite.tflite_files import read_file
 
-    found = read_file(path)
+    file = read_file(path)
     ends = (
-        tuple(Tensor(name=each.name, dtype=each.dtype, shape=each.shape) for each in those if each is not None)
-        for those in (found.inputs, found.outputs)
+        tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those if end is not None)
+        for those in (file.inputs, file.outputs)
     )
     inputs, outputs = ends
     return Brief(
-        format=f"TFLite, version {found.version}",
+        format=f"TFLite, version {file.version}",
         operator_sets=(),
         inputs=inputs,
         outputs=outputs,
         operations=operations(path) or {},
-        weights=(len(found.constants), sum(found.constants)),
+        weights=(len(file.constants), sum(file.constants)),
         files=_sizes(path, ()),
     )
 
@@ -217,14 +217,17 @@ def _of_program(path: Path) -> Brief:
     inputs, outputs = (
         tuple(Tensor(name=name, dtype=dtype, shape=shape) for name, dtype, shape in those) for those in ends(program)
     )
-    weights = [*program.state_dict.values(), *(each for each in program.constants.values() if hasattr(each, "nbytes"))]
+    weights = [
+        *program.state_dict.values(),
+        *(constant for constant in program.constants.values() if hasattr(constant, "nbytes")),
+    ]
     return Brief(
         format="PyTorch exported program",
         operator_sets=(),
         inputs=inputs,
         outputs=outputs,
         operations=operations(path) or {},
-        weights=(len(weights), sum(each.nbytes for each in weights)),
+        weights=(len(weights), sum(weight.nbytes for weight in weights)),
         files=_sizes(path, ()),
     )
 

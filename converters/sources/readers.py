@@ -198,13 +198,13 @@ def readings(op: ResizeOp, source: Source) -> dict[Semantics, ResizeSpec]:
 
     Readings that need more information are left out, and all others if the resize comes from another place.
     """
-    found = {Semantics.RUNTIME: op.spec}
+    readings = {Semantics.RUNTIME: op.spec}
     for semantics in (Semantics.DOCUMENT, Semantics.REFERENCE):
         with suppress(ReadError):
-            specs = {each.where: each.spec for each in load(source, semantics)}
+            specs = {op.where: op.spec for op in load(source, semantics)}
             if op.where in specs:
-                found[semantics] = specs[op.where]
-    return found
+                readings[semantics] = specs[op.where]
+    return readings
 
 
 _NO_OPERATIONS = ("parameter", "result", "const")
@@ -229,13 +229,13 @@ def _of_ir(path: Path) -> list[str]:
     from ir_interp.ir import xml
 
     types = (layer.get("type", "") for layer in xml.parse(path).iter("layer"))  # those of bodies, too
-    return sorted(each for each in types if each.lower() not in _NO_OPERATIONS)
+    return sorted(kind for kind in types if kind.lower() not in _NO_OPERATIONS)
 
 
 def _of_tflite(path: Path) -> list[str]:
     from .tflite.tflite_files import read_file
 
-    return sorted(each.type for each in read_file(path).operators)
+    return sorted(operator.type for operator in read_file(path).operators)
 
 
 def _of_program(path: Path) -> list[str]:
@@ -248,7 +248,9 @@ def _of_program(path: Path) -> list[str]:
 def _of_tensorflow(path: Path) -> list[str]:
     from .tensorflow.tensorflow_files import described
 
-    return sorted(each for each in described(path).operations if each not in ("Const", "Placeholder", "NoOp"))
+    return sorted(
+        operation for operation in described(path).operations if operation not in ("Const", "Placeholder", "NoOp")
+    )
 
 
 def _of_paddle(path: Path) -> list[str]:

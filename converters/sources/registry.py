@@ -53,10 +53,10 @@ def own() -> tuple[str, ...]:
 @cache
 def _brought() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of other packages by name; a package that is found twice on the path counts once."""
-    found: dict[str, dict[str, EntryPoint]] = {}
-    for each in entry_points(group=GROUP):
-        found.setdefault(each.name, {})[each.value] = each
-    return MappingProxyType({name: tuple(by_value.values()) for name, by_value in found.items()})
+    entries: dict[str, dict[str, EntryPoint]] = {}
+    for entry in entry_points(group=GROUP):
+        entries.setdefault(entry.name, {})[entry.value] = entry
+    return MappingProxyType({name: tuple(by_value.values()) for name, by_value in entries.items()})
 
 
 def _dialect(module: Any, name: str, place: str) -> Dialect:

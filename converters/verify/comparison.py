@@ -54,8 +54,8 @@ class ModelComparison:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        first = f"; {self.first_difference}" if self.resizes is not None else ""
-        return notebook.line("ModelComparison", f"{self.first.name} against {self.second.name}, {self.summary}{first}")
+        place = f"; {self.first_difference}" if self.resizes is not None else ""
+        return notebook.line("ModelComparison", f"{self.first.name} against {self.second.name}, {self.summary}{place}")
 
     def _repr_html_(self) -> str:
         """Return tables for notebooks: a row for each output, and one for each resize that was compared."""
@@ -79,11 +79,11 @@ class ModelComparison:
     @property
     def first_difference(self) -> str:
         """The first resize whose output differs, in one line."""
-        first = self.first_resize
-        if first is None:
+        resize = self.first_resize
+        if resize is None:
             return "no resize visible in both models differs"
-        source = "; its input differs already" if first.is_fed_otherwise else ""
-        return f"the first resize that differs is {first.name!r}{source}"
+        source = "; its input differs already" if resize.is_fed_otherwise else ""
+        return f"the first resize that differs is {resize.name!r}{source}"
 
     @property
     def next_command(self) -> tuple[str, ...]:

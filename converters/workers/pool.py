@@ -41,19 +41,19 @@ def each(question: Question, items: Sequence[Any], count: int) -> Generator[tupl
             idle.put(worker)
             closed.callback(worker.close)
             stopped.callback(worker.stop)
-        asked: dict[Future[Any], int] = {}
+        pending: dict[Future[Any], int] = {}
         for number, item in enumerate(items):
-            asked[threads.submit(ask, item)] = number
-            if len(asked) == len(crew):
-                yield from _answered(asked)
-        while asked:
-            yield from _answered(asked)
+            pending[threads.submit(ask, item)] = number
+            if len(pending) == len(crew):
+                yield from _answered(pending)
+        while pending:
+            yield from _answered(pending)
 
 
-def _answered(asked: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
+def _answered(pending: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
     """Wait for an answer, and yield those that are there."""
-    for future in wait(asked, return_when=FIRST_COMPLETED).done:
-        yield asked.pop(future), future.result()
+    for future in wait(pending, return_when=FIRST_COMPLETED).done:
+        yield pending.pop(future), future.result()
 
 
 def answer(question: Question, item: Any) -> Any:

@@ -108,10 +108,10 @@ def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
         return np.repeat(values, len(at))
     # Beyond the ends the first and the last pair extrapolate.
     low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)
-    first = values[low]
+    lowest = values[low]
     if values.dtype.kind in "mM":
-        steps = (values[low + 1] - first).astype(np.float64) * (at - low)
+        steps = (values[low + 1] - lowest).astype(np.float64) * (at - low)
         unit = np.datetime_data(values.dtype)[0]
-        return np.asarray(first + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]"))
-    first = first.astype(np.float64)
-    return np.asarray(first + (values[low + 1] - first) * (at - low))
+        return np.asarray(lowest + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]"))
+    lowest = lowest.astype(np.float64)
+    return np.asarray(lowest + (values[low + 1] - lowest) * (at - low))

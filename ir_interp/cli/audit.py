@@ -20,7 +20,7 @@ from ir_interp.files.atomic import check_outputs
 from ir_interp.options.audit_options import REPORT, RESULTS, AuditOptions
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.options.finding_codes import ON_REQUEST
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 
 if TYPE_CHECKING:
     from ir_interp.converters.audit.audit_report import Audit
@@ -85,7 +85,7 @@ def audit(
     if form == "text":
         fleet.print_skipped(report.skipped)
     for error in report.errors:
-        print(f"error: {shown(str(error))}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
     return 2 if report.errors else int(report.fails(*options.fail_on))
 
 

@@ -18,7 +18,7 @@ from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_image
 from ir_interp.options.compare_options import CALLS, IMAGES, MODELS, CompareOptions
 from ir_interp.options.declaration import check_place, keywords
-from ir_interp.text.names import labels, shown
+from ir_interp.text.names import labels, printable
 from ir_interp.text.quoting import shell
 from ir_interp.views.describe import count
 
@@ -141,7 +141,7 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
         figure = likeness.picture(comparison, pair)
         with replacing(options.picture) as (temporary,):
             canvas.save(figure, temporary, FileKind.of(options.picture) or FileKind.PICTURE)
-    print_result(form, comparison.record, lambda: print(shown(comparison.text)))
+    print_result(form, comparison.record, lambda: print(printable(comparison.text)))
     return 1 if comparison.unequal else 0
 
 

@@ -170,10 +170,10 @@ def _chosen(axis: AxisTable, differing: Iterable[int], every: bool) -> list[int]
     count = max(axis.out_sizes)
     if every:
         return list(range(count))
-    first = list(differing)[:_ROWS]
+    places = list(differing)[:_ROWS]
     # Rows that differ come first; the rest shows both borders, where readings usually differ.
-    ends = sorted({*range(min(count, _ROWS // 2)), *range(max(0, count - _ROWS // 2), count)} - {*first})
-    return first + ends[: _ROWS - len(first)]
+    ends = sorted({*range(min(count, _ROWS // 2)), *range(max(0, count - _ROWS // 2), count)} - {*places})
+    return places + ends[: _ROWS - len(places)]
 
 
 def _summary(axis: AxisTable, differing: int, every: bool) -> str:

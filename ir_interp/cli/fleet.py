@@ -12,7 +12,7 @@ from ir_interp.cli import json_schemas, progress
 from ir_interp.errors import IrInterpError
 from ir_interp.options.audit_options import AuditOptions
 from ir_interp.options.convert_options import ConvertOptions
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.version import VERSION
 from ir_interp.views.describe import count
 
@@ -50,14 +50,14 @@ def run(
     if form == "text":
         print_skipped(inside.skipped)
     for error in unread:
-        print(f"error: {shown(str(error))}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
     return summary, not (unread or summary.errors)
 
 
 def print_skipped(paths: Iterable[Path | str]) -> None:
     """Report .xml files in folders that are no IRs."""
     for path in paths:
-        print(f"note: {shown(str(path))}: neither an IR nor a layer; skipped", file=sys.stderr)
+        print(f"note: {printable(str(path))}: neither an IR nor a layer; skipped", file=sys.stderr)
 
 
 def _print(summary: Summary, form: str, results: Path) -> None:

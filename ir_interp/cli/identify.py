@@ -13,7 +13,7 @@ from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.paths import is_folder
 from ir_interp.options.resize_options import IdentifyOptions
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 
 EXAMPLES = """
 ir-interp identify photo.png small.png
@@ -42,7 +42,7 @@ def identify(
     with progress.bar(options.quiet, "searching") as report:
         pairs = [read_pair(first, second) for first, second in _pairs(before, after)]
         identified = search.identified(pairs, report)
-    print_result(form, identified.record, lambda: print("\n".join(map(shown, identified.text.splitlines()))))
+    print_result(form, identified.record, lambda: print("\n".join(map(printable, identified.text.splitlines()))))
     return 0 if identified.is_sure else 1
 
 

@@ -33,7 +33,7 @@ from ir_interp.cli.command_help import Command, Program
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
 from ir_interp.files.memory import limit_process, memory_refusal
 from ir_interp.text.keyword_names import flags_stay
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.version import show_config
 
 NOT_EXACT = 1  # exit code, also of findings and differences
@@ -95,15 +95,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (IrInterpError, ExceptionGroup) as error:
         problems = list(leaves(error))
         for problem in problems:
-            print(f"error: {shown(str(problem))}", file=sys.stderr)
+            print(f"error: {printable(str(problem))}", file=sys.stderr)
         # A model without an exact form is a finding, exit code 1; anything else is a bad call.
         are_of_models = all(isinstance(problem, InexactError | VerificationError) for problem in problems)
         return NOT_EXACT if are_of_models else BAD_INPUT
     except MemoryError as error:
-        print(f"error: {shown(memory_refusal(error))}", file=sys.stderr)
+        print(f"error: {printable(memory_refusal(error))}", file=sys.stderr)
         return BAD_INPUT
     except OSError as error:
-        print(f"error: {shown(_refusal(error))}", file=sys.stderr)
+        print(f"error: {printable(_refusal(error))}", file=sys.stderr)
         return BAD_INPUT
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
             raise
-        print(f"error: unexpected {type(error).__name__}: {shown(str(error))}; please report it", file=sys.stderr)
+        print(f"error: unexpected {type(error).__name__}: {printable(str(error))}; please report it", file=sys.stderr)
         return BAD_INPUT
     return int(code or 0)
 

@@ -15,7 +15,7 @@ from ir_interp.cli.invocation import printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.options.reproduce_options import FAULT, KIT, ReproduceOptions
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 
 EXAMPLES = """
 ir-interp reproduce model.onnx fault --runtime openvino
@@ -62,9 +62,9 @@ def reproduce(
     if form == "json":
         print(json_schemas.printed(done.record()))
     elif form == "text":
-        print(shown(f"{done.runtime}: {done.verdict}"))
-        print(shown(f"{done.op.spec}; input {list(done.op.shape or ())}"))
-        print(shown(f"wrote {folder}: model, input, expected, README.md; run reproduce.py there"))
+        print(printable(f"{done.runtime}: {done.verdict}"))
+        print(printable(f"{done.op.spec}; input {list(done.op.shape or ())}"))
+        print(printable(f"wrote {folder}: model, input, expected, README.md; run reproduce.py there"))
 
 
 def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form: str) -> None:
@@ -79,4 +79,4 @@ def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form
         print(json_schemas.printed(record))
     elif form == "text":
         print(", ".join(f"{count} {group}" for group, count in written.groups.items()))
-        print(shown(f"wrote {folder}: {written.count} cases; python {folder / 'run.py'} onnxruntime runs them"))
+        print(printable(f"wrote {folder}: {written.count} cases; python {folder / 'run.py'} onnxruntime runs them"))

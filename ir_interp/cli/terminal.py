@@ -11,7 +11,7 @@ from rich import cells, console, markup
 from rich.table import Table
 from rich.text import Text
 
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.views.marks import SIGNS, SIGNS_IN_ASCII, Tone
 
 _STYLES: dict[Tone, str] = {"good": "green", "doubt": "yellow", "bad": "red", "plain": ""}
@@ -40,7 +40,7 @@ class Console(console.Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print lines and tables; see Rich."""
-        super().print(*(shown(item) if isinstance(item, str) else item for item in objects), **options)
+        super().print(*(printable(item) if isinstance(item, str) else item for item in objects), **options)
 
     def say(self, text: str, style: str = "") -> None:
         """Print a text, wrapped between words where somebody looks at a terminal, else as one line."""
@@ -58,7 +58,7 @@ class Console(console.Console):
         if title:
             self.say(title, "bold")
         texts = [[self._text(cell) for cell in row] for row in rows]
-        widths = self._widths([list(map(shown, columns)), *([cell.plain for cell in row] for row in texts)])
+        widths = self._widths([list(map(printable, columns)), *([cell.plain for cell in row] for row in texts)])
         if widths is None:
             self._print_lists(columns, texts)
         elif rows:
@@ -66,8 +66,8 @@ class Console(console.Console):
 
     def _text(self, cell: Cell) -> Text:
         if not isinstance(cell, Marked):
-            return Text("\n".join(map(shown, (cell,) if isinstance(cell, str) else cell)))
-        return Text(f"{self._sign(cell.tone)}\u00a0{shown(cell.word)}", _STYLES[cell.tone])
+            return Text("\n".join(map(printable, (cell,) if isinstance(cell, str) else cell)))
+        return Text(f"{self._sign(cell.tone)}\u00a0{printable(cell.word)}", _STYLES[cell.tone])
 
     def _widths(self, rows: Sequence[Sequence[str]]) -> list[int] | None:
         """Return the width of each column by its content; None where words would break, or a row be too tall."""
@@ -87,8 +87,8 @@ class Console(console.Console):
         return least if tallest <= _TALLEST else None
 
     def _print_lists(self, columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
-        for first, *others in rows:
-            self.print(*(Text(line, "bold") for line in _wrapped(first.plain, self.width)), sep="\n")
+        for title, *others in rows:
+            self.print(*(Text(line, "bold") for line in _wrapped(title.plain, self.width)), sep="\n")
             self._print_list(list(zip(columns[1:], others, strict=True)), _INDENT)
 
     def pairs(self, rows: Sequence[tuple[str, str]], indent: str = "") -> None:
@@ -96,7 +96,7 @@ class Console(console.Console):
         self._print_list([(name, self._text(text)) for name, text in rows], indent)
 
     def _print_list(self, rows: Sequence[tuple[str, Text]], indent: str) -> None:
-        names = [shown(name) for name, _ in rows]
+        names = [printable(name) for name, _ in rows]
         label = len(indent) + max(map(cells.cell_len, names), default=0) + 2
         is_narrow = self.width < label + _NARROWEST  # then names stand above their texts
         label = 2 * len(_INDENT) if is_narrow else label
@@ -114,7 +114,7 @@ class Console(console.Console):
 def _grid(columns: Sequence[str], rows: Sequence[Sequence[Text]], widths: Sequence[int]) -> Table:
     table = Table()
     for column, width in zip(columns, widths, strict=True):
-        table.add_column(Text("\n".join(_wrapped(shown(column), width))), width=width)
+        table.add_column(Text("\n".join(_wrapped(printable(column), width))), width=width)
     for row in rows:
         folded = zip(row, widths, strict=True)
         table.add_row(*(Text("\n".join(_wrapped(cell.plain, width)), cell.style) for cell, width in folded))
@@ -142,4 +142,4 @@ def _lines(paragraph: str, width: int) -> Iterator[str]:
 
 def escape(text: str) -> str:
     """Return a text for a table: neither markup nor a control character has a meaning in it."""
-    return markup.escape(shown(text))
+    return markup.escape(printable(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ir_interp.errors import closest, hint
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 
 
 def text(error: Any) -> str:
@@ -13,7 +13,7 @@ def text(error: Any) -> str:
     kind = type(error).__name__
     if kind == "NoArgsIsHelpError":
         return str(error.format_message())
-    problem = shown(_PROBLEMS.get(kind, _other)(error))
+    problem = printable(_PROBLEMS.get(kind, _other)(error))
     path = error.ctx.command_path if getattr(error, "ctx", None) else ""
     separator = " See" if problem.endswith("?") else "; see"
     return f"error: {problem}{separator} `{path} --help`" if path else f"error: {problem}"

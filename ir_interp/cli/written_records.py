@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ir_interp.cli.invocation import print_result, printed_form
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.views.describe import shape_text
 
 
@@ -60,4 +60,4 @@ class PreprocessRecord:
 
 def report(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
     """Print a record as the options of its command ask."""
-    print_result(printed_form(options), lambda: asdict(record), lambda: print(shown(record.text)))
+    print_result(printed_form(options), lambda: asdict(record), lambda: print(printable(record.text)))

@@ -32,9 +32,9 @@ def check_taps(bound: Plan, outputs: Sequence[Range] | None = None) -> None:
     _check(BYTES_A_TAP * max((count(bound, axis) for axis in axes), default=0), bound)
 
 
-def _check(held: int, bound: Plan) -> None:
-    if held > MAX_BYTES:
+def _check(size: int, bound: Plan) -> None:
+    if size > MAX_BYTES:
         raise ShapeError(
-            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {held / 2**30:.1f} GiB; "
+            f"resizing {list(bound.in_shape)} to {list(bound.out_shape)} needs {size / 2**30:.1f} GiB; "
             f"the limit ({__name__}.MAX_BYTES) is {MAX_BYTES / 2**30:g} GiB"
         )

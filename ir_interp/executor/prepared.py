@@ -34,6 +34,13 @@ class Prepared:
 
     Any number of threads may call it at once. ``spec`` is the resize, ``shape`` and ``dtype`` are those of the input
     arrays, ``out_shape`` that of the results.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((2, 3)))
+        >>> run = ir_interp.prepare(spec, (4, 6), "uint8")
+        >>> run.out_shape
+        (2, 3)
+
     """
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
@@ -41,9 +48,9 @@ class Prepared:
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
-        own = piece if dtype.kind in "iu" else piece.without_neighbours(bound)  # only integers are summed with them
-        self._case, self._bound, self._piece = Case(bound, own, dtype), bound, piece
-        self._own = None if own == piece else own.within(piece)
+        alone = piece if dtype.kind in "iu" else piece.without_neighbours(bound)  # only integers are summed with them
+        self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
+        self._own = None if alone == piece else alone.within(piece)
         self._sums_floats = dtype.kind not in "iub" and not self._case.copies
         padding = piece.padding(bound)
         self._pads = padding if any(map(any, padding)) else None
@@ -61,8 +68,8 @@ class Prepared:
         if not isinstance(x, np.ndarray):
             raise SpecError(f"x is {shown(x)}; expected an array")
         if x.shape != self.shape or x.dtype != self.dtype:
-            wanted = f"{self.dtype} {list(self.shape)}"
-            raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {wanted}")
+            expected = f"{self.dtype} {list(self.shape)}"
+            raise ShapeError(f"x is {x.dtype} {list(x.shape)}; this resize was prepared for {expected}")
         return self.run(x, out)
 
     def ready(self) -> Prepared:
@@ -99,8 +106,8 @@ class Prepared:
         if not isinstance(out, np.ndarray):
             raise SpecError(f"out is {shown(out)}; expected an array")
         if out.shape != self.out_shape or out.dtype != x.dtype or not out.flags.c_contiguous:
-            wanted = f"{x.dtype} array of shape {list(self.out_shape)} in C order"
-            raise ShapeError(f"out must be a {wanted}, not {out.dtype} {list(out.shape)}")
+            expected = f"{x.dtype} array of shape {list(self.out_shape)} in C order"
+            raise ShapeError(f"out must be a {expected}, not {out.dtype} {list(out.shape)}")
         if np.may_share_memory(x, out):
             raise SpecError("out must not overlap the input")
         return out
@@ -159,11 +166,11 @@ class Prepared:
             outputs[-1] = slice(0, rest.out_shape[-1])
         return reduction, prepared(rest, piece_of(rest, outputs), self.dtype)
 
-    def _of_blocks(self, x: Array, found: Reduced, rest: Prepared) -> Array:
+    def _of_blocks(self, x: Array, reduction: Reduced, rest: Prepared) -> Array:
         """Return integers ``x``, padded already, averaged in blocks, and then resized."""
         premultiplied = self._case.is_premultiplied
-        made = premultiplied_alpha.multiplied(x) if premultiplied else x
-        y = rest.run(pillow_blocks.averaged(made, found, self._bound, self._piece, rest._piece), None)
+        image = premultiplied_alpha.multiplied(x) if premultiplied else x
+        y = rest.run(pillow_blocks.averaged(image, reduction, self._bound, self._piece, rest._piece), None)
         return premultiplied_alpha.divided(y)[..., slice(*self._piece.outputs[-1])] if premultiplied else y
 
     @cached_property

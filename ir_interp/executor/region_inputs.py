@@ -68,8 +68,10 @@ def _taken(bound: Plan, outputs: tuple[Range, ...]) -> Iterator[tuple[int, Indic
         yield from ((stage.axis, stage.indices[slice(*outputs[stage.axis])]) for stage in passes(bound, "uint8"))
     for dtype in _TYPES_WITH_STEPS:
         for step in planned(bound, dtype, outputs) or ():
-            each = [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
-            for axis_of_step, indices in each:
+            pairs = (
+                [(step.axis, step.indices)] if isinstance(step, Along) else zip(step.axes, step.indices, strict=True)
+            )
+            for axis_of_step, indices in pairs:
                 if axis_of_step in changing:  # along an axis that is copied a runtime reads neighbours, too, times 0
                     yield axis_of_step, np.stack(columns(indices), axis=1).astype(np.intp)
 
@@ -79,15 +81,15 @@ def _ranges(region: Sequence[slice], lengths: Shape) -> tuple[Range, ...]:
         raise SpecError(f"region is {shown(region)}; expected a slice for each axis")
     if len(region) > len(lengths):
         raise ShapeError(f"region has {len(region)} slices; the output has rank {len(lengths)}")
-    ranges = [_range(each, length) for each, length in zip(region, lengths, strict=False)]
+    ranges = [_range(segment, length) for segment, length in zip(region, lengths, strict=False)]
     return (*ranges, *((0, length) for length in lengths[len(region) :]))
 
 
-def _range(each: slice, length: int) -> Range:
-    if not isinstance(each, slice) or each.step not in (None, 1):
-        raise SpecError(f"region holds {each!r}; expected slices of step 1")
+def _range(segment: slice, length: int) -> Range:
+    if not isinstance(segment, slice) or segment.step not in (None, 1):
+        raise SpecError(f"region holds {segment!r}; expected slices of step 1")
     try:
-        start, stop, _ = each.indices(length)
+        start, stop, _ = segment.indices(length)
     except TypeError:
-        raise SpecError(f"region holds {each!r}; expected slices of integers") from None
+        raise SpecError(f"region holds {segment!r}; expected slices of integers") from None
     return start, max(start, stop)

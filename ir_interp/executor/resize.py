@@ -50,7 +50,7 @@ def resize(
         at_hand = piece.of_input(bound)
         if whole is None:
             x = x[at_hand]
-        elif x.shape != (needed := tuple(each.stop - each.start for each in at_hand)):
+        elif x.shape != (needed := tuple(segment.stop - segment.start for segment in at_hand)):
             raise ShapeError(f"x has shape {list(x.shape)}; this region needs {list(needed)}: {_spelled(at_hand)}")
         return prepared(bound, piece, x.dtype).run(x, out)
 
@@ -95,10 +95,10 @@ def _prepared(spec: ResizeSpec, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
     return prepared(bound, whole_of(bound), dtype)
 
 
-def _spec(given: ResizeSpec) -> ResizeSpec:
-    if not isinstance(given, ResizeSpec):
-        raise SpecError(f"spec is {shown(given)}; expected a ResizeSpec")
-    return given
+def _spec(spec: ResizeSpec) -> ResizeSpec:
+    if not isinstance(spec, ResizeSpec):
+        raise SpecError(f"spec is {shown(spec)}; expected a ResizeSpec")
+    return spec
 
 
 @checked
@@ -116,6 +116,12 @@ def region(
     ``output_slices`` has a slice for each axis, as in ``x[10:20, :]``; omitted ones are full axes. ``sizes``,
     ``scales`` and ``arithmetic`` are those of ``resize``, which takes ``x[region(...)]`` with
     ``region=output_slices``, ``whole=shape``. Raises as ``resize`` does.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((50, 60)))
+        >>> ir_interp.region(spec, (100, 120), (slice(10, 20),))
+        (slice(20, 40, None), slice(0, 120, None))
+
     """
     with unchecked():
         lengths = arguments.lengths(shape, "shape")
@@ -140,6 +146,14 @@ def prepare(
     extra ``fast`` is installed and has a loop for this resize, it is loaded now.
 
     Raises the errors of ``resize``.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((2, 3)))
+        >>> run = ir_interp.prepare(spec, (4, 6), "uint8")
+        >>> run(np.arange(24, dtype=np.uint8).reshape(4, 6))
+        array([[ 4,  6,  8],
+               [16, 18, 20]], dtype=uint8)
+
     """
     try:
         element = np.dtype(dtype)
@@ -164,7 +178,7 @@ def planned(
 
 
 def _spelled(slices: Sequence[slice]) -> str:
-    return "[" + ", ".join(f"{each.start}:{each.stop}" for each in slices) + "]"
+    return "[" + ", ".join(f"{segment.start}:{segment.stop}" for segment in slices) + "]"
 
 
 def as_array(x: ArrayLike, name: str = "x") -> NDArray[Any]:
@@ -194,9 +208,9 @@ def bind(
     if sizes is not None and scales is not None:
         raise SpecError("sizes and scales exclude each other; pass one of them")
     changes: dict[str, Any] = {}
-    given: Any = scales if sizes is None else sizes  # of any type; the target checks it
-    if given is not None:
-        spec, target = _fitting(spec, Sizes(given) if sizes is not None else Scales(given), shape)
+    lengths: Any = scales if sizes is None else sizes  # of any type; the target checks it
+    if lengths is not None:
+        spec, target = _fitting(spec, Sizes(lengths) if sizes is not None else Scales(lengths), shape)
         changes["target"] = target
     if arithmetic is not None:
         changes["arithmetic"] = arithmetic
@@ -209,8 +223,8 @@ def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> t
     if count == len(axes) or not count:
         return spec, target
     if count == len(shape):  # one for every axis, for a spec that resizes some
-        own = (1,) * count if isinstance(target, Scales) else shape
-        if all(value == own[axis] or axis in axes for axis, value in enumerate(target.values)):
+        unchanged = (1,) * count if isinstance(target, Scales) else shape
+        if all(value == unchanged[axis] or axis in axes for axis, value in enumerate(target.values)):
             return spec, _of_axes(target, axes)
     if count < len(shape) == len(axes):  # one for every changing axis, for a spec that lists all
         check_rank(spec, len(shape))

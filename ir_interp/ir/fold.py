@@ -119,9 +119,9 @@ def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: 
     shrinks = any(xml.integers(layer.attributes.get("shrink_axis_mask", ""))[:1])
     if shrinks:  # whatever the mask of begin
         return np.asarray(data[int(begin[0])])
-    first = None if any(masks["begin_mask"][:1]) else int(begin[0])
+    start = None if any(masks["begin_mask"][:1]) else int(begin[0])
     last = None if any(masks["end_mask"][:1]) else int(end[0])
-    return data[first : last : int(stride[0]) if stride is not None else 1]
+    return data[start : last : int(stride[0]) if stride is not None else 1]
 
 
 def _divide(layer: Layer, left: Array, right: Array) -> Array:

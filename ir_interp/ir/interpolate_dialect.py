@@ -84,7 +84,7 @@ def _coordinates(attributes: Attributes) -> Coordinates:
 
 
 def _integers(attributes: Attributes, context: Context) -> IntegerRounding | None:
-    """Return the rounding of integers if it is not the default: `linear` of volumes truncates 8-bit integers."""
+    """Return a spec's `integers`: the plugin's own sums, except `linear` of volumes, which truncates 8-bit integers."""
     volumes = attributes["mode"] == "linear" and len(context.shape or ()) > 4
     return IntegerRounding.CUT_OFF if volumes and context.dtype in ("int8", "uint8") else None
 

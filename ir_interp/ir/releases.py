@@ -18,6 +18,7 @@ from ir_interp.translation.dialect import Semantics
 
 _LINEAR = ("linear", "linear_onnx")
 _IMAGE, _VOLUME = 4, 5  # ranks, batch and channels included
+# Behind the batch and the channels.
 _FIRST_SPATIAL = 2
 
 

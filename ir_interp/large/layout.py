@@ -144,9 +144,9 @@ class Layout:
     def _needed(self) -> list[list[slice]]:
         """The inputs of blocks, axis by axis, since the input along one axis does not depend on the other axes."""
         spec, shape = self.work.spec, self.work.shape
-        first = [slice(0, 1)] * len(shape)
+        corner = [slice(0, 1)] * len(shape)
         return [
-            [region(spec, shape, (*first[:axis], piece, *first[axis + 1 :]))[axis] for piece in pieces]
+            [region(spec, shape, (*corner[:axis], piece, *corner[axis + 1 :]))[axis] for piece in pieces]
             for axis, pieces in enumerate(self._pieces)
         ]
 

@@ -144,8 +144,8 @@ def describe(path: Path, image: Image, works: Iterable[Work], zarr_format: Liter
         bound = planned(work.spec, work.shape)
         for axis in bound.axes:
             # The centre of the first output pixel; the padding in front of the input lies before its origin.
-            first = centres(replace(axis, out_size=1), 1, work.spec)[0] - bound.padding[axis.axis][0]
-            translation[axis.axis] += scale[axis.axis] * float(first)
+            centre = centres(replace(axis, out_size=1), 1, work.spec)[0] - bound.padding[axis.axis][0]
+            translation[axis.axis] += scale[axis.axis] * float(centre)
             scale[axis.axis] *= float(axis.step)
         moves = [{"type": "scale", "scale": list(scale)}, {"type": "translation", "translation": list(translation)}]
         datasets.append({"path": str(level), "coordinateTransformations": moves})

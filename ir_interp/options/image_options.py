@@ -26,10 +26,16 @@ _RANGES = {"0-255": 1.0, "0-1": 255.0}
 class Images:
     """How images become the floats of an input: (pixel - mean) / scale, of each channel in the model's order.
 
-    ``mean`` and ``scale`` hold a number for all channels, or one for each; ``layout`` is "nchw" or "nhwc", by default
-    what the lengths of the input tell; with ``bgr`` blue comes first. Inputs of integers take pixels as they are.
-    Images keep their own size; static dimensions, or a chosen shape, resize them by Pillow (bilinear).
+    ``mean`` and ``scale`` hold a number for all channels, or one for each; ``layout`` is "nchw" or "nhwc", by
+    default inferred from the shape of the input; with ``bgr`` blue comes first. Inputs of integers take pixels as they
+    are. Images keep their own size; static dimensions, or a chosen shape, resize them by Pillow (bilinear).
     Pixels are from 0 to 255; with ``pixel_range`` "0-1", ``mean`` and ``scale`` are meant for pixels from 0 to 1.
+
+    Examples:
+        >>> images = ir_interp.Images(mean=(104, 117, 123), scale=(57.5,), bgr=True)
+        >>> images.scale
+        (57.5,)
+
     """
 
     mean: tuple[float, ...] = option(

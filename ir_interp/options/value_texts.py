@@ -170,8 +170,8 @@ def calls(texts: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def _split_calls(text: str) -> list[str]:
-    first, *others = text.split(",")
-    pieces = [first]
+    keyword, *others = text.split(",")
+    pieces = [keyword]
     for part in others:
         if is_call(part):
             pieces.append(part)

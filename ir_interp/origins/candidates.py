@@ -97,14 +97,14 @@ class Identified:
     def _common(self) -> list[str]:
         """The names that all fitting candidates have."""
         fitting = self.fitting
-        return [name for name in fitting[0].names if all(name in each.names for each in fitting)] if fitting else []
+        return [name for name in fitting[0].names if all(name in group.names for group in fitting)] if fitting else []
 
     @property
     def versions(self) -> tuple[int, ...]:
         """The versions of the library in which the call produces the images."""
         if self.call is None:
             return ()
-        return _known([call for each in self.fitting for call in each.calls], self.call)
+        return _known([call for group in self.fitting for call in group.calls], self.call)
 
     @property
     def is_sure(self) -> bool:
@@ -118,7 +118,7 @@ class Identified:
 
     @property
     def _is_twice(self) -> bool:
-        return any(each.first for each in self.fitting)
+        return any(group.first for group in self.fitting)
 
     @property
     def text(self) -> str:
@@ -148,19 +148,19 @@ class Identified:
                     candidate
                 )
         for those in groups.values():
-            calls = [call for each in those for call in each.calls]
+            calls = [call for group in those for call in group.calls]
             named = " = ".join(f"{name} ({_versions(calls, name)})" for name in those[0].names)
             best = replace(those[0], likelihood=_sum(those))
             yield f"  {'; '.join((named, *best.steps))}: {best.distance}"
 
     def _agreeing(self) -> Iterator[str]:
         """Yield the versions that agree, and other steps that fit."""
-        calls = [call for each in self.fitting for call in each.calls]
+        calls = [call for group in self.fitting for call in group.calls]
         for name in self._common:
             count, of_all = len(_known(calls, name)), len(_known([name], name))
-            told = "agree" if count > 1 else "only" if of_all > 1 else "is the only one known"
-            yield f"  {_versions(calls, name)} {told}" + (f" ({name})" if len(self._common) > 1 else "")
-        others = dict.fromkeys(each.steps for each in self.fitting if each.steps != self.fitting[0].steps)
+            verb = "agree" if count > 1 else "only" if of_all > 1 else "is the only one known"
+            yield f"  {_versions(calls, name)} {verb}" + (f" ({name})" if len(self._common) > 1 else "")
+        others = dict.fromkeys(group.steps for group in self.fitting if group.steps != self.fitting[0].steps)
         yield from (f"  {'; '.join(steps) or 'no further step'}: fits as well" for steps in others)
 
     def _doubt(self) -> Iterator[str]:

@@ -47,10 +47,10 @@ def _fit(before: Array, after: Array) -> Layout | None:
 def _fitted_box(before: Array, after: Array) -> Box | None:
     """Return the box of ``ImageOps.fit``, its edges computed as Pillow does; None if it is the whole image."""
     (height, width), (rows, columns) = before.shape[:2], after.shape[:2]
-    ratio, wanted = width / height, columns / rows
-    if ratio == wanted:
+    ratio, target = width / height, columns / rows
+    if ratio == target:
         return None
-    crop_width, crop_height = (wanted * height, height) if ratio >= wanted else (width, width / wanted)
+    crop_width, crop_height = (target * height, height) if ratio >= target else (width, width / target)
     left, top = (width - crop_width) * 0.5, (height - crop_height) * 0.5
     return (top, top + crop_height), (left, left + crop_width)
 

@@ -16,18 +16,18 @@ def factored(before: Array, after: Array) -> list[Steps]:
     """Return resizes by factors that give an image the size of the result, the simplest factors first."""
     lengths, sizes = before.shape[:2], after.shape[:2]
     written = [list(_decimals(length, size)) for length, size in zip(lengths, sizes, strict=True)]
-    kept = [size / length for length, size in zip(lengths, sizes, strict=True)]
-    equal = [*[factor for factor in written[0] if factor in written[1]][:_EQUAL], *kept]
+    ratios = [size / length for length, size in zip(lengths, sizes, strict=True)]
+    equal = [*[factor for factor in written[0] if factor in written[1]][:_EQUAL], *ratios]
     pairs = [(factor, factor) for factor in equal]
-    first, second = ((factor, *those[:_UNEQUAL]) for factor, those in zip(kept, written, strict=True))
+    first, second = ((factor, *those[:_UNEQUAL]) for factor, those in zip(ratios, written, strict=True))
     pairs += [(one, other) for one in first for other in second]
-    exact = all(float(factor * length).is_integer() for factor, length in zip(kept, lengths, strict=True))
-    return [_by(pair) for pair in dict.fromkeys(pairs) if not (exact and pair == tuple(kept))]
+    exact = all(float(factor * length).is_integer() for factor, length in zip(ratios, lengths, strict=True))
+    return [_by(pair) for pair in dict.fromkeys(pairs) if not (exact and pair == tuple(ratios))]
 
 
 def _decimals(length: int, size: int) -> Iterator[float]:
     """Yield factors with few digits, and thirds, that give one size from another under any rounding."""
-    yield from (each / 3 for each in range(1, 9) if each % 3 and abs(length * each / 3 - size) < 1)
+    yield from (third / 3 for third in range(1, 9) if third % 3 and abs(length * third / 3 - size) < 1)
     seen = set()
     for digits in _DIGITS:
         unit = 10**digits

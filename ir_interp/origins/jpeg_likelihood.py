@@ -16,6 +16,7 @@ from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
 from ir_interp.views.image_arrays import opened
 
+# Pixels of a side of a block, which is transformed as a whole.
 _BLOCK = 8
 _FORMATS = ("JPEG", "MPO")
 _NOISES = (0.1, 0.4, 1.0, 2.5, 6.0, 15.0)  # of coefficients; the first is that of integer transforms, and means none
@@ -54,6 +55,7 @@ class Residuals:
         """Sum over coefficients. The noise is logistic, whose tails tolerate more than a normal distribution's."""
         scale = 2 * _noise(self.quanta, noise)
         upper, lower = ((self.quanta / 2 + sign * self.distances) / scale for sign in (-1, 1))
+        # The logistic distribution is (1 + tanh(x / 2s)) / 2, and tanh is odd: between two limits lies half of a sum.
         inside = (np.tanh(upper) + np.tanh(lower)) / 2
         return float(np.log((1 - _STRAY) * np.maximum(inside, 0) + _STRAY * self.quanta / _RANGE).sum())
 

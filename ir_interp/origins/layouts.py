@@ -132,25 +132,25 @@ def preparations(before: Array, after: Array, orientation: int = 1) -> list[Prep
     follows, then the others whose means resemble those of the result most. The list is empty if no known conversion
     leads from one number of channels to the other.
     """
-    count, wanted = channels(before), channels(after)
-    orders = _CHANNELS.get((count, wanted), {"": tuple(range(count))} if count == wanted else {})
+    count, count_after = channels(before), channels(after)
+    orders = _CHANNELS.get((count, count_after), {"": tuple(range(count))} if count == count_after else {})
     if before.dtype != np.uint8:
         orders = {text: order for text, order in orders.items() if order != GREY}
     every, stride = [], max(1, min(before.shape[:2]) // _SAMPLED)
     sample = before[::stride, ::stride]
     for number, turn in _TURNS.items():
         for text, order in orders.items():
-            told = ", ".join(filter(None, (f"EXIF orientation {number}" if number > 1 else "", text)))
+            description = ", ".join(filter(None, (f"EXIF orientation {number}" if number > 1 else "", text)))
             likeness = _likeness(_turned(turn, order, sample), after)
-            every.append(Preparation(text=told, of=partial(_turned, turn, order), likeness=likeness))
+            every.append(Preparation(text=description, of=partial(_turned, turn, order), likeness=likeness))
     of_file = f"EXIF orientation {orientation}"
-    rest = sorted(every[1:], key=lambda each: (each.text != of_file, -each.likeness))
+    rest = sorted(every[1:], key=lambda layout: (layout.text != of_file, -layout.likeness))
     return [*every[:1], *rest[:_MOST]]
 
 
 def likeliest(prepared: Sequence[Preparation]) -> Preparation:
     """Return the preparation whose means resemble the result most; the first unless another clearly does."""
-    best = max(prepared, key=lambda each: each.likeness)
+    best = max(prepared, key=lambda layout: layout.likeness)
     return best if best.likeness > prepared[0].likeness + _CLEARLY else prepared[0]
 
 
@@ -177,7 +177,7 @@ def _grey(x: Array) -> Array:
 def _likeness(x: Array, y: Array) -> float:
     """Return the correlation of the means of two images over a coarse grid."""
     rows, columns = (min(_GRID, *lengths) for lengths in zip(x.shape[:2], y.shape[:2], strict=True))
-    first, second = (_means(each, rows, columns) for each in (x, y))
+    first, second = (_means(image, rows, columns) for image in (x, y))
     spread = float(first.std() * second.std())
     return float(((first - first.mean()) * (second - second.mean())).mean()) / spread if spread else 0.0
 

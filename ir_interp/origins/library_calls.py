@@ -62,7 +62,9 @@ def _every(dtype: str, depth: int) -> tuple[KnownCall, ...]:
 def _of(name: str, version: int, dtype: str, depth: int) -> Iterator[KnownCall]:
     library, context = get(name), Context(version=version, dtype=dtype)
     numbers: tuple[Mapping[str, Any], ...] = ({}, *library.usual)
-    for attributes in (each for given in numbers for each in library.dialect.attribute_sets(version, given)):
+    for attributes in (
+        attribute_set for target in numbers for attribute_set in library.dialect.attribute_sets(version, target)
+    ):
         if _suits(library, attributes, dtype, depth):
             with suppress(SpecError, ReadError):
                 spec = library.dialect.read(attributes, context)
@@ -87,15 +89,15 @@ def without_version(call: str) -> str:
     """Return a call as people write it: without its version and without arguments about the installation."""
     name, _, words = re.sub(r"@\d+", "", call).partition(":")
     first, *rest = words.split(",")
-    told = [part for part in rest if part.partition("=")[0] not in get(name).installation]
-    return f"{name}:{','.join((first, *told))}"
+    stated = [part for part in rest if part.partition("=")[0] not in get(name).installation]
+    return f"{name}:{','.join((first, *stated))}"
 
 
 def versions(calls: Sequence[str], name: str) -> tuple[int, ...]:
     """Return the versions of a library in which some of ``calls`` are the call ``name``, the newest first."""
     known = get(name.partition(":")[0]).dialect.versions
     those = [re.search(r"@(\d+)", call) for call in calls if without_version(call) == name]
-    return tuple(version for version in known if any(each is None or int(each[1]) == version for each in those))
+    return tuple(version for version in known if any(match is None or int(match[1]) == version for match in those))
 
 
 def _suits(library: Library, attributes: dict[str, Any], dtype: str, depth: int) -> bool:

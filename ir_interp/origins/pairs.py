@@ -88,6 +88,6 @@ def random_image(lengths: tuple[int, int], dtype: np.dtype[Any], depth: int, see
 
 def pair_of(before: Any, after: Any) -> Pair:
     """Return a pair of two arrays, or of the images in two files."""
-    if all(isinstance(each, str | os.PathLike) for each in (before, after)):
+    if all(isinstance(image, str | os.PathLike) for image in (before, after)):
         return read_pair(Path(before), Path(after))
     return Pair(before=as_array(before, "before"), after=as_array(after, "after"))

@@ -60,12 +60,14 @@ def _areas(layout: Layout, axis: int, part: slice, width: float | None, places: 
     length, size = layout.x.shape[axis], layout.sizes[axis]
     half = max(length / size, 1.0) / 2 if width is None else width / 2
     middle = places(np.arange(part.start, part.stop) + layout.window[axis], length, size)
+    # An area beyond the edge is moved inside, so that it covers as many pixels as the others.
     middle = np.clip(middle, half, length - half) + layout.origin[axis]
     return middle - half, middle + half
 
 
 def _integral(x: Array) -> Array:
     """Return the sums of all pixels above and to the left of each, [height + 1, width + 1, channels]."""
+    # float64 holds the sum of 2**53 / 255 bytes, more than any image has.
     deep = x.reshape(*x.shape[:2], -1).astype(np.float64)
     return np.pad(deep.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0), (0, 0)))
 
@@ -85,7 +87,7 @@ def _at(sums: Array, rows: Array, columns: Array) -> Array:
         _around(places, length - 1) for places, length in zip((rows, columns), sums.shape[:2], strict=True)
     )
     upper, lower = (
-        sums[each[:, None], left] * (1 - across) + sums[each[:, None], right] * across for each in (top, below)
+        sums[row[:, None], left] * (1 - across) + sums[row[:, None], right] * across for row in (top, below)
     )
     return np.asarray(upper * (1 - down[:, None]) + lower * down[:, None])
 

@@ -51,10 +51,10 @@ def identified(pairs: Sequence[Pair], progress: Progress = silent) -> Identified
     nearest: list[Trial] = []
     for place, (text, stage) in enumerate(_STAGES.items()):
         progress(text, place, len(_STAGES))
-        trials = sorted(_trials(stage(prepared, pairs), pairs), key=lambda each: each.rank)
+        trials = sorted(_trials(stage(prepared, pairs), pairs), key=lambda trial: trial.rank)
         if any(trial.fits for trial in trials):
             return _told(trials, pairs)
-        nearest = sorted([*nearest, *trials[: len(trials) if not nearest else SHOWN]], key=lambda each: each.rank)
+        nearest = sorted([*nearest, *trials[: len(trials) if not nearest else SHOWN]], key=lambda trial: trial.rank)
         if nearest and _is_settled(nearest[0], pairs):
             break
     return _told(nearest, pairs)
@@ -88,9 +88,9 @@ def _found_by(find: Callable[[Array, Array], Iterable[Steps]]) -> Stage:
     """Return a stage of steps found in the first pair: in the original image, and after its likeliest preparation."""
 
     def stage(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
-        for each in dict.fromkeys((prepared[0], likeliest(prepared))):
-            for steps in find(each.of(pairs[0].before), pairs[0].after):
-                yield each, steps
+        for layout in dict.fromkeys((prepared[0], likeliest(prepared))):
+            for steps in find(layout.of(pairs[0].before), pairs[0].after):
+                yield layout, steps
 
     return stage
 
@@ -105,8 +105,8 @@ def _letterboxed(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iter
 
 
 def _twice(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
-    for each in resized_before(likeliest(prepared), pairs[0].before, pairs[0].after):
-        yield each, PLAIN
+    for steps in resized_before(likeliest(prepared), pairs[0].before, pairs[0].after):
+        yield steps, PLAIN
 
 
 def _drafted(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator[tuple[Preparation, Steps]]:
@@ -125,7 +125,7 @@ def _drafted(prepared: Sequence[Preparation], pairs: Sequence[Pair]) -> Iterator
 _STAGES: dict[str, Stage] = {
     "trying the whole image": lambda prepared, pairs: ((prepared[0], PLAIN), *_drafted(prepared, pairs)),
     "trying ImageOps.fit": _found_by(fitted),
-    "trying turned images": lambda prepared, pairs: ((each, PLAIN) for each in prepared[1:]),
+    "trying turned images": lambda prepared, pairs: ((layout, PLAIN) for layout in prepared[1:]),
     "trying factors": _found_by(factored),
     "trying letterboxes": _letterboxed,
     "trying crops": _found_by(cropped),
@@ -143,7 +143,9 @@ def _trials(steps: Iterable[tuple[Preparation, Steps]], pairs: Sequence[Pair]) -
         layouts = [around.layout(x, pair.after) for x, pair in zip(befores, pairs, strict=True)]
         known = tuple(layout for layout in layouts if layout is not None)
         if prepared.is_boxed:
-            known = tuple(replace(each, box=pair.box(prepared.draft)) for each, pair in zip(known, pairs, strict=True))
+            known = tuple(
+                replace(piece, box=pair.box(prepared.draft)) for piece, pair in zip(known, pairs, strict=True)
+            )
         key = (prepared, *(layout.key for layout in known))
         if len(known) == len(pairs) and key not in seen:
             seen.add(key)
@@ -157,13 +159,13 @@ def _of_calls(setting: Setting) -> list[Trial]:
     results = [pair.after[layout.place] for layout, pair in zip(setting.layouts, setting.pairs, strict=True)]
     pieces, wholes = [_piece(y) for y in results], [whole(y) for y in results]
     by_piece = (tried(call, setting, pieces) for call in known_calls(setting.layouts))
-    trials = sorted((each for each in by_piece if each is not None), key=lambda each: each.rank)
+    trials = sorted((trial for trial in by_piece if trial is not None), key=lambda trial: trial.rank)
     if pieces == wholes or setting.pairs[0].jpeg is not None:  # only likelihoods of the same piece can be compared
         return trials
-    likely = [each for each in trials if each.fits] or trials[:SHOWN]
-    again = [(tried(each.known, setting, wholes), each.mask) for each in likely]
+    likely = [trial for trial in trials if trial.fits] or trials[:SHOWN]
+    again = [(tried(trial.known, setting, wholes), trial.mask) for trial in likely]
     complete = [replace(trial, mask=mask) for trial, mask in again if trial is not None]
-    return [*complete, *(each for each in trials if each not in likely)]
+    return [*complete, *(trial for trial in trials if trial not in likely)]
 
 
 def _piece(after: Array) -> Piece:
@@ -181,9 +183,9 @@ def _told(trials: Sequence[Trial], pairs: Sequence[Pair]) -> Identified:
     """Return trials as candidates, the likeliest first, with "none of these" among them."""
     is_jpeg = pairs[0].jpeg is not None
     candidates = _likely(trials) if is_jpeg else _compared(trials)
-    fitting = [trial for trial, each in zip(trials, candidates, strict=False) if each.fits]
+    fitting = [trial for trial, candidate in zip(trials, candidates, strict=False) if candidate.fits]
     further = (
-        _further([each.known.spec for each in fitting], fitting[0].setting.layouts[0].x) if len(fitting) > 1 else None
+        _further([trial.known.spec for trial in fitting], fitting[0].setting.layouts[0].x) if len(fitting) > 1 else None
     )
     return Identified(candidates=candidates, telling=None if is_jpeg else _telling(trials), further=further)
 
@@ -201,11 +203,11 @@ def _likely(trials: Sequence[Trial]) -> tuple[Candidate, ...]:
     """
     names = [trial.candidate().names for trial in trials]
     every = [trial.likelihoods for trial in trials if trial.likelihoods is not None]
-    quiet = [float(each[0]) - math.log(names.count(name)) for each, name in zip(every, names, strict=True)]
-    noisy = max((float(each[1:].max()) for each in every), default=0.0)
+    quiet = [float(scores[0]) - math.log(names.count(name)) for scores, name in zip(every, names, strict=True)]
+    noisy = max((float(scores[1:].max()) for scores in every), default=0.0)
     shares = np.exp(np.array([*quiet, noisy]) - max((*quiet, noisy)))
     shares /= shares.sum()
-    candidates = [each.candidate(float(share)) for each, share in zip(trials, shares, strict=False)]
+    candidates = [trial.candidate(float(share)) for trial, share in zip(trials, shares, strict=False)]
     is_open = bool(shares[-1] >= UNLIKELY) or not any(candidate.fits for candidate in candidates)
     return (*candidates, Candidate(calls=(), likelihood=float(shares[-1]), fits=is_open))
 
@@ -226,8 +228,8 @@ def _further(specs: Sequence[ResizeSpec], x: Array) -> tuple[tuple[int, int], tu
     for place, (lengths, sizes) in enumerate(SIZES):
         image = random_image(lengths, x.dtype, channels(x), place)
         layout = Layout(x=image, sizes=sizes, place=(slice(0, sizes[0]), slice(0, sizes[1])))
-        made = (predicted(spec, layout, layout.place) for spec in dict.fromkeys(specs))
-        different = len({y.tobytes() for y in made if y is not None})
+        images = (predicted(spec, layout, layout.place) for spec in dict.fromkeys(specs))
+        different = len({y.tobytes() for y in images if y is not None})
         if different > most:
             best, most = (lengths, sizes), different
     return best

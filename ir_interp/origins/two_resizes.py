@@ -19,6 +19,7 @@ from ir_interp.origins.registration import corner
 from ir_interp.resize_op import ResizeOp
 from ir_interp.views.likeness import resized
 
+# Sides of the inputs of common classifiers and detectors.
 _SQUARES = (224, 256, 320, 384, 416, 448, 512, 640, 768, 1024)
 _FACTORS = (2, 4)  # of an image that is shrunk in steps, and of the result
 _MOST = 2**22  # values of an image; each call resizes all of a larger one first, for seconds
@@ -79,20 +80,20 @@ def _distance(op: ResizeOp, sizes: tuple[int, int], proxies: Sequence[ResizeOp],
     distances, piece = [math.inf], corner(after)
     with suppress(SpecError):
         layout = PLAIN.layout(resized(op, x, sizes, None), after)
-        made = (predicted(proxy.spec, layout, piece) for proxy in proxies) if layout is not None else ()
-        distances += [float(np.abs(y.astype(np.float64) - after[piece]).mean()) for y in made if y is not None]
+        images = (predicted(proxy.spec, layout, piece) for proxy in proxies) if layout is not None else ()
+        distances += [float(np.abs(y.astype(np.float64) - after[piece]).mean()) for y in images if y is not None]
     return min(distances)
 
 
 def _different(every: Iterable[Preparation], before: Array) -> Iterator[Preparation]:
     """Yield calls that produce another image than the previous ones, since versions of a library often agree."""
     seen = set()
-    for each in every:
+    for candidate in every:
         with suppress(SpecError):
-            image = each.of(before).tobytes()
+            image = candidate.of(before).tobytes()
             if image not in seen:
                 seen.add(image)
-                yield each
+                yield candidate
 
 
 def _first(prepared: Preparation, op: ResizeOp, name: str, rule: Rule, after: Array) -> Preparation:

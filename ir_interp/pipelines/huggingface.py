@@ -87,10 +87,10 @@ def _alpha(config: Configuration) -> AlphaRule:
 
 
 def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Configuration:
-    given = {key: value for key, value in document.items() if value is not None}
-    title = next((given[key] for key in _TITLES if given.get(key)), None)
+    settings = {key: value for key, value in document.items() if value is not None}
+    title = next((settings[key] for key in _TITLES if settings.get(key)), None)
     if title is None:
-        return _without_class(given, backend)
+        return _without_class(settings, backend)
     if not isinstance(title, str):
         raise ReadError(f"image_processor_type is {title!r}; expected the name of a class")
     stem = (
@@ -101,22 +101,22 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         known = f"expected one of {len(PROCESSORS)} (docs/pipelines.md of the repository)"
         raise ReadError(f"the class {title} is not supported{reason}; {known}{'' if reason else class_hint(title)}")
     processor = PROCESSORS[stem]
-    _check_keys(given, processor.defaults.keys() | processor.ignores | processor.refuses)
-    for switch in sorted(processor.refuses & given.keys()):
-        if given[switch]:
+    _check_keys(settings, processor.defaults.keys() | processor.ignores | processor.refuses)
+    for switch in sorted(processor.refuses & settings.keys()):
+        if settings[switch]:
             raise ReadError(f"{switch} is not supported for {title}")
     if backend is Backend.TORCHVISION and title.endswith("FeatureExtractor"):
         title = f"{stem}ImageProcessor"  # what transformers 5 loads for it; transformers 4 has no such backend
-    named = _backend_of(title, given) if processor.has_pillow else Backend.TORCHVISION
+    named = _backend_of(title, settings) if processor.has_pillow else Backend.TORCHVISION
     if named and backend and backend is not named:
         raise SpecError(f"backend is {backend.value}; the class {title} has {named.value}")
     config = Configuration(
         title=title,
         family=processor.family,
         backend=_chosen(named or backend),
-        keys={**processor.defaults, **given, **dict.fromkeys(processor.ignores, False)},
+        keys={**processor.defaults, **settings, **dict.fromkeys(processor.ignores, False)},
     )
-    if title.endswith("FeatureExtractor") and "do_rescale" not in given:
+    if title.endswith("FeatureExtractor") and "do_rescale" not in settings:
         _check_oldest(config)
     if config.backend is Backend.PIL and not title.endswith("Pil"):
         _check_release(config, stem, processor.stable)
@@ -149,30 +149,33 @@ def _check_release(config: Configuration, stem: str, stable: Mapping[str, Any]) 
         raise SpecError(f"{problem}; for transformers 5, name the class {stem}ImageProcessorPil")
 
 
-def _without_class(given: Mapping[str, Any], backend: Backend | None) -> Configuration:
+def _without_class(settings: Mapping[str, Any], backend: Backend | None) -> Configuration:
     """Return a configuration without a class, for which no defaults are known."""
-    _check_keys(given, _COMMON)
-    missing = [key for key in _REQUIRED if key not in given]
+    _check_keys(settings, _COMMON)
+    missing = [key for key in _REQUIRED if key not in settings]
     needs = {"do_resize": ("size", "resample"), "do_rescale": ("rescale_factor",), "do_center_crop": ("crop_size",)}
     for switch, keys in (*needs.items(), ("do_normalize", ("image_mean", "image_std"))):
-        missing += [key for key in keys if given.get(switch) and key not in given]
+        missing += [key for key in keys if settings.get(switch) and key not in settings]
     if missing:
         problem = f"neither image_processor_type nor {', '.join(missing)}"
         raise ReadError(f"{problem}: defaults depend on the class; add the missing keys")
     return Configuration(
-        title="image processor", family=Family.PLAIN, backend=_chosen(backend), keys={"do_center_crop": False, **given}
+        title="image processor",
+        family=Family.PLAIN,
+        backend=_chosen(backend),
+        keys={"do_center_crop": False, **settings},
     )
 
 
-def _check_keys(given: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(given.keys() - known - _COMMON - _WITHOUT_EFFECT)
-    unknown = [key for key in unknown if given[key] not in _WITHOUT_EFFECT_AT.get(key, ())]
+def _check_keys(settings: Mapping[str, Any], known: set[str]) -> None:
+    unknown = sorted(settings.keys() - known - _COMMON - _WITHOUT_EFFECT)
+    unknown = [key for key in unknown if settings[key] not in _WITHOUT_EFFECT_AT.get(key, ())]
     if unknown:
         raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
 
 
-def _backend_of(title: str, given: Mapping[str, Any]) -> Backend | None:
-    if title.endswith("Fast") or given.get("use_fast") is True:
+def _backend_of(title: str, settings: Mapping[str, Any]) -> Backend | None:
+    if title.endswith("Fast") or settings.get("use_fast") is True:
         return Backend.TORCHVISION
     return Backend.PIL if title.endswith(("Pil", "FeatureExtractor")) else None
 

@@ -104,6 +104,7 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
     elif config.family is Family.SHARE:
         yield from _share(config, like, _edge(sides))
     elif config.family is Family.ENLARGED and "shortest_edge" in sides:
+        # LeViT: the usual margin of ImageNet's crops, truncated as there.
         yield Resize(like=like, size=ShorterSide(size=int(256 / 224 * _edge(sides))))
     elif config.family is Family.CROPPED_SHARE:
         yield Resize(like=like, size=_divided(sides, real(config.key("crop_pct"), "crop_pct")))

@@ -20,6 +20,7 @@ from ir_interp.translation.dialect import Context
 
 MODES = ("nearest", "linear", "cubic", "bilinear_pillow", "bicubic_pillow")
 _ROUNDED_OTHERWISE = ("bilinear_pillow", "bicubic_pillow")  # near a half, of uint8
+# The operation sets whose Interpolate a PrePostProcessor writes.
 VERSIONS = (4, 11)
 WRITTEN: Mapping[str, Any] = {
     "shape_calculation_mode": "sizes",

@@ -159,9 +159,11 @@ class ShorterSide(OutputSize):
     def of(self, height: Number, width: Number, functions: Functions) -> tuple[Number, Number]:
         """Return the output height and width."""
         shorter, longer = functions.minimum(height, width), functions.maximum(height, width)
+        # The product before the quotient, as in int(size * long / short): the other order rounds differently.
         long = functions.floor(longer * float(self.size) / shorter)
         short: Number = float(self.size)
         if self.longest is not None:
+            # By the sides as rounded already, so both are truncated a second time.
             limited = functions.floor(self.longest * short / long)
             short = functions.where(long > self.longest, limited, short)
             long = functions.minimum(long, float(self.longest))
@@ -189,6 +191,7 @@ class SidesWithin(OutputSize):
         """Return the output height and width."""
         shorter, longer = functions.minimum(height, width), functions.maximum(height, width)
         limited = longer / shorter * float(self.shortest) > self.longest
+        # Not longest / (longer / shorter): that quotient would be rounded twice.
         side = functions.where(limited, shorter * float(self.longest) / longer, float(self.shortest))
         short = functions.rint(side)
         # The longer side follows from the shorter one before rounding.
@@ -305,6 +308,7 @@ class NearestMultiple(OutputSize):
         """Return the output height and width."""
         tall, wide = self.height / height, self.width / width
         if self.keeps_ratio:
+            # The scale that changes its side least, as in DPT.
             tall = wide = functions.where(functions.abs(1.0 - wide) < functions.abs(1.0 - tall), wide, tall)
         multiple = float(self.of_size)
         return functions.rint(height * tall / multiple) * multiple, functions.rint(width * wide / multiple) * multiple

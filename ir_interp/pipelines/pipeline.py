@@ -124,8 +124,8 @@ class Pipeline:
         if not all(isinstance(value, str) for value in strings.values()):
             raise ReadError("name and layout must be strings")
         try:
-            made = tuple(_value(step, ImageStep) for step in steps)
-            return Pipeline(steps=made, alpha=_value(alpha, AlphaRule), **strings)
+            settled = tuple(_value(step, ImageStep) for step in steps)
+            return Pipeline(steps=settled, alpha=_value(alpha, AlphaRule), **strings)
         except SpecError as error:
             raise ReadError(f"not a pipeline: {error}") from None
 

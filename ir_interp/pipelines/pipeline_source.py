@@ -82,8 +82,8 @@ def of_object(source: Any, backend: Backend | None) -> Pipeline:
     """
     module = type(source).__module__.partition(".")[0]
     if module == "transformers":
-        own = getattr(source, "backend", None)
-        return huggingface.read(source.to_dict(), Backend(own) if own in ("pil", "torchvision") else backend)
+        stated = getattr(source, "backend", None)
+        return huggingface.read(source.to_dict(), Backend(stated) if stated in ("pil", "torchvision") else backend)
     if module in ("torchvision", "torch"):
         return torchvision_transforms.read_object(source, backend)
     expected = "expected a path, a mapping, an image processor of transformers or transforms of torchvision"

@@ -66,7 +66,7 @@ def _module(pipeline: Pipeline, known: Collection[str]) -> str:
     imports = [
         *(["import math", ""] if uses_math else []),
         "import numpy as np",
-        *(_IMPORTS[each] for each in libraries),
+        *(_IMPORTS[library] for library in libraries),
     ]
     title = '    """Return the input of a model for an image, uint8 RGB [height, width, 3]."""'
     origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment, since names are untrusted text

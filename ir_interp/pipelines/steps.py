@@ -105,8 +105,9 @@ class CentreCrop:
         missing = [max(size - length, 0) for size, length in zip(sizes, x.shape, strict=False)]
         before = [int(self.padding.apply(np.float64(count) / 2, NUMPY)) for count in missing]
         if any(missing):
-            x = _padded(x, before, [count - first for count, first in zip(missing, before, strict=True)], self.colour)
+            x = _padded(x, before, [count - begin for count, begin in zip(missing, before, strict=True)], self.colour)
         surplus = [length - size for size, length in zip(sizes, x.shape, strict=False)]
+        # Half of an odd number of pixels is a tie, which libraries round in different directions.
         top, left = (int(self.start.apply(np.float64(count) / 2, NUMPY)) for count in surplus)
         return np.ascontiguousarray(x[top : top + sizes[0], left : left + sizes[1]])
 
@@ -141,8 +142,9 @@ class PadTo:
         rest = [size - length for size, length in zip(sizes, x.shape, strict=False)]
         if min(rest) < 0:
             raise ShapeError(f"an image of {x.shape[0]}x{x.shape[1]} cannot be padded to {sizes[0]}x{sizes[1]}")
+        # An odd pixel goes after the image.
         before = [count // 2 if self.place is Place.CENTRE else 0 for count in rest]
-        return _padded(x, before, [count - first for count, first in zip(rest, before, strict=True)], self.colour)
+        return _padded(x, before, [count - begin for count, begin in zip(rest, before, strict=True)], self.colour)
 
 
 def _check_colour(colour: tuple[float, ...]) -> None:
@@ -153,6 +155,7 @@ def _check_colour(colour: tuple[float, ...]) -> None:
 def _padded(x: Array, before: list[int], after: list[int], colour: tuple[float, ...]) -> Array:
     height, width, channels = x.shape
     y = np.empty((before[0] + height + after[0], before[1] + width + after[1], channels), x.dtype)
+    # A colour is in the units of the image at this step: truncated in bytes, kept in floats.
     y[:] = np.array(colour).astype(x.dtype)
     y[before[0] : before[0] + height, before[1] : before[1] + width] = x
     return y
@@ -211,6 +214,7 @@ class Rescale:
         elif self.product is Product.FLOAT32:
             y = x.astype(np.float32) * np.float32(self.factor)
         else:
+            # A quotient by 255 and a product with 1/255 differ in the last bit for some pixels.
             y = x.astype(np.float32) / np.float32(1 / self.factor)
         return y + np.float32(self.offset) if self.offset else y
 
@@ -237,6 +241,7 @@ class Normalise:
 
     def run(self, x: Array) -> Array:
         """Return normalised floats."""
+        # Mean and deviation are rounded to float32 before anything is computed, as in the libraries' tensors.
         return (x.astype(np.float32) - np.array(self.mean, np.float32)) / np.array(self.deviation, np.float32)
 
 

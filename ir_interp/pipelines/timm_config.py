@@ -44,14 +44,14 @@ def is_timm(document: Mapping[str, Any]) -> bool:
 
 def read(document: Mapping[str, Any]) -> Pipeline:
     """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
-    held = document.get("pretrained_cfg", document)
-    if not isinstance(held, Mapping):
+    settings = document.get("pretrained_cfg", document)
+    if not isinstance(settings, Mapping):
         raise ReadError("pretrained_cfg is not an object")
-    unknown = sorted(held.keys() - KEYS)
+    unknown = sorted(settings.keys() - KEYS)
     if unknown:
         raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
-    config = {**_DEFAULTS, **{key: value for key, value in held.items() if value}}
-    return Pipeline(steps=tuple(_steps(config)), name=f"timm {held.get('architecture', 'model')}".strip())
+    config = {**_DEFAULTS, **{key: value for key, value in settings.items() if value}}
+    return Pipeline(steps=tuple(_steps(config)), name=f"timm {settings.get('architecture', 'model')}".strip())
 
 
 def _steps(config: Mapping[str, Any]) -> Iterator[ImageStep]:

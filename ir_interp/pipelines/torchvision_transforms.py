@@ -140,14 +140,14 @@ def _spread(transforms: list[Transform]) -> Iterator[Transform]:
         if transform.name not in ("ImageClassification", "SemanticSegmentation"):
             yield transform
             continue
-        given = transform.take(*_ATTRIBUTES[transform.name])
-        if given.get("resize_size") is not None:
-            resize = {key: given[key] for key in ("interpolation", "antialias") if key in given}
-            yield Transform("Resize", {"size": given["resize_size"], **resize}, "v1")
-        if "crop_size" in given:
-            yield Transform("CenterCrop", {"size": given["crop_size"]})
+        arguments = transform.take(*_ATTRIBUTES[transform.name])
+        if arguments.get("resize_size") is not None:
+            resize = {key: arguments[key] for key in ("interpolation", "antialias") if key in arguments}
+            yield Transform("Resize", {"size": arguments["resize_size"], **resize}, "v1")
+        if "crop_size" in arguments:
+            yield Transform("CenterCrop", {"size": arguments["crop_size"]})
         yield Transform("ConvertImageDtype", {"dtype": _FLOAT}, "v1")
-        yield Transform("Normalize", {"mean": given["mean"], "std": given["std"]})
+        yield Transform("Normalize", {"mean": arguments["mean"], "std": arguments["std"]})
 
 
 def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[ImageStep]:
@@ -163,10 +163,10 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
             size = _sides(transform.take("size")["size"])
             yield CentreCrop(size=size, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN)
         elif transform.name == "Normalize":
-            given = transform.take("mean", "std", "inplace")
+            arguments = transform.take("mean", "std", "inplace")
             if not is_float:
                 raise SpecError(f"{transform.name} of a uint8 image; expected a conversion to floats before it")
-            yield Normalise(mean=_numbers(given["mean"]), deviation=_numbers(given["std"]))
+            yield Normalise(mean=_numbers(arguments["mean"]), deviation=_numbers(arguments["std"]))
         elif transform.name == "ToTensor" and any(before.name in _OF_TENSORS for before in transforms[:place]):
             raise SpecError("ToTensor of a tensor; expected a Pillow image: remove it")
         else:
@@ -178,11 +178,11 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
 def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
     """Yield the step of a transform that changes the type of an image."""
     if transform.name in ("ToTensor", "ConvertImageDtype", "ToDtype"):
-        given = transform.take("dtype", "scale")
-        dtype = given.get("dtype", _FLOAT if transform.name == "ToTensor" else None)
-        if dtype != _FLOAT or (transform.name == "ToDtype" and given.get("scale") is not True):
+        arguments = transform.take("dtype", "scale")
+        dtype = arguments.get("dtype", _FLOAT if transform.name == "ToTensor" else None)
+        if dtype != _FLOAT or (transform.name == "ToDtype" and arguments.get("scale") is not True):
             expected = "expected dtype=torch.float32 and, for ToDtype, scale=True"
-            raise SpecError(f"{transform.name}({_arguments(given)}) does not give pixels from 0 to 1; {expected}")
+            raise SpecError(f"{transform.name}({_arguments(arguments)}) does not give pixels from 0 to 1; {expected}")
         if transform.name == "ConvertImageDtype":
             _check_version(version)
         is_product = transform.name != "ToTensor" and version == "v2"
@@ -197,8 +197,8 @@ def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
         )
 
 
-def _arguments(given: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in given.items())
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in arguments.items())
 
 
 def _image_kind(following: Sequence[Transform], backend: Backend | None, *, is_tensor: bool) -> Backend:
@@ -213,13 +213,13 @@ def _image_kind(following: Sequence[Transform], backend: Backend | None, *, is_t
 
 
 def _resize(transform: Transform, kind: Backend, version: str) -> Resize:
-    given = transform.take("size", "interpolation", "max_size", "antialias")
-    mode = given.get("interpolation", "bilinear")
+    arguments = transform.take("size", "interpolation", "max_size", "antialias")
+    mode = arguments.get("interpolation", "bilinear")
     if kind is Backend.PIL:
         like = f"pillow:{'nearest' if mode == 'nearest-exact' else mode}"
     else:
-        like = _tensor_call(mode, "true" if given.get("antialias", True) else "false", version)
-    return Resize(like=like, size=_size(given.get("size"), given.get("max_size")))
+        like = _tensor_call(mode, "true" if arguments.get("antialias", True) else "false", version)
+    return Resize(like=like, size=_size(arguments.get("size"), arguments.get("max_size")))
 
 
 def _tensor_call(mode: str, antialias: str, version: str) -> str:

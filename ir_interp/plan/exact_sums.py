@@ -21,7 +21,7 @@ from ir_interp.plan.axes.taps import is_long, segments
 from ir_interp.plan.libraries.passes import are_named
 from ir_interp.plan.pieces import Piece, taps_by_axis
 from ir_interp.plan.runtimes.integer_steps import axes_of_steps, changing, rounding_at_once
-from ir_interp.spec import Alpha, Area, Box, IntegerRounding, Linear, Mean, Nearest
+from ir_interp.spec import Alpha, Area, Box, IntegerRounding, Linear, Mean, Nearest, Unrounded
 
 # With 22 bits, 255 * 2 * 2**22 is below 2**31: int32 holds one axis whose weights' sizes sum to 2, as those of Lanczos
 # do. Fewer than 16 bits would move a sum of bytes by 255 * 2**-17 for each tap, which shows.
@@ -108,7 +108,7 @@ def in_passes(bound: Plan, piece: Piece, dtype: str) -> tuple[WholeSum, ...] | N
         if step.counts is not None:
             return None
         waiting.append(gathered(step.axis, _length(piece, step.axis), step.indices, step.weights))
-        if step.rounding is not None:
+        if step.rounding is not Unrounded.KEPT:
             windows = _sorted(waiting)
             if len(windows) > 2 or not _fits(windows, _EIGHT_BITS[dtype]):
                 return None

@@ -66,6 +66,8 @@ def identify(
     ``candidates`` are all that were tried, with the steps around them. ``pairs`` may also be a function that takes an
     image (of ``dtype`` and with ``channels`` channels) and (height, width), and returns the resized image.
 
+    Raises ReadError for an unreadable file, ShapeError for images that are no pairs, SpecError if there are none.
+
     Examples:
         >>> spec = ir_interp.spec("pillow", resample="BICUBIC")
         >>> before = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)

@@ -150,7 +150,7 @@ def kit(folder: str | os.PathLike[str]) -> Kit:
     """Write a conformance kit: a few hundred models of one Resize or Upsample, with inputs and expected outputs.
 
     Its runner needs Python, NumPy and a runtime, but not this project, for machines with nothing else (NPUs, phones).
-    The folder must be missing or empty.
+    Raises IrInterpError for a folder that is neither missing nor empty.
 
     Examples:
         >>> ir_interp.kit("resizes").count

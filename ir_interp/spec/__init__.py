@@ -31,6 +31,8 @@ from ir_interp.spec.modes import (
     Passes,
     Rounding,
     Step,
+    SumRounding,
+    Unrounded,
 )
 from ir_interp.spec.parts import Crop, Images, Pad, Scales, Sizes
 from ir_interp.spec.prefilters import Reduce, Smooth
@@ -75,4 +77,6 @@ __all__ = [
     "Sizes",
     "Smooth",
     "Step",
+    "SumRounding",
+    "Unrounded",
 ]

@@ -19,6 +19,11 @@ class FixedPoint:
     If the largest weight does not fit ``width`` bits, sign included, there are fewer fractional bits accordingly.
     ``elements`` is the number of bits of the summed integers. With ``lanes``, full blocks of that many values of a row
     are summed along the first axis as vectors of float32, from the last tap to the first. ``passes`` are not AT_ONCE.
+
+    Examples:
+        >>> print(ir_interp.FixedPoint(bits=22))
+        weights of 22 bits, sums rounded between axes, the last axis first
+
     """
 
     bits: int
@@ -52,6 +57,11 @@ class FloatingPoint:
 
     With ``lanes``, full blocks of that many values of a row are summed along the first axis from the last tap to the
     first.
+
+    Examples:
+        >>> print(ir_interp.FloatingPoint(bits=32, rounding="half_up"))
+        float32, sums kept in full between axes, the last axis first, rounded half up
+
     """
 
     bits: int

@@ -54,7 +54,14 @@ _WIDENED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest(_Kernel):
-    """Copy one source pixel."""
+    """Copy one source pixel.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Nearest(rounding="floor"), target=ir_interp.Sizes((6,)))
+        >>> ir_interp.resize(np.arange(4), spec)
+        array([0, 0, 1, 1, 2, 3])
+
+    """
 
     rounding: Rounding
 
@@ -64,7 +71,14 @@ class Nearest(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear(_Kernel):
-    """Triangle of radius 1. Out-of-bounds samples read the ``border``, or are dropped and the weights normalised."""
+    """Triangle of radius 1. Out-of-bounds samples read the ``border``, or are dropped and the weights normalised.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Linear(antialias="shrinking"), target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([0.0, 0.0, 0.0, 7.0]), spec)
+        array([0. , 3.5])
+
+    """
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -83,7 +97,14 @@ class Linear(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cubic(_Kernel):
-    """Keys' piecewise cubic of radius 2 with coefficient ``a``."""
+    """Keys' piecewise cubic of radius 2 with coefficient ``a``.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Cubic(a=-0.75), target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([0.0, 0.0, 0.0, 32.0]), spec)
+        array([ 0., 16.])
+
+    """
 
     a: float
     antialias: Antialias = Antialias.OFF
@@ -105,7 +126,14 @@ class Cubic(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box(_Kernel):
-    """1 within half a pixel of the sampling point, 0 elsewhere: above -1/2 and up to 1/2 (Pillow)."""
+    """1 within half a pixel of the sampling point, 0 elsewhere: above -1/2 and up to 1/2 (Pillow).
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Box(antialias="shrinking"), target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([0.0, 1.0, 2.0, 4.0]), spec)
+        array([0.5, 3. ])
+
+    """
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -115,7 +143,15 @@ class Box(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hamming(_Kernel):
-    """Sinc of radius 1 under a Hamming window. Weights are normalised: their sum is 1."""
+    """Sinc of radius 1 under a Hamming window. Weights are normalised: their sum is 1.
+
+    Examples:
+        >>> kernel = ir_interp.Hamming(antialias="shrinking", exclude_outside=True)
+        >>> spec = ir_interp.ResizeSpec(kernel=kernel, target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([0.0, 0.0, 1.0, 0.0]), spec).round(3)
+        array([0.04, 0.48])
+
+    """
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -125,7 +161,14 @@ class Hamming(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanczos(_Kernel):
-    """Sinc of a ``radius`` under the central lobe of a wider sinc. Weights are normalised: their sum is 1."""
+    """Sinc of a ``radius`` under the central lobe of a wider sinc. Weights are normalised: their sum is 1.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Lanczos(radius=3), target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([0.0, 0.0, 1.0, 0.0]), spec).round(3)
+        array([-0.136,  0.611])
+
+    """
 
     radius: int
     antialias: Antialias = Antialias.OFF
@@ -147,7 +190,14 @@ class Lanczos(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaussian(_Kernel):
-    """Bell with a standard deviation of half a pixel, cut at 3/2 pixels (TensorFlow). Weights are normalised."""
+    """Bell with a standard deviation of half a pixel, cut at 3/2 pixels (TensorFlow). Weights are normalised.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Gaussian(), target=ir_interp.Sizes((3,)))
+        >>> ir_interp.resize(np.array([0.0, 1.0, 0.0]), spec).round(3)
+        array([0.107, 0.787, 0.107])
+
+    """
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -158,7 +208,14 @@ class Gaussian(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mitchell(_Kernel):
-    """Mitchell and Netravali's piecewise cubic of radius 2, both of whose coefficients are 1/3; it smooths."""
+    """Mitchell and Netravali's piecewise cubic of radius 2, both of whose coefficients are 1/3; it smooths.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Mitchell(), target=ir_interp.Sizes((3,)))
+        >>> ir_interp.resize(np.array([0.0, 18.0, 0.0]), spec).round(3)
+        array([ 1., 16.,  1.])
+
+    """
 
     antialias: Antialias = Antialias.OFF
     exclude_outside: bool = False
@@ -169,7 +226,14 @@ class Mitchell(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Magic(_Kernel):
-    """Costella's Magic Kernel Sharp of a ``year``: 2013, of radius 5/2, or 2021, of radius 9/2 (Pillow's MKS)."""
+    """Costella's Magic Kernel Sharp of a ``year``: 2013, of radius 5/2, or 2021, of radius 9/2 (Pillow's MKS).
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Magic(year=2021), target=ir_interp.Sizes((3,)))
+        >>> ir_interp.resize(np.array([0.0, 1.0, 0.0]), spec).round(3)
+        array([0.   , 1.002, 0.   ])
+
+    """
 
     year: int
     antialias: Antialias = Antialias.OFF
@@ -192,14 +256,28 @@ class Magic(_Kernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean(_Kernel):
-    """Mean of all pixels that an output pixel covers, including partly covered ones (PyTorch's adaptive pooling)."""
+    """Mean of all pixels that an output pixel covers, including partly covered ones (PyTorch's adaptive pooling).
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Mean(), coordinates="asymmetric", target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([1.0, 2.0, 6.0]), spec)
+        array([1.5, 4. ])
+
+    """
 
     word: ClassVar[str] = "mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area(_Kernel):
-    """Mean over the source interval that an output pixel covers; partly covered pixels count in part."""
+    """Mean over the source interval that an output pixel covers; partly covered pixels count in part.
+
+    Examples:
+        >>> spec = ir_interp.ResizeSpec(kernel=ir_interp.Area(), coordinates="asymmetric", target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([1.0, 2.0, 6.0]), spec).round(3)
+        array([1.333, 4.667])
+
+    """
 
     word: ClassVar[str] = "area"
 

@@ -166,11 +166,26 @@ class IntegerRounding(Word):
 
     @property
     def code(self) -> int:
-        """The number of a rounding in compiled loops; 0 is none."""
+        """The number of a rounding in compiled loops."""
         return _CODES[self]
 
 
 _CODES = {rounding: 1 + place for place, rounding in enumerate(IntegerRounding)}
+
+
+class Unrounded(Word):
+    """The end of a sum that another sum follows."""
+
+    KEPT = "kept"  # all bits are kept
+
+    @property
+    def code(self) -> int:
+        """The number in compiled loops, which no rounding has."""
+        return 0
+
+
+SumRounding = IntegerRounding | Unrounded
+"""The end of one of several sums."""
 
 
 class Integers(Word):

@@ -20,6 +20,13 @@ class Crop:
     ``roi`` holds (start, end) per resized axis in the order of ``ResizeSpec.axes``; ``None`` means that it is an
     input at run time. Outputs whose source lies outside the image are ``extrapolation``. ``scales_window`` means that
     scales multiply the window of an axis, not the whole axis.
+
+    Examples:
+        >>> crop = ir_interp.Crop(roi=((0.25, 1.5),), extrapolation=-1)
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", coordinates=crop, target=ir_interp.Sizes((6,)))
+        >>> ir_interp.resize(np.array([0.0, 4.0, 8.0]), spec)
+        array([ 2.,  4.,  6.,  8., -1., -1.])
+
     """
 
     roi: tuple[tuple[float, float], ...] | None
@@ -52,7 +59,13 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The requested output sizes, in the order of ``ResizeSpec.axes``."""
+    """The requested output sizes, in the order of ``ResizeSpec.axes``.
+
+    Examples:
+        >>> print(ir_interp.Sizes([50.0, 60]))
+        sizes [50, 60]
+
+    """
 
     values: tuple[int, ...]
 
@@ -72,7 +85,13 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The requested output / input ratios, in the order of ``ResizeSpec.axes``; float32 values."""
+    """The requested output / input ratios, in the order of ``ResizeSpec.axes``; float32 values.
+
+    Examples:
+        >>> print(ir_interp.Scales((0.5, 2)))
+        scales [0.5, 2.0]
+
+    """
 
     values: tuple[float, ...]
 
@@ -96,7 +115,15 @@ _LEAST, _LARGEST = 2.0**-149, (2 - 2.0**-23) * 2.0**127  # the finite float32 ab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pad:
-    """Zeros added around one axis before the resize."""
+    """Zeros added around one axis before the resize.
+
+    Examples:
+        >>> pad = ir_interp.Pad(axis=0, begin=0, end=1)
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", pads=(pad,), target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([2.0, 4.0, 6.0]), spec)
+        array([3., 3.])
+
+    """
 
     axis: int
     begin: int

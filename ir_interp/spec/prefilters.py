@@ -15,6 +15,11 @@ class Reduce:
     """Blocks of pixels are averaged and rounded to integers where an axis shrinks by ``2 * gap`` or more.
 
     A block is the longest that leaves at least ``gap`` times the pixels of the output (Pillow's ``reducing_gap``).
+
+    Examples:
+        >>> print(ir_interp.Reduce(gap=2))
+        blocks averaged first, gap 2
+
     """
 
     gap: float
@@ -36,6 +41,11 @@ class Smooth:
     """Each shrinking axis is smoothed by a Gaussian of standard deviation (step - 1) / 2, cut at four of these.
 
     ``border`` determines the pixels beyond the image (scikit-image's ``anti_aliasing``).
+
+    Examples:
+        >>> print(ir_interp.Smooth(border="symmetric"))
+        smoothed by a Gaussian first, border symmetric
+
     """
 
     border: Border = Border.MIRRORED

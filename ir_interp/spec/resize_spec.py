@@ -155,8 +155,8 @@ class ResizeSpec:
             whole = ", of every pixel all" if isinstance(self.kernel, Mean) else ""
             source += f", averaged over what a pixel covers{whole}"
         zeros = "; zeros around " + ", ".join(map(str, self.pads)) if self.pads else ""
-        first = f"; {self.before}" if self.before else ""
-        return source + step + zeros + first
+        prefilter = f"; {self.before}" if self.before else ""
+        return source + step + zeros + prefilter
 
     @property
     def waits(self) -> bool:

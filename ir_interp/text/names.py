@@ -14,7 +14,7 @@ _UNSEEN = re.compile(
 )
 
 
-def shown(text: str, but: str = "") -> str:
+def printable(text: str, but: str = "") -> str:
     r"""Return a text on one line, with escapes such as ``\n`` and ``\x1b`` for invisible and control characters.
 
     The characters in ``but`` are kept.

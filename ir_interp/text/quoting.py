@@ -13,7 +13,7 @@ import shlex
 from pathlib import Path
 from urllib.parse import quote
 
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 
 _MARKUP = re.compile(
     r"[\\`*\[\]<>&|~$#!@]"  # characters that start an inline element, a cell, a formula or a mention
@@ -34,7 +34,7 @@ def docstring(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Return a text as one line of Markdown, with escapes for invisible characters."""
-    return _MARKUP.sub(r"\\\g<0>", shown(text))
+    return _MARKUP.sub(r"\\\g<0>", printable(text))
 
 
 def shell(*words: str) -> str:
@@ -49,7 +49,7 @@ def uri(path: str | Path) -> str:
 
 def workflow_message(text: str) -> str:
     """Return a text as the message of a GitHub workflow command, with escapes for invisible characters."""
-    return shown(text).replace("%", "%25")
+    return printable(text).replace("%", "%25")
 
 
 def workflow_property(text: str) -> str:

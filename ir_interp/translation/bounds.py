@@ -24,7 +24,7 @@ from ir_interp.plan.libraries.passes import Pass, are_named, passes
 from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import whole
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once
-from ir_interp.spec import Alpha, IntegerRounding, Nearest, ResizeSpec, Smooth
+from ir_interp.spec import Alpha, IntegerRounding, Nearest, ResizeSpec, Smooth, SumRounding, Unrounded
 from ir_interp.translation.agreement import difference_of_floats, entries_of, taps_by_axis
 
 _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53  # half a unit in the last place of 1
@@ -120,8 +120,8 @@ def _links(bound: Plan, dtype: str) -> Iterator[Link]:
         yield _ended(link, rounding) if place == len(bound.axes) - 1 else link
 
 
-def _ended(link: Link, rounding: IntegerRounding | None) -> Link:
-    return link if rounding is None else replace(link, radius=_RADII.get(rounding, 0.5), is_cut=True)
+def _ended(link: Link, rounding: SumRounding) -> Link:
+    return link if rounding is Unrounded.KEPT else replace(link, radius=_RADII.get(rounding, 0.5), is_cut=True)
 
 
 _RADII = {IntegerRounding.CUT_OFF: 1.0}  # other roundings move a sum by half at most
@@ -148,14 +148,14 @@ def _of_corners(step: Corners) -> Iterator[Link]:
         yield _ended(link, IntegerRounding.CUT_OFF) if place == len(step.axes) - 1 else link
 
 
-def _of_passes(passes_of_spec: Sequence[Pass]) -> Iterator[Link]:
+def _of_passes(stages: Sequence[Pass]) -> Iterator[Link]:
     """Yield passes with weights over powers of two, or over counts, scaled such that they sum to about 1."""
     scale = 1.0  # scale of the values that enter a pass: the current value of a pixel of 1
-    for step in passes_of_spec:
+    for step in stages:
         total = float(2.0 ** round(math.log2(step.weights.sum(axis=1).max()))) if _is_whole(step) else 1.0
         if step.factor != 1.0:
             total = 1 / step.factor / scale
-        elif step.rounding is not None and _is_whole(step):
+        elif step.rounding is not Unrounded.KEPT and _is_whole(step):
             total = 2.0 ** (step.bits_before + step.bits_each + step.bits_after) / scale
         weights, taps = step.weights / total, step.weights.shape[1]
         most = np.abs(weights).sum(axis=1).max(initial=0.0)
@@ -163,7 +163,7 @@ def _of_passes(passes_of_spec: Sequence[Pass]) -> Iterator[Link]:
         loss = most * (2.0**step.bits_before - 1) / scale + (taps * 2.0**-step.bits_after if step.bits_each else 0.0)
         link = Link(axis=step.axis, indices=step.indices, weights=weights, loss=loss, unit=_unit(step))
         yield _ended(link, step.rounding)
-        scale = scale * total if step.rounding is None else 1.0
+        scale = scale * total if step.rounding is Unrounded.KEPT else 1.0
 
 
 def _is_whole(step: Pass) -> bool:
@@ -233,6 +233,7 @@ def _cut(chain: Compared, bounds: tuple[float, float]) -> float:
     return apart
 
 
+# Every share gives a valid bound, so a finer grid only makes it tighter.
 _SHARES = np.linspace(0.0, 1.0, 11)
 
 

@@ -47,7 +47,7 @@ def differences(needed: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     for part in sorted(mine.keys() | theirs.keys()):
         difference = Difference(part, *(meaning_parts.get(part, _ABSENT.get(part)) for meaning_parts in (mine, theirs)))
         implied = part == "windows" and isinstance(needed.coordinates, Crop) != isinstance(offered.coordinates, Crop)
-        if difference.wanted != difference.offered and not implied:
+        if difference.needed != difference.offered and not implied:
             unequal += _unfolded(needed, offered) if part == "position" else [difference]
     return tuple(unequal)
 

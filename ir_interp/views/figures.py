@@ -21,7 +21,7 @@ from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences
@@ -45,7 +45,7 @@ class Picture(Enum):
 def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> Any:
     """Return a figure of one axis, by default the first that changes. Raises ShapeError where that does not."""
     table = _chosen(explained.axes, axis)
-    title = shown(explained.op.name or explained.op.where)
+    title = printable(explained.op.name or explained.op.where)
     match what:
         case Picture.POSITIONS:
             return positions.positions(table, title)
@@ -80,7 +80,7 @@ def of_image(op: ResizeOp, other: tuple[str, ResizeSpec], x: ArrayLike | Path | 
         pictures.Resized(name=name, values=pictures.plane(resize(values, bound), axes))
         for name, bound in zip(names, specs, strict=True)
     )
-    return pictures.images(first, second, shown(op.name or op.where))
+    return pictures.images(first, second, printable(op.name or op.where))
 
 
 def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None = None) -> Any:
@@ -100,7 +100,7 @@ def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | N
         pictures.Resized(name=title, values=resize(values.astype(np.float32), plane).astype(np.float64))
         for title, plane in (("as the model means it", mine), (name, theirs))
     )
-    return pictures.images(first, second, shown(op.name or op.where))
+    return pictures.images(first, second, printable(op.name or op.where))
 
 
 def _two_axes(first: ResizeSpec, second: ResizeSpec, shape: PartialShape) -> tuple[int, int]:

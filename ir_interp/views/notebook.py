@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import islice
 
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 
 _LONGEST = 300  # characters of a line in a shell
 _ROWS = 20  # of a table in a notebook
@@ -14,7 +14,7 @@ _ROWS = 20  # of a table in a notebook
 
 def line(kind: str, text: str) -> str:
     """Return a result in one line, as in ``<Audit: 1 resize in 1 file, 0 findings>``."""
-    whole = f"<{kind}: {shown(text)}>"
+    whole = f"<{kind}: {printable(text)}>"
     return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 4]}...>"
 
 

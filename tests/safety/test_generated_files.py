@@ -47,7 +47,7 @@ from ir_interp.converters.tensorrt.layer import python_script
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Antialias, Linear, ResizeSpec, Sizes
 from ir_interp.text import quoting
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from ir_interp.translation.translate import write
 from tests.support.commands import command
 
@@ -246,12 +246,12 @@ def parsed_shell(line: str) -> Parsed:
 KINDS: dict[str, tuple[Callable[[str], str], Callable[[str], Parsed], Callable[[str], str]]] = {
     "reproduce.py": (python_of_reproduce, parsed_python, str),
     "TensorRT's Python": (python_of_tensorrt, parsed_python, str),
-    "README.md": (markdown, parsed_markdown, shown),
+    "README.md": (markdown, parsed_markdown, printable),
     "a page": (page, parsed_page, frame.clean),
     "layers as JSON": (json_of_layers, parsed_json, str),
     "an audit as JSON": (lambda text: json_schemas.printed(record(audit_of(text))), parsed_json, str),
     "SARIF": (lambda text: FORMATS["sarif"](audit_of(text)), parsed_sarif, str),
-    "GitHub's commands": (lambda text: FORMATS["github"](audit_of(text)), parsed_workflow, shown),
+    "GitHub's commands": (lambda text: FORMATS["github"](audit_of(text)), parsed_workflow, printable),
     "a shell's line": (shell, parsed_shell, str),
 }
 """For each kind of file: what writes it, what reads it, and how it shows a text."""

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.text.names import shown
+from ir_interp.text.names import printable
 from tests.support.commands import command, words
 
 NAME = "up\n::error::gone\r\x1b[31m\x07\x9b2J\x85\u202e\u2066\u2028[red]\x7f"
@@ -69,7 +69,7 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda each: shown(" ".join(each)))
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda each: printable(" ".join(each)))
 def test_names_are_shown_as_text(arguments: tuple[str, ...], capsys: Printed) -> None:
     _, printed, errors = command(capsys, *arguments)
     lines = (printed + errors).split("\n")
@@ -122,7 +122,7 @@ def test_a_page_shows_names_as_text(capsys: Printed) -> None:
 
 
 def test_a_text() -> None:
-    assert shown(NAME) == SAFE
-    assert shown("größe 大小 \U0001f600 \\n") == "größe 大小 \U0001f600 \\n"
-    assert shown("\ud800\ufeff") == r"\ud800\ufeff"
-    assert shown("a\tb\n", but="\n") == "a\\tb\n"
+    assert printable(NAME) == SAFE
+    assert printable("größe 大小 \U0001f600 \\n") == "größe 大小 \U0001f600 \\n"
+    assert printable("\ud800\ufeff") == r"\ud800\ufeff"
+    assert printable("a\tb\n", but="\n") == "a\\tb\n"

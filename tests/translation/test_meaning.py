@@ -25,7 +25,7 @@ def test_windows_of_an_unknown_rank() -> None:
     assert meaning(crop(WHOLE, HALF)) != meaning(crop())
     assert meaning(crop(WHOLE, WHOLE)) != meaning(crop())
     (difference,) = differences(crop(WHOLE, HALF), crop(HALF, WHOLE))
-    assert (difference.part, difference.wanted) == ("windows", frozenset({(1, HALF)}))
+    assert (difference.part, difference.needed) == ("windows", frozenset({(1, HALF)}))
     assert meaning(crop(WHOLE, HALF), (4, None)) == meaning(crop(WHOLE, HALF, axes=(0, 1)), (4, None))
 
 

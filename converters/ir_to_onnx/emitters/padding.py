@@ -45,8 +45,8 @@ def _padded_at_run_time(graph: Graph, op: Op, mode: str) -> str:
 def _backwards(length: NodeTensor, before: NodeTensor, after: NodeTensor) -> NodeTensor:
     """Return the source indices of a padded axis under symmetric reflection: -1 is 0 again, as at the end."""
     one = length.of(1)
-    first, stop = -before, length + after
-    place = node("Range", first, stop, one)
+    begin, stop = -before, length + after
+    place = node("Range", begin, stop, one)
     negative = -place - one
     place = (place < 0).where(negative, place)
     again = length + length - one - place

@@ -100,10 +100,10 @@ def _fixed_boxes(op: Op, centre: _Point) -> Iterator[_Box]:
 def _grid(centre: _Point, size: _F32, count: int) -> Iterator[_Point]:
     """Yield the centres of a box's parts; OpenVINO rounds their distance down."""
     shift = int(size / count)
-    first = [place - int(size) // 2 + _F32(shift / 2) for place in centre]
+    corner = [place - int(size) // 2 + _F32(shift / 2) for place in centre]
     for row in range(count):
         for column in range(count):
-            yield _F32(first[0] + column * shift), _F32(first[1] + row * shift)
+            yield _F32(corner[0] + column * shift), _F32(corner[1] + row * shift)
 
 
 def _prior_box_clustered(graph: Graph, op: Op) -> str:

@@ -42,9 +42,9 @@ def _depth_to_space(graph: Graph, op: Op) -> str:
         return graph.node("DepthToSpace", op.inputs[0], blocksize=block, mode=None if blocks_first else "CRD")
     count = len(space)
     blocks, rest = [block] * count, _quotient(depth, block**count)
-    first = 1 if blocks_first else 2
+    block_axis = 1 if blocks_first else 2
     apart = [batch, *blocks, rest, *space] if blocks_first else [batch, rest, *blocks, *space]
-    pairs = chain.from_iterable((2 + count + i, first + i) for i in range(count))
+    pairs = chain.from_iterable((2 + count + i, block_axis + i) for i in range(count))
     order = [0, 1 + count if blocks_first else 1, *pairs]
     joined = [batch, rest, *(_product(length, block) for length in space)]
     return _moved(graph, op, op.inputs[0], apart, order, joined)

@@ -67,13 +67,13 @@ def _mvn(graph: Graph, op: Op) -> str | NodeTensor:
         across, listed = op.flag("across_channels"), op.integers("reduction_axes", ())
         across = 1 in listed if listed else across  # OpenVINO considers axis 1 alone
         axes = tuple(range(1 if across else 2, rank))
-    first = rank - len(axes)
-    is_last = bool(axes) and sorted(axes) == list(range(first, rank))
+    axis = rank - len(axes)
+    is_last = bool(axes) and sorted(axes) == list(range(axis, rank))
     # LayerNormalization, of operator set 17, takes last axes only, and its scale needs a static shape.
-    if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[first:]:
-        lengths = op.lengths(axes=range(first, rank))
+    if graph.opset >= 17 and inside and scaled and is_last and None not in (op.shape() or ())[axis:]:
+        lengths = op.lengths(axes=range(axis, rank))
         ones = graph.constant(np.ones(lengths), np.float32)  # a later scale may be merged into it
-        return graph.node("LayerNormalization", op.inputs[0], ones, axis=first, epsilon=op.real("eps"))
+        return graph.node("LayerNormalization", op.inputs[0], ones, axis=axis, epsilon=op.real("eps"))
     return _normalised(op, operand(graph, op), axes, inside=inside, scaled=scaled)
 
 

@@ -14,6 +14,7 @@ from .. import layer_inputs, overlaps, sampling
 from ..layer import Op
 from ..tensors import joined, reduction, shape, squeezed, tensor, with_shape
 
+# In the order around the box, so that the end of an edge is the start of the next; in sides of the box.
 _CORNERS = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 
 
@@ -117,6 +118,7 @@ def _mean(begin: NodeTensor, end: NodeTensor, reach: NodeTensor) -> NodeTensor:
     """Return the mean of all places from ``begin`` to ``end``, each limited to the reach."""
     first, last = (_limited(edge, reach) for edge in (begin, end))
     middle = (first + last) * 0.5
+    # Places before the reach count as its edge, those behind it as the other, and those between as their middle.
     parts = (first - begin) * first, (last - first) * middle, (end - last) * last
     total = parts[0] + parts[1] + parts[2]
     length = end - begin
@@ -138,10 +140,10 @@ def _roi_align_rotated(graph: Graph, op: Op) -> NodeTensor:
     offset = _Point(across.places.unsqueeze(1), down.places.unsqueeze(2)).turned(-turn)
     places = [shift + (centre * scale - half).unsqueeze(1, 2) for shift, centre in ((offset.x, x), (offset.y, y))]
     image = tensor(graph, layer_inputs.int64(graph, op, 2), "int64") * (rows * columns)
-    first = image.unsqueeze(1, 2, 3)
+    images = image.unsqueeze(1, 2, 3)
     pixels = with_shape(tensor(graph, op.inputs[0]).transposed(0, 2, 3, 1), -1, depth)
     at_x, at_y = (place.unsqueeze(3) for place in places)
-    values = sampling.bilinear(pixels, first, (at_y, at_x), (rows, columns), wide=True)
+    values = sampling.bilinear(pixels, images, (at_y, at_x), (rows, columns), wide=True)
     inside = sampling.is_within((at_y, at_x), (rows, columns), 1, 0)
     return _means(inside.where(values, 0), (down, across), size, depth).transposed(0, 3, 1, 2)
 

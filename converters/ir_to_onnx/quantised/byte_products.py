@@ -95,6 +95,7 @@ def _zero(graph: Graph, less: Op, dtype: str) -> str | None:
     value = less.value(1)
     if value is not None:
         number = int(value.ravel()[0]) if value.size == 1 else None
+        # An IR may hold the subtraction of a constant as the sum with its negative.
         number = -number if number is not None and less.layer.type.lower() == "add" else number
         limits = np.iinfo(dtype)
         return graph.constant(number, dtype) if number is not None and limits.min <= number <= limits.max else None

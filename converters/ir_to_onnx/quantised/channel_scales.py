@@ -64,8 +64,8 @@ def is_alone(op: Op) -> bool:
         if kind not in BETWEEN:
             return False
         # One of two inputs is a constant; the chain goes on at the other.
-        first = op.net.source(layer, 0)
-        index = 1 if first is not None and first[0].type.lower() in ("const", "convert") else 0
+        producer = op.net.source(layer, 0)
+        index = 1 if producer is not None and producer[0].type.lower() in ("const", "convert") else 0
     return False
 
 

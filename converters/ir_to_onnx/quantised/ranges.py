@@ -144,6 +144,8 @@ class Ranges:
 
     def are_within(self, low: float, high: float) -> bool:
         """Return whether values beyond two limits become the first or last level, as the limits themselves do."""
+        # A limit may lie a quarter of a level inside: half a level would still round to the first or last one, but for
+        # errors of float32.
         step = (self.high - self.low) / np.float32(4 * (self.count - 1))
         return bool((step > 0).all() and (self.low + step >= low).all() and (self.high - step <= high).all())
 
@@ -156,6 +158,7 @@ class Ranges:
         if not 2 <= self.count <= MOST or not np.isfinite(last - first).all() or not (first < last).all():
             return None
         scale = (last - first) / np.float32(self.count - 1)
+        # In float64, so that nothing but the float32 of the limits keeps the zero point from an integer.
         exact = -first.astype(np.float64) * (self.count - 1) / (last.astype(np.float64) - first)
         zero = np.rint(exact)
         if (np.abs(exact - zero) > _WHOLE).any() or (zero < 0).any() or (zero >= self.count).any():

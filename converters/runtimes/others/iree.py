@@ -102,9 +102,11 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     onnx_importer.NodeImporter.define_function(described.main_graph, module).import_all()
     options = ["--iree-llvmcpu-target-cpu=generic"]
     built = compile_str(module.get_asm(), input_type="onnx", target_backends=["llvm-cpu"], extra_args=options)
-    made = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
-    name = next(each for each in made.vm_module.function_names if not each.startswith("_") and "$" not in each)
-    results = made[name](x)
+    loaded = iree.runtime.load_vm_flatbuffer(built, driver="local-sync")
+    name = next(
+        function for function in loaded.vm_module.function_names if not function.startswith("_") and "$" not in function
+    )
+    results = loaded[name](x)
     host = np.array((results if hasattr(results, "to_host") else results[0]).to_host())  # its memory goes with it
     return host.view(x.dtype) if host.itemsize == x.itemsize else host  # its integers have no sign
 

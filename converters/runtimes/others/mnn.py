@@ -125,10 +125,10 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
         image = MNN.expr.const(taken.ravel().tolist(), list(x.shape), MNN.expr.NCHW, getattr(MNN.expr, str(x.dtype)))
     else:
         image = MNN.expr.const(taken, list(x.shape), MNN.expr.NCHW)
-    (made,) = net.forward([image])
+    (output,) = net.forward([image])
     # Its results may lie in blocks of four channels.
-    made = MNN.expr.convert(made, MNN.expr.NCHW)
-    return np.array(made.read()).reshape(made.shape).astype(x.dtype)
+    output = MNN.expr.convert(output, MNN.expr.NCHW)
+    return np.array(output.read()).reshape(output.shape).astype(x.dtype)
 
 
 RUNTIME = OtherRuntime(

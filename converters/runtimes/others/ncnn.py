@@ -89,19 +89,19 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import ncnn
 
     pnnx: Any = find_spec("pnnx")  # the package itself imports torch
-    made = {
+    files = {
         end: f"{model}.{end}"
         for end in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
     }
     # pnnx traces the model on an input of this shape and type, as in [1,3,4,4]f32.
     shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
     command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
-    subprocess.run([*command, *(f"{end}={path}" for end, path in made.items())], check=True, capture_output=True)
+    subprocess.run([*command, *(f"{end}={path}" for end, path in files.items())], check=True, capture_output=True)
     net = ncnn.Net()
     # By default, it stores and sums in half precision where the processor can.
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
-    if net.load_param(made["ncnnparam"]) or net.load_model(made["ncnnbin"]) or not net.output_names():
-        raise ValueError(Path(made["ncnnparam"]).read_text())
+    if net.load_param(files["ncnnparam"]) or net.load_model(files["ncnnbin"]) or not net.output_names():
+        raise ValueError(Path(files["ncnnparam"]).read_text())
     outputs, images = [], x.astype(np.float32)  # a Mat refers to its array
     for image in images:  # it has no batches
         extractor = net.create_extractor()

@@ -169,8 +169,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     element = "bool" if x.dtype == bool else f"{x.dtype.kind}{8 * x.dtype.itemsize}"  # as in f32, u8
     loaded = tract.onnx().load(model)
     loaded.set_input_fact(0, ",".join([*map(str, x.shape), element]))
-    (made,) = loaded.into_model().into_runnable().run([x])
-    return np.array(made.to_numpy())
+    (output,) = loaded.into_model().into_runnable().run([x])
+    return np.array(output.to_numpy())
 
 
 RUNTIME = OtherRuntime(

@@ -126,8 +126,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
 
     built = tvm.compile(from_onnx(onnx.load(model), keep_params_in_input=False), target="llvm")
     machine = relax.VirtualMachine(built, tvm.cpu())
-    made: Any = machine["main"](tvm.runtime.tensor(x))
-    return np.array((made if hasattr(made, "numpy") else made[0]).numpy())
+    output: Any = machine["main"](tvm.runtime.tensor(x))
+    return np.array((output if hasattr(output, "numpy") else output[0]).numpy())
 
 
 RUNTIME = OtherRuntime(

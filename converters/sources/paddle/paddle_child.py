@@ -49,7 +49,7 @@ def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
     try:
         program, feeds, fetches, executor, scope = _loaded(path, Path(path).stat().st_mtime_ns)
         results = executor.run(program, feed=dict(zip(feeds, arrays, strict=True)), fetch_list=fetches, scope=scope)
-        return {variable.name: np.asarray(each) for variable, each in zip(fetches, results, strict=True)}
+        return {variable.name: np.asarray(result) for variable, result in zip(fetches, results, strict=True)}
     except Exception as error:  # whatever Paddle raises
         return _reason(error)
 
@@ -99,13 +99,17 @@ def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
 def _described(path: Path) -> Description:
     program, feeds, fetches, _, _ = _loaded(str(path), path.stat().st_mtime_ns)
     block = program.global_block()
-    weights = [each for each in program.list_vars() if each.persistable and each.name not in _ENDS]
+    weights = [variable for variable in program.list_vars() if variable.persistable and variable.name not in _ENDS]
     return Description(
         inputs=tuple(_end(block.var(name)) for name in feeds),
         outputs=tuple(map(_end, fetches)),
-        operations=tuple(each.type for each in _operations(program) if each.type not in _ENDS),
-        constants=tuple(prod(each.shape) * np.dtype(_dtype(each)).itemsize for each in weights),
-        resizes=tuple(_resize(each) for each in _operations(program) if each.type in OPERATIONS or _is_older(each)),
+        operations=tuple(operation.type for operation in _operations(program) if operation.type not in _ENDS),
+        constants=tuple(prod(variable.shape) * np.dtype(_dtype(variable)).itemsize for variable in weights),
+        resizes=tuple(
+            _resize(operation)
+            for operation in _operations(program)
+            if operation.type in OPERATIONS or _is_older(operation)
+        ),
     )
 
 

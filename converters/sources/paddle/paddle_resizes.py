@@ -26,7 +26,7 @@ INPUTS = ("SizeTensor", "OutSize", "Scale")
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return every resize of a program. Raises ReadError for one that no spec holds."""
-    return [resize(each, path.name, semantics) for each in described(path).resizes]
+    return [resize(description, path.name, semantics) for description in described(path).resizes]
 
 
 def resize(
@@ -62,7 +62,7 @@ def _target(operation: Resize, target: Sequence[float] | None, where: str) -> Ma
         return {"scale": scales}
     if name is None:
         axes = len(operation.shape or ()) - 2
-        return {"size": [stated[each] for each in _LENGTHS[-axes:]]}
+        return {"size": [stated[name] for name in _LENGTHS[-axes:]]}
     if name != "Scale":
         return {"size": None if target is None else [int(length) for length in target]}
     return {"scale": None if target is None else [float(np.float32(scale)) for scale in target]}

@@ -25,7 +25,7 @@ def register(path: Path) -> None:
         container = type(name, (_Container,), {})
         pytree.register_pytree_node(
             container,
-            lambda each: (each.leaves, each.context),
+            lambda container: (container.leaves, container.context),
             container,
             serialized_type_name=name,
             to_dumpable_context=lambda context: context,
@@ -38,7 +38,7 @@ def _types(path: Path) -> Iterator[str]:
     with ZipFile(path) as archive:
         for member in archive.namelist():
             if FileKind.of(member) is FileKind.JSON:
-                yield from (each["name"].decode() for each in _TYPE.finditer(archive.read(member)))
+                yield from (match["name"].decode() for match in _TYPE.finditer(archive.read(member)))
 
 
 class _Container:

@@ -91,7 +91,7 @@ class ExportedModel:
     @property
     def changes(self) -> tuple[str, ...]:
         """The exporter's changes, with the lines of Python."""
-        return tuple(filter(None, (each.change for each in self.resizes)))
+        return tuple(filter(None, (resize.change for resize in self.resizes)))
 
 
 @contextmanager
@@ -131,6 +131,6 @@ def _in_order(source: Sequence[ResizeOp], model: Path) -> list[ResizeOp | None]:
 
 def of_python(node: ResizeNode) -> tuple[str, str]:
     """Return the line of Python that made a node of an exported model, and its name in the program."""
-    metadata = {each.key: each.value for each in node.node.metadata_props}
+    metadata = {entry.key: entry.value for entry in node.node.metadata_props}
     name = _NAME.match(metadata.get(_NODE, ""))
     return line(metadata.get(_STACK_TRACE), ""), name["name"] if name else ""

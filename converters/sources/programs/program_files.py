@@ -134,9 +134,9 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
 
         def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
             leaves = pytree.tree_leaves(module(*args, **kwargs))
-            return tuple(each for each in leaves if each is not None)
+            return tuple(leaf for leaf in leaves if leaf is not None)
 
-    names: Any = {"input_names": [each[0] for each in inputs], "output_names": [each[0] for each in outputs]}
+    names: Any = {"input_names": [end[0] for end in inputs], "output_names": [end[0] for end in outputs]}
     with silent(), _no_output():
         try:
             torch.onnx.export(Flat().eval(), args, path, kwargs=kwargs, dynamo=False, verbose=False, **names)
@@ -190,7 +190,7 @@ def ends(program: ExportedProgram) -> tuple[list[End], list[End]]:
 
 def _ends(tensors: Mapping[str, Any], names: Iterable[str]) -> list[End]:
     known = {name: tensors[name] for name in names if hasattr(tensors.get(name), "shape")}
-    return [(name, str(each.dtype).removeprefix("torch."), static(each.shape)) for name, each in known.items()]
+    return [(name, str(tensor.dtype).removeprefix("torch."), static(tensor.shape)) for name, tensor in known.items()]
 
 
 def static(shape: Iterable[Any]) -> PartialShape:

@@ -46,7 +46,7 @@ class Call:
     def arguments(self) -> dict[str, Any]:
         """The arguments by the names of the operation's schema; files omit those that have their default."""
         operation: Any = self.node.target
-        schema = {each.name: each.default_value for each in operation._schema.arguments}
+        schema = {argument.name: argument.default_value for argument in operation._schema.arguments}
         return schema | dict(zip(schema, self.node.args, strict=False)) | dict(self.node.kwargs)
 
 
@@ -128,10 +128,12 @@ def _scales(arguments: dict[str, Any], where: str) -> tuple[float, ...] | None:
     return tuple(known) or None
 
 
-def _check_sizes(sizes: Any, scales: tuple[float, ...], shape: PartialShape, made: PartialShape, where: str) -> None:
+def _check_sizes(
+    sizes: Any, scales: tuple[float, ...], shape: PartialShape, out_shape: PartialShape, where: str
+) -> None:
     """Raise UnsupportedLayerError for sizes that are not known to follow from the scales beside them."""
     lengths = [None if length is None else int(length * scale) for length, scale in zip(shape[2:], scales, strict=True)]
-    if sizes is not None and (None in lengths or lengths != list(made)):
+    if sizes is not None and (None in lengths or lengths != list(out_shape)):
         raise UnsupportedLayerError(
-            f"sizes {shape_text(made)} beside scales {list(scales)}; expected one of them", where
+            f"sizes {shape_text(out_shape)} beside scales {list(scales)}; expected one of them", where
         )

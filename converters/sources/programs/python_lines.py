@@ -13,7 +13,7 @@ _NODE = re.compile(r"(executing|translating) (node )?%(?P<name>\w+)")
 
 def line(trace: str | None, node: str) -> str:
     """Return the last line outside torch of a stack trace, as ``file.py:12``; without one, the node."""
-    frames = [(each["file"], each["line"]) for each in _FRAME.finditer(trace or "")]
+    frames = [(frame["file"], frame["line"]) for frame in _FRAME.finditer(trace or "")]
     outside = [frame for frame in frames if not _OF_TORCH.search(frame[0])] or frames
     if not outside:
         return f"node[{node}]"

@@ -23,4 +23,4 @@ _OUTSIDE = re.compile(
 
 def reaching_outside(types: Iterable[str]) -> str | None:
     """Return the first type of operation that reaches outside its graph; None if there is none."""
-    return next((each for each in types if _OUTSIDE.fullmatch(each)), None)
+    return next((kind for kind in types if _OUTSIDE.fullmatch(kind)), None)

@@ -88,8 +88,8 @@ def _objects(config: Any, layer: str) -> Iterator[tuple[dict[str, Any], str]]:
             name = inner.get("name") if isinstance(inner, dict) else None
             layer = name if isinstance(name, str) else layer
             yield config, layer
-        for each in config.values():
-            yield from _objects(each, layer)
+        for value in config.values():
+            yield from _objects(value, layer)
     elif isinstance(config, list):
-        for each in config:
-            yield from _objects(each, layer)
+        for value in config:
+            yield from _objects(value, layer)

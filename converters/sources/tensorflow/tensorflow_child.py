@@ -43,7 +43,7 @@ def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
         function, names = _function(path, Path(path).stat().st_mtime_ns)
         tensors = [_tensorflow().constant(array) for array in arrays]
         results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
-        outputs = [np.asarray(each) for each in _flat(results)]
+        outputs = [np.asarray(result) for result in _flat(results)]
         return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
     except Exception as error:  # whatever TensorFlow raises
         return first_line(error)
@@ -67,9 +67,11 @@ def _described(path: str, frozen: Path) -> Description:
     return Description(
         inputs=tuple(_end(tensor, tensor.op.name) for tensor in _placeholders(constant, names)),
         outputs=tuple(_end(tensor, name) for tensor, name in zip(constant.outputs, outputs, strict=True)),
-        operations=tuple(each.op for each in _nodes(definition)),
-        constants=tuple(each.attr["value"].tensor.ByteSize() for each in _nodes(definition) if each.op == "Const"),
-        resizes=tuple(_resize(each, constant) for each in _operations(constant.graph) if each.type in RESIZES),
+        operations=tuple(node.op for node in _nodes(definition)),
+        constants=tuple(node.attr["value"].tensor.ByteSize() for node in _nodes(definition) if node.op == "Const"),
+        resizes=tuple(
+            _resize(operation, constant) for operation in _operations(constant.graph) if operation.type in RESIZES
+        ),
     )
 
 
@@ -88,7 +90,7 @@ def _operations(graph: Any) -> Iterator[Any]:
     """Yield the operations of a graph, those of branches and loops included."""
     from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
 
-    library = {each.signature.name: each for each in graph.as_graph_def().library.function}
+    library = {function.signature.name: function for function in graph.as_graph_def().library.function}
     for operation in graph.get_operations():
         yield operation
         for value in operation.node_def.attr.values():
@@ -98,7 +100,7 @@ def _operations(graph: Any) -> Iterator[Any]:
 
 
 def _check(nodes: Iterable[Any], path: Path) -> None:
-    outside = reaching_outside(each.op for each in nodes)
+    outside = reaching_outside(node.op for node in nodes)
     if outside:
         raise UnsupportedLayerError(f"operation {outside} reaches outside the graph, and is not run", label(path))
 
@@ -130,9 +132,9 @@ def _function(path: str, _: int) -> tuple[Any, list[str]]:
 def _of_saved_model(path: Path) -> tuple[Any, list[str]]:
     from tensorflow.core.protobuf import saved_model_pb2
 
-    held = saved_model_pb2.SavedModel()
-    held.ParseFromString(path.read_bytes())
-    for graph in held.meta_graphs:
+    saved_model = saved_model_pb2.SavedModel()
+    saved_model.ParseFromString(path.read_bytes())
+    for graph in saved_model.meta_graphs:
         _check(_nodes(graph.graph_def), path)
     model = _tensorflow().saved_model.load(str(path.parent))
     if _SIGNATURE not in model.signatures:
@@ -168,7 +170,7 @@ def _of_keras(path: Path) -> Any:
     if not getattr(model, "inputs", None):
         raise ReadError("its inputs are unknown; build it before it is saved", path.name)
     flat = tensorflow.keras.Model(model.inputs, model.outputs)
-    specs = [tensorflow.TensorSpec(each.shape, each.dtype, each.name) for each in model.inputs]
+    specs = [tensorflow.TensorSpec(end.shape, end.dtype, end.name) for end in model.inputs]
 
     def call(*tensors: Any) -> list[Any]:
         return _flat(flat(list(tensors), training=False))
@@ -245,6 +247,6 @@ def _constant(tensor: Any, graph: Any) -> Array | None:
 def _inputs(graph: Any, length: int) -> list[Any]:
     tensorflow = _tensorflow()
     return [
-        tensorflow.fill([each or length for each in end.shape], tensorflow.cast(length, end.dtype))
+        tensorflow.fill([size or length for size in end.shape], tensorflow.cast(length, end.dtype))
         for end in graph.inputs
     ]

@@ -38,7 +38,7 @@ _IMAGE = (1, 2)
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return every resize of a model. Raises UnsupportedLayerError for one that also scales or moves the image."""
-    return [resize(each, label(path), semantics) for each in described(path).resizes]
+    return [resize(description, label(path), semantics) for description in described(path).resizes]
 
 
 def resize(operation: Resize, file: str, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
@@ -79,8 +79,8 @@ def _check_scales(operation: Resize, where: str) -> None:
     lengths = np.array([operation.shape[axis] for axis in _IMAGE], np.float32)
     expected = np.array(size, np.float32) / lengths
     if any(translation) or not np.array_equal(np.array(scale, np.float32), expected):
-        told = f"scale {scale} and translation {translation}"
-        raise UnsupportedLayerError(f"ScaleAndTranslate with {told}; expected the quotient of sizes, and 0", where)
+        transform = f"scale {scale} and translation {translation}"
+        raise UnsupportedLayerError(f"ScaleAndTranslate with {transform}; expected the quotient of sizes, and 0", where)
 
 
 def _has_static_image(shape: PartialShape | None) -> bool:

@@ -51,14 +51,14 @@ def _run(arrays: Sequence[Array], path: str, by_reference: bool) -> list[Array]:
 
     kernels = OpResolverType.BUILTIN_REF if by_reference else OpResolverType.AUTO
     net = Interpreter(model_path=path, num_threads=1, experimental_op_resolver_type=kernels)
-    places = [each["index"] for each in net.get_input_details()]
+    places = [detail["index"] for detail in net.get_input_details()]
     if len(places) != len(arrays):
         raise ValueError(f"{len(arrays)} inputs are given; it has {len(places)}")
-    for each, array in zip(net.get_input_details(), arrays, strict=True):
-        if tuple(each["shape"]) != array.shape:
-            net.resize_tensor_input(each["index"], array.shape, strict=True)
+    for detail, array in zip(net.get_input_details(), arrays, strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            net.resize_tensor_input(detail["index"], array.shape, strict=True)
     net.allocate_tensors()
     for place, array in zip(places, arrays, strict=True):
         net.set_tensor(place, array)
     net.invoke()
-    return [np.array(net.get_tensor(each["index"])) for each in net.get_output_details()]
+    return [np.array(net.get_tensor(detail["index"])) for detail in net.get_output_details()]

@@ -58,7 +58,12 @@ def slack(path: Path) -> Callable[..., list[float]] | None:
 
 def _levels(file: File) -> list[float]:
     """Return the distance of two levels of each output."""
-    sources = {id(end): each.inputs[0] for each in file.operators if each.type == "DEQUANTIZE" for end in each.outputs}
+    sources = {
+        id(end): operator.inputs[0]
+        for operator in file.operators
+        if operator.type == "DEQUANTIZE"
+        for end in operator.outputs
+    }
     return [_level(end, sources.get(id(end))) for end in file.outputs if end is not None]
 
 

@@ -43,10 +43,12 @@ def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row,
 
 
 def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
-    made = write(layer.spec, DIALECT, shape=there.shape, dtype=there.dtype, name=layer.name)
-    if made.spec.target != there.spec.target:
+    layer_form = write(layer.spec, DIALECT, shape=there.shape, dtype=there.dtype, name=layer.name)
+    if layer_form.spec.target != there.spec.target:
         raise InexactError(layer.name, DIALECT.name, reason="it gives another size, on which other operators depend")
-    return dict(made.attributes), Row(name=layer.name, source=there, form=expressed(made), grade=made.grade)
+    return dict(layer_form.attributes), Row(
+        name=layer.name, source=there, form=expressed(layer_form), grade=layer_form.grade
+    )
 
 
 def _packed(path: Path, settings: dict[str, dict[str, Any]]) -> bytes:

@@ -25,5 +25,5 @@ def schema() -> ModuleType:
         from ai_edge_litert import schema_py_generated
     except ImportError:
         raise IrInterpError("a .tflite file needs LiteRT: pip install 'ir-interp[tflite]'") from None
-    found: ModuleType = schema_py_generated
-    return found
+    module: ModuleType = schema_py_generated
+    return module

@@ -51,13 +51,13 @@ def _translated(op: ResizeOp, name: str) -> Translation:
 def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes:
     of = schema()
     height, width = attributes["size"]
-    made = (shape[0], height, width, shape[3])
+    out_shape = (shape[0], height, width, shape[3])
     size = np.array([height, width], "<i4")
     graph = of.SubGraphT()
     graph.tensors = [
         _tensor("x", shape, dtype, 0),
         _tensor("size", (2,), "int32", 1),
-        _tensor("y", made, dtype, 0),
+        _tensor("y", out_shape, dtype, 0),
     ]
     graph.inputs, graph.outputs, graph.name = [0], [2], "resize"
     kind = attributes["op"]
@@ -71,22 +71,22 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
     operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0, 1], [2]
     operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, KINDS[kind]), options
     graph.operators = [operator]
-    empty, held = of.BufferT(), of.BufferT()
-    held.data = list(size.tobytes())
+    empty, sizes_buffer = of.BufferT(), of.BufferT()
+    sizes_buffer.data = list(size.tobytes())
     model = of.ModelT()
     model.version, model.description = _VERSION, "ir_interp"
-    model.operatorCodes, model.subgraphs, model.buffers = [code], [graph], [empty, held]
+    model.operatorCodes, model.subgraphs, model.buffers = [code], [graph], [empty, sizes_buffer]
     return packed(model)
 
 
 def _tensor(name: str, shape: tuple[int | None, ...], dtype: str, buffer: int) -> Any:
     of = schema()
-    found = of.TensorT()
-    found.name, found.buffer, found.type = name, buffer, getattr(of.TensorType, DTYPES[dtype])
-    found.shape = [1 if length is None else length for length in shape]
+    tensor = of.TensorT()
+    tensor.name, tensor.buffer, tensor.type = name, buffer, getattr(of.TensorType, DTYPES[dtype])
+    tensor.shape = [1 if length is None else length for length in shape]
     if None in shape:
-        found.shapeSignature = [-1 if length is None else length for length in shape]
+        tensor.shapeSignature = [-1 if length is None else length for length in shape]
     if dtype in ("int8", "uint8", "int16"):
-        found.quantization = of.QuantizationParametersT()
-        found.quantization.scale, found.quantization.zeroPoint = [_QUANTUM], [0]
-    return found
+        tensor.quantization = of.QuantizationParametersT()
+        tensor.quantization.scale, tensor.quantization.zeroPoint = [_QUANTUM], [0]
+    return tensor

@@ -69,36 +69,38 @@ class File:
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return every resize of a file. Raises ReadError for a file that is not TFLite, or is truncated."""
-    return [resize(each, semantics) for each in read_file(path).operators if each.type in KINDS]
+    return [resize(operator, semantics) for operator in read_file(path).operators if operator.type in KINDS]
 
 
 def read_file(path: Path) -> File:
     """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated."""
     try:
         with opened(path) as file:
-            held = file.read()
+            content = file.read()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
-    if held[4:8] != IDENTIFIER:
+    if content[4:8] != IDENTIFIER:
         raise ReadError("not a TFLite file: its header is not that of TFLite", path.name)
     try:
-        return _File(held, path.name).read()
+        return _File(content, path.name).read()
     except BROKEN as error:
         raise ReadError(f"not a TFLite file, or truncated: {error}", path.name) from error
 
 
 def is_quantised(file: File) -> bool:
     """Return whether an operator computes levels, other than to convert them."""
-    computing = (each for each in file.operators if each.type not in ("QUANTIZE", "DEQUANTIZE"))
-    return any(end.quantisation.scales and "int" in end.dtype for each in computing for end in each.outputs if end)
+    computing = (operator for operator in file.operators if operator.type not in ("QUANTIZE", "DEQUANTIZE"))
+    return any(
+        end.quantisation.scales and "int" in end.dtype for operator in computing for end in operator.outputs if end
+    )
 
 
 class _File:
     """A file while it is read."""
 
-    def __init__(self, held: bytes, name: str) -> None:
-        self.schema, self.name, self.limit = schema(), name, len(held)
-        self.model = self.schema.Model.GetRootAs(held, 0)
+    def __init__(self, content: bytes, name: str) -> None:
+        self.schema, self.name, self.limit = schema(), name, len(content)
+        self.model = self.schema.Model.GetRootAs(content, 0)
         self.types = _names(self.schema.BuiltinOperator)
         self.elements = {value: name for name, value in vars(self.schema.TensorType).items() if name.isupper()}
         self.dtypes = {name: dtype for dtype, name in DTYPES.items()}
@@ -121,7 +123,7 @@ class _File:
             inputs=_chosen(tensors[0], [first.Inputs(n) for n in range(self._count(first.InputsLength()))]),
             outputs=_chosen(tensors[0], [first.Outputs(n) for n in range(self._count(first.OutputsLength()))]),
             operators=tuple(operators),
-            constants=tuple(len(each.data) for those in tensors for each in those if each.data),
+            constants=tuple(len(tensor.data) for those in tensors for tensor in those if tensor.data),
         )
 
     def _count(self, length: int) -> int:
@@ -134,33 +136,33 @@ class _File:
         lengths = [tensor.Shape(n) for n in range(self._count(tensor.ShapeLength()))]
         signed = [tensor.ShapeSignature(n) for n in range(self._count(tensor.ShapeSignatureLength()))] or lengths
         buffer = self.model.Buffers(tensor.Buffer())
-        held = buffer.DataAsNumpy() if buffer is not None and self._count(buffer.DataLength()) else b""
+        content = buffer.DataAsNumpy() if buffer is not None and self._count(buffer.DataLength()) else b""
         element = self.elements.get(tensor.Type(), str(tensor.Type()))
         return Tensor(
             name=(tensor.Name() or b"").decode(),
             dtype=self.dtypes.get(element, element.lower()),
             shape=tuple(None if length < 0 else length for length in signed),
-            data=bytes(held),
+            data=bytes(content),
             quantisation=self._quantisation(tensor.Quantization()),
         )
 
-    def _quantisation(self, found: Any) -> Quantisation:
-        if found is None:
+    def _quantisation(self, table: Any) -> Quantisation:
+        if table is None:
             return Quantisation()
-        scales = tuple(found.Scale(n) for n in range(self._count(found.ScaleLength())))
-        zeros = tuple(found.ZeroPoint(n) for n in range(self._count(found.ZeroPointLength())))
+        scales = tuple(table.Scale(n) for n in range(self._count(table.ScaleLength())))
+        zeros = tuple(table.ZeroPoint(n) for n in range(self._count(table.ZeroPointLength())))
         return Quantisation(scales=scales, zeros=zeros)
 
-    def _operator(self, found: Any, tensors: list[Tensor], graph: int, where: str) -> Operator:
-        code = self.model.OperatorCodes(found.OpcodeIndex())
+    def _operator(self, table: Any, tensors: list[Tensor], graph: int, where: str) -> Operator:
+        code = self.model.OperatorCodes(table.OpcodeIndex())
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         kind = self.types.get(number, f"operator {number}")
         options = None
-        if kind in KINDS and found.BuiltinOptions() is not None:
+        if kind in KINDS and table.BuiltinOptions() is not None:
             options = getattr(self.schema, KINDS[kind])()
-            options.Init(found.BuiltinOptions().Bytes, found.BuiltinOptions().Pos)
-        inputs = [found.Inputs(n) for n in range(self._count(found.InputsLength()))]
-        outputs = [found.Outputs(n) for n in range(self._count(found.OutputsLength()))]
+            options.Init(table.BuiltinOptions().Bytes, table.BuiltinOptions().Pos)
+        inputs = [table.Inputs(n) for n in range(self._count(table.InputsLength()))]
+        outputs = [table.Outputs(n) for n in range(self._count(table.OutputsLength()))]
         return Operator(
             type=kind,
             graph=graph,
@@ -182,24 +184,24 @@ def _chosen(tensors: list[Tensor], indices: list[int]) -> tuple[Tensor | None, .
     return tuple(None if index < 0 else tensors[index] for index in indices)
 
 
-def resize(found: Operator, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
+def resize(operator: Operator, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
     """Return an operator as a resize. Raises ReadError for one that TFLite does not define."""
-    data, size, *_ = (*found.inputs, None, None)
-    if data is None or size is None or not found.outputs or found.outputs[0] is None:
-        raise ReadError("it lacks its data, its size or its output", found.where)
-    if data.quantisation != found.outputs[0].quantisation:
+    data, size, *_ = (*operator.inputs, None, None)
+    if data is None or size is None or not operator.outputs or operator.outputs[0] is None:
+        raise ReadError("it lacks its data, its size or its output", operator.where)
+    if data.quantisation != operator.outputs[0].quantisation:
         raise ReadError(
-            "its output is quantised differently from its input; expected the same scale and zero point", found.where
+            "its output is quantised differently from its input; expected the same scale and zero point", operator.where
         )
-    attributes: dict[str, Any] = {"op": found.type, "size": _size(size, found.where)}
+    attributes: dict[str, Any] = {"op": operator.type, "size": _size(size, operator.where)}
     try:
-        if found.options is not None:
-            attributes["align_corners"] = bool(found.options.AlignCorners())
-            attributes["half_pixel_centers"] = bool(found.options.HalfPixelCenters())
+        if operator.options is not None:
+            attributes["align_corners"] = bool(operator.options.AlignCorners())
+            attributes["half_pixel_centers"] = bool(operator.options.HalfPixelCenters())
     except BROKEN as error:
-        raise ReadError(f"its options are cut off: {error}", found.where) from error
+        raise ReadError(f"its options are cut off: {error}", operator.where) from error
     context = Context(version=1, shape=data.shape, dtype=data.dtype, semantics=semantics)
-    return read(DIALECT, attributes, context, name=found.outputs[0].name or found.where, where=found.where)
+    return read(DIALECT, attributes, context, name=operator.outputs[0].name or operator.where, where=operator.where)
 
 
 def _size(size: Tensor, where: str) -> tuple[int, ...] | None:

@@ -16,6 +16,7 @@ from ir_interp.errors import ReadError
 from .packing import packed, unpacked
 from .schema import schema
 
+# Types of tensors whose values LiteRT rounds to levels.
 _ROUNDED = ("INT8", "UINT8", "INT16")
 _IN_LEVELS: dict[str, type[np.integer[Any]]] = {
     "INT8": np.int8,
@@ -43,19 +44,20 @@ def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
     of = schema()
     for operator in _operators(graph):
         data = [graph.tensors[place] for place in operator.inputs if place >= 0]
-        if any(each.type == of.TensorType.FLOAT32 and not _is_constant(model, each) for each in data):
-            yield from (each for each in data if each.type == of.TensorType.INT8 and _is_constant(model, each))
+        if any(tensor.type == of.TensorType.FLOAT32 and not _is_constant(model, tensor) for tensor in data):
+            yield from (tensor for tensor in data if tensor.type == of.TensorType.INT8 and _is_constant(model, tensor))
 
 
 def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     """Return the real values of a constant in levels, flat."""
-    scales, zeros = (np.atleast_1d(each) for each in (tensor.quantization.scale, tensor.quantization.zeroPoint))
+    scales, zeros = (np.atleast_1d(values) for values in (tensor.quantization.scale, tensor.quantization.zeroPoint))
     dtype = _levels_of(tensor)
     assert dtype is not None
     levels = content.view(dtype).reshape(tensor.shape)
     along = [1] * levels.ndim
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
+    # The difference is exact, so that the product with the scale is the only rounding, as in LiteRT.
     real = levels.astype(np.float32) - zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
     return (real * scales.astype(np.float32).reshape(along)).ravel()
 
@@ -109,7 +111,7 @@ def _value(graph: Any, place: int, operator: str) -> Value:
 def showing(path: Path, shown: Sequence[Value]) -> bytes:
     """Return a file whose outputs are these values, in order."""
     model = unpacked(path)
-    model.subgraphs[_MAIN].outputs = [each.place for each in shown]
+    model.subgraphs[_MAIN].outputs = [end.place for end in shown]
     model.signatureDefs = None
     return packed(model)
 
@@ -168,16 +170,16 @@ def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, .
     for tensor in graph.tensors:
         if _name(tensor) in shapes:
             tensor.shape, tensor.shapeSignature = list(shapes[_name(tensor)]), None
-    for each in shown:
-        tensor = copy.copy(graph.tensors[each.place])
-        tensor.shape, tensor.shapeSignature = list(shapes[each.name]), None
-        tensor.name, graph.tensors[each.place].name = f"{each.name} given", each.name
-        places[each.place] = len(graph.tensors)
+    for end in shown:
+        tensor = copy.copy(graph.tensors[end.place])
+        tensor.shape, tensor.shapeSignature = list(shapes[end.name]), None
+        tensor.name, graph.tensors[end.place].name = f"{end.name} given", end.name
+        places[end.place] = len(graph.tensors)
         graph.tensors.append(tensor)
     for operator in _operators(graph):
         operator.inputs = [places.get(place, place) for place in operator.inputs]
     graph.inputs = [*graph.inputs, *places.values()]
-    graph.outputs = [each.place for each in shown]
+    graph.outputs = [end.place for end in shown]
     model.signatureDefs = None
     return model
 

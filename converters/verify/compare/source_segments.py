@@ -173,9 +173,9 @@ def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
         elif compared.passes:
             start, began = repr(compared.name), None
         else:
-            first = began or compared
-            problem = f"the segment from {start} to {first.name!r} is the first that differs on the source's own values"
-            raise SegmentError(f"{problem}: it {first.difference}")
+            begin = began or compared
+            problem = f"the segment from {start} to {begin.name!r} is the first that differs on the source's own values"
+            raise SegmentError(f"{problem}: it {begin.difference}")
 
 
 def _inside(name: str, expected: Array, actual: Array) -> Compared:

@@ -81,8 +81,8 @@ def _groups(expected: Named, actual: Named) -> list[list[int]]:
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
-    first = next((axis for axis, length in enumerate(shape) if length != 1), len(shape))
-    return shape[first:]
+    leading = next((axis for axis, length in enumerate(shape) if length != 1), len(shape))
+    return shape[leading:]
 
 
 def _rows(array: NDArray[Any]) -> Rows:

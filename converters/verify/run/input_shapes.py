@@ -62,6 +62,7 @@ _TRIED = {
         _Candidate(height=32, width=32, depth=32),
     ),
 }
+# Networks halve images up to five times, and add the results to others of the same size: 2**5 divides all of them.
 _MULTIPLE = 32
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
 _CONVOLUTIONS = {"conv", "convolution"}

@@ -162,11 +162,11 @@ class Runs:
         answers, distribution = self._answers(), self.distribution
         values = settings(self.models.graph, answers[0], self._read())
         others = [name for name in distributions(self.models.inputs, self.models.graph) if name != distribution]
-        first = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
+        trials = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
         # Other values are tried on two shapes only: a model that refuses both refuses more.
-        likeliest = first[:2]
+        likeliest = trials[:2]
         return [
-            *first,
+            *trials,
             *(replace(trial, setting=value) for value in values for trial in likeliest),
             *(replace(trial, distribution=name) for name in others for trial in likeliest),
         ]

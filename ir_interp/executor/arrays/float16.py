@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 2**17  # elements; smaller blocks have closer scratch memory, but two threads then wait for each other
+# 112 = 127 - 15, the difference of the biases; a product with a power of 2 is exact, and right for subnormals.
 _REBIAS = np.array(2.0**112, np.float32)
 # Without the copies of the sign that a conversion of int16 to int32 leaves between it and the value.
 _SIGN_AND_VALUE = np.array(0x8FFFE000, np.uint32).view(np.int32)

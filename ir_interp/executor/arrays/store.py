@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, SumRounding, Unrounded
 
 _HALF_EVEN = IntegerRounding.HALF_EVEN
 
@@ -21,6 +21,7 @@ def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) 
     bounds = np.iinfo(target.dtype)
     round_in_place(values, rounding)
     if target.dtype.itemsize <= 2:
+        # Every bound of 16 bits is a float32, so a clipped value fits the type exactly.
         np.clip(values, bounds.min, bounds.max, out=values)
         target[...] = values
         return
@@ -30,9 +31,9 @@ def store(values: Array, target: Array, rounding: IntegerRounding = _HALF_EVEN) 
     target[values <= float(bounds.min)] = bounds.min
 
 
-def rounded(sums: Array, rounding: IntegerRounding | None, dtype: np.dtype[Any]) -> Array:
-    """Return integers, or floats as float64, rounded and clipped to an integer type; unchanged without a rounding."""
-    if rounding is None:
+def rounded(sums: Array, rounding: SumRounding, dtype: np.dtype[Any]) -> Array:
+    """Return integers, or floats as float64, rounded and clipped to an integer type, or kept."""
+    if rounding is Unrounded.KEPT:
         return sums
     bounds = np.iinfo(dtype)
     if sums.dtype.kind != "f":

@@ -110,8 +110,8 @@ def threads() -> int:
     """Return the number of threads that share tiles, including the caller's: IR_INTERP_THREADS, or at most 4."""
     if _place.is_alone:
         return 1
-    given = os.environ.get("IR_INTERP_THREADS", "")
-    return max(1, int(given)) if given.isdecimal() else min(4, os.cpu_count() or 1)
+    setting = os.environ.get("IR_INTERP_THREADS", "")
+    return max(1, int(setting)) if setting.isdecimal() else min(4, os.cpu_count() or 1)
 
 
 _SHARED = 4  # times the elements of a single thread's tile
@@ -172,8 +172,10 @@ if hasattr(os, "register_at_fork"):
 
 def blas() -> str:
     """Return the BLAS that multiplies NumPy's matrices, and the processor that its kernels are for."""
-    found = [each for each in _libraries().info() if each["user_api"] == "blas"]
-    rows = [f"{each['internal_api']} {each['version']}, kernels of {each.get('architecture')}" for each in found]
+    blas = [library for library in _libraries().info() if library["user_api"] == "blas"]
+    rows = [
+        f"{library['internal_api']} {library['version']}, kernels of {library.get('architecture')}" for library in blas
+    ]
     return "; ".join(rows) or "unknown"
 
 

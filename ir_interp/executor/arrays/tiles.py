@@ -62,40 +62,40 @@ class Tiles:
     """The tiles of a plan, whose first resized axis is ``axis``, and whether threads share them."""
 
     axis: int
-    each: tuple[Tile, ...]
+    tiles: tuple[Tile, ...]
     are_shared: bool
 
 
-def run(x: Array, y: Array, made: Tiles, work: np.dtype[Any], finish: Finish) -> None:
+def run(x: Array, y: Array, planned: Tiles, work: np.dtype[Any], finish: Finish) -> None:
     """Fill ``y`` with ``x``, padded already, resized tile by tile in arithmetic of dtype ``work``.
 
     ``finish(values, target, tile)`` stores values of ``work`` if ``y`` has another dtype.
     """
-    outer = math.prod(x.shape[: made.axis])
-    source, target = (array.reshape(outer, array.shape[made.axis], -1) for array in (x, y))
-    waiting = iter(made.each)  # one for all threads, so that a slow one takes fewer tiles
+    outer = math.prod(x.shape[: planned.axis])
+    source, target = (array.reshape(outer, array.shape[planned.axis], -1) for array in (x, y))
+    waiting = iter(planned.tiles)  # one for all threads, so that a slow one takes fewer tiles
 
     def take_tiles() -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # infinities; the caller checks for them
             for tile in waiting:
                 _make(tile, source, target, work, finish)
 
-    in_threads(take_tiles, min(threads(), len(made.each)) if made.are_shared else 1)
+    in_threads(take_tiles, min(threads(), len(planned.tiles)) if planned.are_shared else 1)
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:
     values, place = source[tile.items, tile.rows_in], target[tile.items, tile.rows_out]
     for index, step in enumerate(tile.steps):
-        operation, given = step.operation, values.reshape(step.shape_in)[:, step.rows]
+        operation, operand = step.operation, values.reshape(step.shape_in)[:, step.rows]
         dtype = values.dtype if isinstance(operation, Pick) else work
         # Two buffers in turn: a step reads the one that the step before it filled.
         last = step is tile.steps[-1] and dtype == place.dtype
         values = place.reshape(step.shape_out) if last else scratch(index % 2, step.shape_out, dtype)
         if isinstance(operation, Pick):
-            operation.apply(given, values)
+            operation.apply(operand, values)
         else:
-            for cells in _parts(operation, given, work):
-                operation.apply(_loaded(given[:, :, cells], work), values[:, :, cells])
+            for cells in _parts(operation, operand, work):
+                operation.apply(_loaded(operand[:, :, cells], work), values[:, :, cells])
     if values.dtype != place.dtype:
         finish(values.reshape(place.shape), place, tile)
 
@@ -105,8 +105,8 @@ def _parts(sums: Band | TapSum, x: Array, work: np.dtype[Any]) -> list[slice]:
     inner = x.shape[2]
     is_whole = sums.depth or x.dtype in (work, np.float16)
     count = 1 if is_whole else round(x.shape[1] * inner / _PART_ELEMENTS)
-    each = max(_LEAST_CELLS, -(-inner // max(1, count) // 16) * 16)
-    stops = [*range(each, inner - _LEAST_CELLS // 2, each), inner]
+    cells = max(_LEAST_CELLS, -(-inner // max(1, count) // 16) * 16)
+    stops = [*range(cells, inner - _LEAST_CELLS // 2, cells), inner]
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
@@ -136,37 +136,37 @@ def tiled(
     """
     order = list(taps)
     shape = tuple(stop - start for start, stop in piece.inputs)
-    first = min(order)
+    first_axis = min(order)
     used = {axis: _copied_first(taps[axis], piece.outputs[axis], shape[axis + 1 :]) for axis in order}
-    held = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
-    shapes = _stages(tuple(held), piece.shape, order)  # copies go before everything else
+    read_lengths = [shape[axis] if (few := used.get(axis)) is None else len(few) for axis in range(len(shape))]
+    shapes = _stages(tuple(read_lengths), piece.shape, order)  # copies go before everything else
     inner = {axis: math.prod(stage[axis + 1 :]) for axis, stage in zip(order, shapes, strict=False)}
 
     def ready(axis: int, rows: Range) -> Operations:
-        few = used[axis] if axis != first else _copied_first(taps[axis], rows, shape[axis + 1 :])
+        few = used[axis] if axis != first_axis else _copied_first(taps[axis], rows, shape[axis + 1 :])
         return stages(taps[axis], *rows, few, inner[axis], work, build)
 
-    whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first}
-    outer, (start, stop) = math.prod(shape[:first]), piece.outputs[first]
-    item = max(math.prod(stage[first:]) for stage in shapes)
+    whole = {axis: ready(axis, piece.outputs[axis]) for axis in order if axis != first_axis}
+    outer, (start, stop) = math.prod(shape[:first_axis]), piece.outputs[first_axis]
+    item = max(math.prod(stage[first_axis:]) for stage in shapes)
     are_shared = math.prod(shape) + math.prod(piece.shape) > shared_from
     share = -(-outer // (2 * threads())) if are_shared else outer  # two for every thread
     most = tile_elements(_TILE_ELEMENTS) if are_shared else _TILE_ELEMENTS
-    least = _MIN_ROWS[shape[first] > stop - start]
+    least = _MIN_ROWS[shape[first_axis] > stop - start]
     batch, height = _tile_size(share, stop - start, item, most, least)
-    is_alone = inner[first] < _SHORT and first == order[-1]  # else several items would look like one axis
+    is_alone = inner[first_axis] < _SHORT and first_axis == order[-1]  # else several items would look like one axis
     if is_alone and height == stop - start and batch < min(_ITEMS_ALONG_ROWS, share):
         batch = min(_ITEMS_ALONG_ROWS, share)
         height = max(16, most // batch * height // item // 16 * 16)
     tiles = []
     for rows in _slices(stop - start, height):
-        operations = whole | {first: ready(first, (start + rows.start, start + rows.stop))}
-        rows_in = _needed(operations[first][0], piece.origin[first])
+        operations = whole | {first_axis: ready(first_axis, (start + rows.start, start + rows.stop))}
+        rows_in = _needed(operations[first_axis][0], piece.origin[first_axis])
         for items in _slices(outer, batch):
-            lengths = [items.stop - items.start, *shape[first:]]
-            steps = _steps(lengths, order, first, operations, piece.origin)
+            lengths = [items.stop - items.start, *shape[first_axis:]]
+            steps = _steps(lengths, order, first_axis, operations, piece.origin)
             tiles.append(Tile(items, rows_in, rows, steps))
-    return Tiles(first, tuple(tiles), are_shared)
+    return Tiles(first_axis, tuple(tiles), are_shared)
 
 
 def _needed(operation: Operation, origin: int) -> slice:
@@ -188,8 +188,8 @@ def _tile_size(items: int, rows: int, item: int, most: int, least: int) -> tuple
     return max(1, min(most // item, items)), height
 
 
-def _slices(length: int, each: int) -> list[slice]:
-    return [slice(start, min(start + each, length)) for start in range(0, length, each)]
+def _slices(length: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, length)) for start in range(0, length, size)]
 
 
 def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]) -> list[tuple[int, ...]]:
@@ -201,20 +201,20 @@ def _stages(shape: tuple[int, ...], out_shape: tuple[int, ...], order: list[int]
 
 
 def _steps(
-    lengths: list[int], order: list[int], first: int, operations: dict[int, Operations], origin: tuple[int, ...]
+    lengths: list[int], order: list[int], first_axis: int, operations: dict[int, Operations], origin: tuple[int, ...]
 ) -> tuple[AxisStep, ...]:
     """Return the steps of a tile whose input has these ``lengths``: outer items, the first resized axis, the rest.
 
     Copies of the needed inputs go before everything else; the rest is then cast and multiplied.
     """
-    rows = operations[first][0].span
+    rows = operations[first_axis][0].span
     lengths[1] = rows.in_stop - rows.in_start
     copies = [(axis, operations[axis][0]) for axis in sorted(order) if len(operations[axis]) > 1]
     steps = []
     for axis, operation in [*copies, *((axis, operations[axis][-1]) for axis in order)]:
-        place, is_first = axis - first + 1, operation is operations[axis][0]
+        place, is_first = axis - first_axis + 1, operation is operations[axis][0]
         before = _split(lengths, place)
-        is_cut = is_first and axis == first  # the tile begins where its inputs do
+        is_cut = is_first and axis == first_axis  # the tile begins where its inputs do
         needed = slice(None) if is_cut else _needed(operation, origin[axis] if is_first else 0)
         lengths[place] = operation.span.out_stop - operation.span.out_start
         step = AxisStep(operation, needed, before, _split(lengths, place))
@@ -227,13 +227,13 @@ def _taken(pick: Pick, step: AxisStep) -> AxisStep:
 
     NumPy would first copy an array that is not in C order, and copy each pixel of three channels by a call.
     """
-    (outer, along, inner), made = step.shape_in, step.shape_out[1]
+    (outer, along, inner), out_along = step.shape_in, step.shape_out[1]
     if not pick.is_by_index:
         return step
     depth = inner if inner < _MOST_TOGETHER and inner & (inner - 1) else 1
-    each = inner // depth
+    pixels = inner // depth
     by_cell = pick.of_cells(step.rows.start or 0, depth)
-    return AxisStep(by_cell, slice(None), (outer, along * depth, each), (outer, made * depth, each))
+    return AxisStep(by_cell, slice(None), (outer, along * depth, pixels), (outer, out_along * depth, pixels))
 
 
 def _split(lengths: list[int], place: int) -> tuple[int, int, int]:

@@ -56,7 +56,7 @@ class Call(Group):
     @cached_property
     def name(self) -> str:
         """The names of these classes."""
-        return "/".join(each.__name__ for each in self.loop)
+        return "/".join(part.__name__ for part in self.loop)
 
 
 # Groups
@@ -183,7 +183,7 @@ class Settled(Ending):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stepped(Ending):
-    """float32 sums, of products that are ``fused`` or rounded, end a step of a runtime: 0 keeps them, as a rounding."""
+    """float32 sums, of products that are ``fused`` or rounded, end a step of a runtime by the code of a rounding."""
 
     fused: bool
     rounding: int
@@ -269,13 +269,16 @@ class StepColumns(Call):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Halves(Call):
-    """Means of two rows by two columns, side by side from cell ``begin`` on; halves go ``even`` if that is 1."""
+    """Means of two rows by two columns, side by side from cell ``begin`` on.
+
+    ``parity`` is 1 if a half goes to the even neighbour, which the last bit of a sum decides; 0 if it goes up.
+    """
 
     height: int
     first_rows: Array
     begin: int
     depth: int
-    even: int
+    parity: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -40,15 +40,15 @@ _FEW_COLUMNS = {3: 4.0, 4: 2.5}  # by channels, inputs of a row for each output;
 
 def jobs(sums: Sequence[WholeSum], shape: Shape, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the sums of arrays of a shape as jobs; empty if one of them has no loop."""
-    made: list[Job] = []
-    for each in map(in_lowest_terms, sums):
-        lengths = extents({window.axis: len(window.first) for window in each.windows}, shape)
+    jobs: list[Job] = []
+    for exact_sum in map(in_lowest_terms, sums):
+        lengths = extents({window.axis: len(window.first) for window in exact_sum.windows}, shape)
         if lengths is None:
             return ()
-        call = _ByteSum(each, lengths, dtype).call()
-        made.append(Job(extents=lengths, call=call, taps=taps_of(each.windows)))
+        call = _ByteSum(exact_sum, lengths, dtype).call()
+        jobs.append(Job(extents=lengths, call=call, taps=taps_of(exact_sum.windows)))
         shape = lengths.out_shape
-    return tuple(made)
+    return tuple(jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class _ByteSum:
         columns_in, columns_out = (shape[2] for shape in (self.extents.shape_in, self.extents.shape_out))
         depth = self.extents.depth
         if depth in _HALVED and self.dtype == np.uint8 and self._are_halves():
-            to_even = int(self.sums.rounding is IntegerRounding.HALF_EVEN)
+            parity = int(self.sums.rounding is IntegerRounding.HALF_EVEN)
             begin, height = int(last.first[0]) * depth, self.extents.height
-            return Halves(height=height, first_rows=first.first, begin=begin, depth=depth, even=to_even)
+            return Halves(height=height, first_rows=first.first, begin=begin, depth=depth, parity=parity)
         if depth in _FEW_COLUMNS and columns_in >= _FEW_COLUMNS[depth] * columns_out and self._are_means_of_four():
             return self._blended(first, last)
         return self._along_two(first, last)

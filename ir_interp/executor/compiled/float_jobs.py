@@ -41,9 +41,9 @@ def copies(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the copies of a nearest resize of two neighbouring axes; empty for any other."""
     if len(bound.axes) != 2 or dtype.itemsize not in (1, 2, 4, 8) or dtype.hasobject:
         return ()
-    pixels = {axis: each.indices[:, 0] for axis, each in taps_by_axis(bound, piece).items()}
+    pixels = {axis: taps.indices[:, 0] for axis, taps in taps_by_axis(bound, piece).items()}
     rows, columns = (pixels[axis] for axis in sorted(pixels))
-    lengths = extents({axis: len(each) for axis, each in pixels.items()}, lengths_of(piece))
+    lengths = extents({axis: len(indices) for axis, indices in pixels.items()}, lengths_of(piece))
     if lengths is None or lengths.depth > MOST_TOGETHER:
         return ()
     lengths = lengths.apart(math.prod(piece.shape[: min(pixels)]))
@@ -60,7 +60,7 @@ def floats(bound: Plan, piece: Piece, dtype: np.dtype[Any], rounding: IntegerRou
 
     16-bit numbers are summed as float32; integers among them are rounded.
     """
-    taps = {axis: distinct(each) for axis, each in taps_by_axis(bound, piece).items()}
+    taps = {axis: distinct(axis_taps) for axis, axis_taps in taps_by_axis(bound, piece).items()}
     if dtype.name not in (*_NARROW, "float32", "float64") or all(tap.weights is None for tap in taps.values()):
         return ()
     if not all(map(_is_dense, taps.values())):
@@ -113,7 +113,7 @@ def _job(windows: Sequence[Windows], shape: Shape, numbers: _Numbers) -> Job | N
     lengths = extents({window.axis: len(window.first) for window in windows}, shape)
     if lengths is None:
         return None
-    first, last = min(windows, key=lambda each: each.axis), max(windows, key=lambda each: each.axis)
+    first, last = min(windows, key=lambda window: window.axis), max(windows, key=lambda window: window.axis)
     call: Rows | Columns | RowsFirst | ColumnsFirst
     if not lengths.depth:
         call = Rows(rows=RowWindows.of(first, lengths.height), ending=numbers.ending)

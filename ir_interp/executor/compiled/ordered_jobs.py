@@ -31,7 +31,7 @@ from ir_interp.plan.libraries.passes import Pass, passes
 from ir_interp.plan.pieces import Piece
 from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, FIXED_BITS, Along, Corners, Sum
 from ir_interp.shapes import Shape
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 _MOST, _MOST_IN_SINGLE = 2**15, 2**24  # of a sum in int16, and in float32
 _MOST_IN_INT = 2**31
@@ -46,7 +46,7 @@ def in_order(bound: Plan, piece: Piece) -> tuple[Job, ...]:
     if len(steps) != 2 or steps[0].axis != steps[1].axis + 1 or any(step.lanes for step in steps):
         return ()
     columns, rows = steps
-    lengths = extents({each.axis: len(each.indices) for each in (columns, rows)}, lengths_of(piece))
+    lengths = extents({stage.axis: len(stage.indices) for stage in (columns, rows)}, lengths_of(piece))
     if lengths is None or lengths.depth > MOST_TOGETHER:
         return ()
     lengths = lengths.apart(math.prod(piece.shape[: rows.axis]))
@@ -71,7 +71,7 @@ def _shortened(columns: Pass, rows: Pass, lengths: Extents) -> Call | None:
 
 def _floating(bound: Plan, columns: Pass, rows: Pass, lengths: Extents, piece: Piece) -> Call | None:
     """Return the call for sums of float32 in their order; None for other sums."""
-    is_single = rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is None
+    is_single = rows.weights.dtype == columns.weights.dtype == np.float32 and columns.rounding is Unrounded.KEPT
     if not is_single or rows.rounding is not IntegerRounding.HALF_EVEN:
         return None
     depth = lengths.depth
@@ -140,30 +140,31 @@ def cornered(step: Corners, piece: Piece) -> tuple[Job, ...]:
 
 def of_runtime(steps: Sequence[Along], piece: Piece, dtype: np.dtype[Any]) -> tuple[Job, ...]:
     """Return the sums of integers in the steps of a runtime, axis by axis, in the form of loops."""
-    shape, made = lengths_of(piece), []
+    shape, jobs = lengths_of(piece), []
     for step in steps:
         job = _along(step, shape, piece.origin[step.axis], dtype)
         if job is None:
             return ()
-        made.append(job)
+        jobs.append(job)
         shape = job.extents.out_shape
-    return tuple(made)
+    return tuple(jobs)
 
 
 def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job | None:
-    indices, weights = (np.stack(runtime_integer_sums.columns(each), axis=1) for each in (step.indices, step.weights))
+    indices, weights = (np.stack(runtime_integer_sums.columns(table), axis=1) for table in (step.indices, step.weights))
     lengths = extents({step.axis: len(indices)}, shape)
     if lengths is None or (step.sum is not Sum.FIXED and weights.dtype != np.float32):
         return None
     ending: Fixed | Stepped
     bounds = np.iinfo(dtype)
     if step.sum is Sum.FIXED:
+        # The largest sum, and the half that is added to it: int32 must hold both.
         largest = int(np.abs(weights).sum(axis=1).max()) * max(bounds.max, -bounds.min) + (1 << FIXED_BITS)
         weights = weights.astype(np.int32 if largest < _MOST_IN_INT else np.int64)
         ending = Fixed(bits=FIXED_BITS, least=bounds.min, most=bounds.max)
     else:
-        rounding, fused = step.rounding.code if step.rounding else 0, step.sum is Sum.FUSED
-        ending = Stepped(fused=fused, rounding=rounding, least=float(bounds.min), most=float(bounds.max))
+        limits = {"least": float(bounds.min), "most": float(bounds.max)}
+        ending = Stepped(fused=step.sum is Sum.FUSED, rounding=step.rounding.code, **limits)
     places, weights = np.minimum(indices.astype(np.intp) - origin, shape[step.axis] - 1), np.ascontiguousarray(weights)
     call: StepRows | StepColumns
     if lengths.depth:
@@ -171,7 +172,7 @@ def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job 
         call = StepColumns(indices=cells, weights=weights, depth=lengths.depth, ending=ending)
     else:
         call = StepRows(height=lengths.height, indices=places, weights=weights, ending=ending)
-    kept_as = np.dtype(np.float32) if step.rounding is None else None
+    kept_as = np.dtype(np.float32) if step.rounding is Unrounded.KEPT else None
     return Job(extents=lengths, call=call, taps=weights.shape[1], kept_as=kept_as)
 
 

@@ -37,6 +37,7 @@ def _blending(depth: int) -> Any:
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
+            # Added to this number, the mean is rounded half to even, and its last byte is the pixel.
             mean = large(exact)
             products = []
             for side in (0, 1):
@@ -77,11 +78,11 @@ def blended(
 
     For the first ``safe`` outputs, eight cells of either row may be read, and four written.
     """
-    cells, made, count = x.shape[1], y.shape[1], len(first_columns)
+    cells, cells_out, count = x.shape[1], y.shape[1], len(first_columns)
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     for out in range(start, stop):
         image, place = divmod(out, len(first_rows))
-        upper, to = (image * height + first_rows[place]) * cells, out * made
+        upper, to = (image * height + first_rows[place]) * cells, out * cells_out
         lower, above, below = upper + cells, row_weights[place, 0], row_weights[place, 1]
         for i in range(safe):
             at = np.intp(first_columns[i])

@@ -21,6 +21,7 @@ from ir_interp.executor.loops.weighted_sums import across, along
 def _store(sums: Array, factor: Any, half: Any, rounding: int, low: Any, high: Any, target: Array, start: int) -> None:
     """Store sums times ``factor``, rounded, and clipped to ``low`` and ``high``, from ``start`` on."""
     to = np.uint64(start)
+    # A product with a power of two is exact, and so is its sum with a half: float64 has bits to spare.
     if rounding == HALF_EVEN:
         for i in range(len(sums)):
             target[to + np.uint64(i)] = nearest_byte(min(max(sums[i] * factor, low), high))
@@ -75,6 +76,6 @@ def bytes_rows(
     source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, row_weights.dtype)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        across(source, first, len(x), cells, 0, row_weights, place, sums, 0, cells)
+        top = image * height + first_rows[place]
+        across(source, top, len(x), cells, 0, row_weights, place, sums, 0, cells)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)

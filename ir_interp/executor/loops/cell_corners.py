@@ -37,15 +37,15 @@ def cornered(
     """
     count, corners = y.shape[1], corner_rows.shape[1]
     ends = np.empty((corners, 2, count), column_weights.dtype)
-    held, near, far = np.full(corners, -1), column_weights[0], column_weights[-1]
+    buffered, near, far = np.full(corners, -1), column_weights[0], column_weights[-1]
     total = np.empty(count, column_weights.dtype)
     for out in range(start, stop):
         for corner in range(corners):
             row = corner_rows[out, corner]
             place = corner // 2 * 2 + row % 2  # neighbours have a place each
-            if held[place] != row:
+            if buffered[place] != row:
                 _ends(x[row], columns, ends[place, 0], ends[place, 1])
-                held[place] = row
+                buffered[place] = row
             left, right = ends[place, 0], ends[place, 1]
             high, deep = row_weights[out, corner], plane_weights[out, corner]
             if len(columns) == 1:
@@ -63,5 +63,6 @@ def cornered(
                     total[i] = total[i] + near[i] * high * deep * left[i] + far[i] * high * deep * right[i]
         line = y[out]
         for i in range(count):
+            # A shift rounds down; truncation is one more for a negative sum that loses bits other than 0.
             value = np.int32(total[i])
             line[i] = ((value >> bits) + ((value < 0) & (value & ((1 << bits) - 1) != 0))) if bits else value

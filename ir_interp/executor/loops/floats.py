@@ -32,12 +32,12 @@ def floats_columns_first(
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    made, last = np.empty(width * count, y.dtype), -1  # rows are computed in order, from an image's start or later
+    row_sums, last = np.empty(width * count, y.dtype), -1  # rows are computed in order, from an image's start or later
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(max(first, last + 1) if first + width > last else first, first + width):
+        top = image * height + first_rows[place]
+        for row in range(max(top, last + 1) if top + width > last else top, top + width):
             along(
                 source,
                 row * cells,
@@ -46,11 +46,11 @@ def floats_columns_first(
                 column_weights.shape[1],
                 depth,
                 inner,
-                made,
+                row_sums,
                 row % width * count,
             )
-        last = first + width - 1
-        across(made, first, width, count, 0, row_weights, place, target, out * count, count)
+        last = top + width - 1
+        across(row_sums, top, width, count, 0, row_weights, place, target, out * count, count)
         infinite |= holds_infinity(target, out * count, count)
     return infinite
 
@@ -77,8 +77,8 @@ def floats_rows_first(
     sums, places, infinite = np.empty(count, y.dtype), first_columns - np.uint32(begin), False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        across(source, first, len(x), cells, begin, row_weights, place, sums, 0, count)
+        top = image * height + first_rows[place]
+        across(source, top, len(x), cells, begin, row_weights, place, sums, 0, count)
         along(sums, 0, places, weights, width, depth, inner, target, out * y.shape[1])
         infinite |= holds_infinity(target, out * y.shape[1], y.shape[1])
     return infinite
@@ -110,7 +110,7 @@ def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_ro
     source, target, infinite = x.reshape(-1), y.reshape(-1), False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        across(source, first, len(x), cells, 0, row_weights, place, target, out * cells, cells)
+        top = image * height + first_rows[place]
+        across(source, top, len(x), cells, 0, row_weights, place, target, out * cells, cells)
         infinite |= holds_infinity(target, out * cells, cells)
     return infinite

@@ -24,7 +24,7 @@ _BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 def _halving(depth: int) -> Any:
     """Return a function that halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
     firsts = [cell + 2 * depth * pixel for pixel in range(_READ // (2 * depth)) for cell in range(depth)]
-    pairs = [at for first in firsts for at in (first, first + depth)]
+    pairs = [at for pixel in firsts for at in (pixel, pixel + depth)]
     order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
     words = ir.VectorType(_WORD, _READ // 2)
 
@@ -32,9 +32,10 @@ def _halving(depth: int) -> Any:
         return ir.Constant(words, [value] * words.count)
 
     @intrinsic
-    def halve(context: Any, x: Any, upper: Any, lower: Any, even: Any, y: Any, place: Any) -> Any:
+    def halve(context: Any, x: Any, upper: Any, lower: Any, parity: Any, y: Any, place: Any) -> Any:
         def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
             source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))
+            # Four bytes and a half of their number sum to 1022 at most, so lanes of 16 bits hold every step.
             total = every(0)
             for at in values[1:3]:
                 pointer = builder.gep(source, [at])
@@ -43,6 +44,8 @@ def _halving(depth: int) -> Any:
                 beside = builder.bitcast(builder.shuffle_vector(cells, cells, order), words)
                 both = builder.add(builder.and_(beside, every(0xFF)), builder.lshr(beside, every(8)))
                 total = builder.add(total, both)
+            # With parity, ``less`` is 1 where the quotient total >> 2 is even. A half, a rest of 2, then goes down to
+            # it; other rests are too far from a half for 1 to matter.
             is_even = spread(builder, builder.trunc(values[3], _WORD), words)
             less = builder.and_(builder.xor(builder.lshr(total, every(2)), every(1)), is_even)
             whole = builder.lshr(builder.sub(builder.add(total, every(2)), less), every(2))
@@ -60,29 +63,29 @@ _halve_one, _halve_three, _halve_four = _halving(1), _halving(3), _halving(4)
 
 @compiled
 def halves(
-    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, even: int
+    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, parity: int
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
 
-    Halves are rounded to ``even`` if that is 1, otherwise up.
+    A half goes to the even neighbour if ``parity`` is 1, up if it is 0.
     """
-    cells, made = x.shape[1], y.shape[1]
+    cells, cells_out = x.shape[1], y.shape[1]
     source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth
     for out in range(start, stop):
         image, place = divmod(out, len(first_rows))
         upper = (image * height + first_rows[place]) * cells + begin
-        lower, to, at = upper + cells, out * made, 0
-        while at + _READ // 2 <= made and 2 * at + _READ <= cells - begin:
+        lower, to, at = upper + cells, out * cells_out, 0
+        while at + _READ // 2 <= cells_out and 2 * at + _READ <= cells - begin:
             if depth == 1:
-                _halve_one(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+                _halve_one(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             elif depth == 3:
-                _halve_three(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+                _halve_three(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             else:
-                _halve_four(source, upper + 2 * at, lower + 2 * at, even, target, to + at)
+                _halve_four(source, upper + 2 * at, lower + 2 * at, parity, target, to + at)
             at += step
-        for i in range(at, made):
-            first = i // depth * 2 * depth + i % depth
+        for i in range(at, cells_out):
+            left = i // depth * 2 * depth + i % depth
             total: Any = 0
             for row in (upper, lower):
-                total += np.int64(source[row + first]) + np.int64(source[row + first + depth])
-            target[to + i] = (total + 2 - (even & ~(total >> 2))) >> 2
+                total += np.int64(source[row + left]) + np.int64(source[row + left + depth])
+            target[to + i] = (total + 2 - (parity & ~(total >> 2))) >> 2

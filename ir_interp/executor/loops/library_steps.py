@@ -10,8 +10,11 @@ from ir_interp.array_types import Array
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.vectors import fused, nearest_byte, sum_alternate, sum_beside, sum_fused
 from ir_interp.executor.loops.weighted_sums import along
+from ir_interp.plan.libraries.opencv_ipp_order import Across
 
-_PAIRS, _FORWARD, _FUSED_ALTERNATE, _ALTERNATE = range(4)  # places in opencv_ipp_order.ACROSS
+# Plain integers: in a compiled loop, a member of an enumeration is a boxed object.
+_PAIRS, _FORWARD = Across.PAIRS.value, Across.FORWARD.value
+_ALTERNATE, _FUSED_ALTERNATE = Across.ALTERNATE.value, Across.FUSED_ALTERNATE.value
 
 
 @compiled
@@ -62,16 +65,17 @@ def shortened(
     source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     if bits_after:
         half = np.int32(1 << (bits_after - 1))
-    sums, short, held = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
+    sums, short, buffered = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
     for out in range(start, stop):
         for tap in range(2):
             row = row_indices[out, tap]
-            if held[row % 2] != row:
+            # The two rows of an output are neighbours, so their last bits differ, and each has a buffer of its own.
+            if buffered[row % 2] != row:
                 along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, 0)
-                made = short[row % 2]
+                shortened_row = short[row % 2]
                 for i in range(count):
-                    made[i] = np.int16(np.int32(sums[i]) >> before)
-                held[row % 2] = row
+                    shortened_row[i] = np.int16(np.int32(sums[i]) >> before)
+                buffered[row % 2] = row
         upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
         weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
         for i in range(count):
@@ -83,7 +87,7 @@ def shortened(
 def _ordered_pixel(
     x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
 ) -> None:
-    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.ACROSS``."""
+    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.Across``."""
     nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
     for cell in range(depth):
         at = begin + cell
@@ -152,14 +156,15 @@ def paired(
 ) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, then of two fused pairs of rows."""
     count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
-    sums, held = np.empty(4 * count, np.float32), np.full(4, -1)
+    sums, buffered = np.empty(4 * count, np.float32), np.full(4, -1)
     for out in range(start, stop):
         for tap in range(4):
             row = row_indices[out, tap]
-            if held[row % 4] != row:
+            # Four consecutive rows have four remainders, so none takes the buffer of another.
+            if buffered[row % 4] != row:
                 begin, place = row * x.shape[1], row % 4 * count
                 _ordered_along(source, begin, column_indices, column_weights, depth, orders, inner, sums, place)
-                held[row % 4] = row
+                buffered[row % 4] = row
         at, weights, line = row_indices[out] % 4 * count, row_weights[out], y[out]
         first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]
         third, fourth = sums[at[2] : at[2] + count], sums[at[3] : at[3] + count]
@@ -188,6 +193,7 @@ def chained(
     for out in range(start, stop):
         for tap in range(row_indices.shape[1]):
             weight = row_weights[out, tap]
+            # Adding 0 changes no bit of a sum of bytes, and an edge has many such rows.
             if tap and weight == 0:
                 continue
             _each_column(x[row_indices[out, tap]], column_indices, column_weights, depth, sums)

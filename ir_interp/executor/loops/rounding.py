@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ir_interp.executor.loops.compiling import compiled
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
-KEPT = 0
+KEPT = Unrounded.KEPT.code
 HALF_EVEN, HALF_UP = IntegerRounding.HALF_EVEN.code, IntegerRounding.HALF_UP.code
 HALF_AWAY, CUT_OFF = IntegerRounding.HALF_AWAY.code, IntegerRounding.CUT_OFF.code
 

@@ -24,6 +24,7 @@ def _store(line: Array, rounding: int, least: float, most: float, y: Array, star
             y[to + np.uint64(i)] = line[i]
     else:
         for i in range(len(line)):
+            # Clipped as float64: float32 does not hold 2^31 - 1.
             y[to + np.uint64(i)] = np.int64(min(max(np.float64(rounded(line[i], rounding)), least), most))
 
 
@@ -33,6 +34,7 @@ def _add(x: Array, begin: int, weight: Any, fused: bool, line: Array) -> None:
     source = np.uint64(begin)
     if fused:
         for i in range(len(line)):
+            # Exact: a product of two float32 has 48 bits. Only the sum is rounded.
             product = np.float64(np.float32(x[source + np.uint64(i)])) * np.float64(weight)
             line[i] = np.float32(product + np.float64(line[i]))
     else:
@@ -59,9 +61,9 @@ def float_rows(
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, np.float32)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = np.uint64((image * height + indices[place, 0]) * cells)
+        begin = np.uint64((image * height + indices[place, 0]) * cells)
         for i in range(cells):
-            line[i] = np.float32(source[first + np.uint64(i)]) * weights[place, 0]
+            line[i] = np.float32(source[begin + np.uint64(i)]) * weights[place, 0]
         for tap in range(1, taps):
             _add(source, (image * height + indices[place, tap]) * cells, weights[place, tap], fused, line)
         _store(line, rounding, least, most, target, out * cells)
@@ -118,6 +120,7 @@ def fixed_rows(
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
+        # A sum that starts from a half and is shifted is rounded half up, since the shift rounds down.
         line[:] = half
         for tap in range(taps):
             begin, weight = np.uint64((image * height + indices[place, tap]) * cells), weights[place, tap]

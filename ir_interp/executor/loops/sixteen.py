@@ -1,7 +1,7 @@
 """Sums of float16 and of 16-bit integers: rows become float32, are summed as floats are, and rounded.
 
-float16 is represented as integers of its size. ``way`` is the rounding of a sum; ``low`` and ``high`` are the range of
-integers.
+float16 is represented as integers of its size. ``way`` is the code of a rounding, or ``TO_HALF``; ``low`` and ``high``
+are the range of integers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.executor.compiled.calls import TO_HALF
 from ir_interp.executor.loops.compiling import compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, rounded
 from ir_interp.executor.loops.vectors import bits_of, float_of
 from ir_interp.executor.loops.weighted_sums import across, along
-
-_TO_HALF = -1  # otherwise the code of a rounding
-
 
 # The arithmetic of ``executor.arrays.float16``, whose module explains it. A processor's own conversion would be
 # faster, but LLVM aborts the process where there is none.
@@ -39,6 +37,8 @@ def _as_half(single: Any) -> Any:
     bits = bits_of(single)
     value = min(bits & np.uint32(0x7FFFFFFF), _INFINITE)
     power = max(value & _EXPONENT, _LEAST) + _BESIDE
+    # The sum keeps the 11 bits of a float16 and rounds the others half to even; as an integer it then needs the
+    # exponent back, 13 places lower.
     total = bits_of(float_of(value) + float_of(power)) + (power >> np.uint32(13))
     return np.uint16(total | bits >> np.uint32(16) & _SIGN)
 
@@ -47,7 +47,7 @@ def _as_half(single: Any) -> Any:
 def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -> bool:
     """Load ``count`` cells of a line; return whether a float16 among them is an infinity or NaN."""
     source, to, infinite = np.uint64(begin), np.uint64(start), False
-    if way == _TO_HALF:
+    if way == TO_HALF:
         for i in range(count):
             half = x[source + np.uint64(i)]
             infinite |= (half & _INFINITY) == _INFINITY
@@ -61,7 +61,7 @@ def _load(x: Array, begin: int, way: int, line: Array, start: int, count: int) -
 @compiled
 def _store(line: Array, way: int, low: float, high: float, y: Array, start: int, count: int) -> None:
     to, least, most = np.uint64(start), np.float32(low), np.float32(high)
-    if way == _TO_HALF:
+    if way == TO_HALF:
         for i in range(count):
             y[to + np.uint64(i)] = _as_half(line[i])
     elif way == HALF_EVEN:  # a separate loop becomes one instruction for many cells
@@ -92,18 +92,18 @@ def sixteen_columns_first(
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
-    made, held = np.empty(width * count, np.float32), np.full(width, -1)
+    row_sums, buffered = np.empty(width * count, np.float32), np.full(width, -1)
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
+        top = image * height + first_rows[place]
+        for row in range(top, top + width):
+            if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, line, 0, cells)
-                along(line, 0, first_columns, weights, taps, depth, inner, made, row % width * count)
-                held[row % width] = row
-        across(made, first, width, count, 0, row_weights, place, total, 0, count)
+                along(line, 0, first_columns, weights, taps, depth, inner, row_sums, row % width * count)
+                buffered[row % width] = row
+        across(row_sums, top, width, count, 0, row_weights, place, total, 0, count)
         _store(total, way, low, high, target, out * count, count)
     return infinite
 
@@ -128,17 +128,17 @@ def sixteen_rows_first(
     """Compute rows ``start`` to ``stop`` of ``y``: rows are summed before their columns."""
     (outputs, width), count, cells = row_weights.shape, y.shape[1], x.shape[1]
     source, target, weights, taps = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
-    lines, held = np.empty(width * cells, np.float32), np.full(width, -1)
+    lines, buffered = np.empty(width * cells, np.float32), np.full(width, -1)
     sums, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
+        top = image * height + first_rows[place]
+        for row in range(top, top + width):
+            if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
-                held[row % width] = row
-        across(lines, first, width, cells, 0, row_weights, place, sums, 0, cells)
+                buffered[row % width] = row
+        across(lines, top, width, cells, 0, row_weights, place, sums, 0, cells)
         along(sums, 0, first_columns, weights, taps, depth, inner, total, 0)
         _store(total, way, low, high, target, out * count, count)
     return infinite
@@ -186,15 +186,15 @@ def sixteen_rows(
     """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
     (outputs, width), cells = row_weights.shape, x.shape[1]
     source, target = x.reshape(-1), y.reshape(-1)
-    lines, held, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
+    lines, buffered, total = np.empty(width * cells, np.float32), np.full(width, -1), np.empty(cells, np.float32)
     infinite = False
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        first = image * height + first_rows[place]
-        for row in range(first, first + width):
-            if held[row % width] != row:
+        top = image * height + first_rows[place]
+        for row in range(top, top + width):
+            if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
-                held[row % width] = row
-        across(lines, first, width, cells, 0, row_weights, place, total, 0, cells)
+                buffered[row % width] = row
+        across(lines, top, width, cells, 0, row_weights, place, total, 0, cells)
         _store(total, way, low, high, target, out * cells, cells)
     return infinite

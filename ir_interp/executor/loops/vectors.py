@@ -87,6 +87,7 @@ def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any
         place, factor = (builder.gep(array, [values[k]]) for array, k in ((source, 1), (factors, 3)))
         loaded = builder.uitofp(builder.load(builder.bitcast(place, cells.as_pointer()), align=1), vector)
         terms = builder.fmul(loaded, builder.load(builder.bitcast(factor, vector.as_pointer()), align=4))
+        # Lanes 0 and 2 plus lanes 1 and 3: (a + b) + (c + d), the order PAIRS of Intel's library.
         even, odd = (builder.shuffle_vector(terms, terms, ir.Constant(index, lanes)) for lanes in ([0, 2], [1, 3]))
         pairs = builder.fadd(even, odd)
         return builder.fadd(*(builder.extract_element(pairs, ir.Constant(ir.IntType(32), lane)) for lane in (0, 1)))
@@ -126,23 +127,25 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any], alternating: int 
                 total = part if total is None else builder.fadd(total, part)
             if total is None:
                 step = ir.Constant(values[5].type, alternating)
-                kept = [cgutils.alloca_once_value(builder, nothing) for _ in range(alternating)]
+                totals = [cgutils.alloca_once_value(builder, nothing) for _ in range(alternating)]
                 with cgutils.for_range(builder, builder.udiv(values[5], step)) as loop:
-                    for number, part in enumerate(kept):
+                    for number, part in enumerate(totals):
                         tap = builder.add(builder.mul(loop.index, step), ir.Constant(step.type, number))
                         builder.store(added(builder.load(part), tap), part)
+                # Which chain takes the remaining taps makes no difference: callers settle the sums that another order
+                # would round differently.
                 rest = builder.urem(values[5], step)
                 with cgutils.for_range(builder, rest) as loop:
                     tap = builder.add(builder.sub(values[5], rest), loop.index)
-                    builder.store(added(builder.load(kept[0]), tap), kept[0])
+                    builder.store(added(builder.load(totals[0]), tap), totals[0])
                 add_parts = builder.fadd if isinstance(sums.dtype, types.Float) else builder.add
-                total = functools.reduce(add_parts, map(builder.load, kept))
+                total = functools.reduce(add_parts, map(builder.load, totals))
             pointer = builder.bitcast(builder.gep(results, [values[7]]), vector.as_pointer())
             builder.store(total, pointer, align=sums.dtype.bitwidth // 8)
             return target.get_dummy_value()
 
-        own = (types.intp, types.intp, weights, types.intp, types.intp, sums, types.intp)
-        return types.none(row, *own), made
+        parameters = (types.intp, types.intp, weights, types.intp, types.intp, sums, types.intp)
+        return types.none(row, *parameters), made
 
     return sum_pixels
 
@@ -202,6 +205,7 @@ def sum_pairs(
 def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
     """Return ``total`` plus the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
     if isinstance(getattr(total.type, "element", total.type), ir.IntType):
+        # Integers wrap around without an error, so their sum is the same in any order, and LLVM may choose one.
         return builder.add(builder.mul(cast(builder, cell, value, total.type), weight), total)
     return builder.fadd(total, builder.fmul(cast(builder, cell, value, total.type), weight))
 
@@ -246,7 +250,7 @@ def fetch(builder: Any, pointer: Any) -> None:
     """Prefetch the cell at a pointer into the cache; the pointer may be beyond all memory."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-    to_read, near, of_numbers = (ir.Constant(number, each) for each in (0, 3, 1))
+    to_read, near, of_numbers = (ir.Constant(number, lane) for lane in (0, 3, 1))
     builder.call(
         cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0"), [pointer, to_read, near, of_numbers]
     )
@@ -263,6 +267,8 @@ def large(kind: Any) -> Any:
     Added to it, a byte is rounded half to even, and its bits are the last ones of the sum.
     """
     element = getattr(kind, "element", kind)
+    # From 2^23 to 2^24 the last place of a float32 is 1, and from 2^52 to 2^53 that of a float64. In the middle of the
+    # range, a sum with a negative number stays within it.
     number = 1.5 * 2 ** (23 if isinstance(element, ir.FloatType) else 52)
     return ir.Constant(kind, number if element is kind else [number] * kind.count)
 

@@ -100,6 +100,8 @@ def across(
     width, nothing, to = weights.shape[1], y.dtype.type(0), np.uint64(start)
     tap = 0
     while tap < width:
+        # Up to four rows at a time: a cell of the sum is then read and written once for four products, whose order
+        # stays.
         a, w = np.uint64((first + tap) % ring * cells + begin), weights[out, tap]
         if width - tap >= 4:
             b, v = np.uint64((first + tap + 1) % ring * cells + begin), weights[out, tap + 1]
@@ -142,8 +144,8 @@ def across(
 @compiled
 def holds_infinity(x: Array, start: int, count: int) -> bool:
     """Return whether ``count`` cells from ``start`` on, which are in the cache, contain an infinity or NaN."""
-    found, begin = False, np.uint64(start)
+    has_nan, begin = False, np.uint64(start)
     for i in range(count):
         nothing = x[begin + np.uint64(i)] - x[begin + np.uint64(i)]  # NaN of an infinity
-        found |= nothing != nothing
-    return found
+        has_nan |= nothing != nothing
+    return has_nan

@@ -62,7 +62,7 @@ def _strided_box(case: Case) -> Run | None:
         return None
     bounds = np.iinfo(case.dtype)
     factors = strided_box.of_sum(case.exact_sums[0], case.padded, max(bounds.max, -bounds.min))
-    return partial(strided_box.run, made=factors) if factors else None
+    return partial(strided_box.run, factors=factors) if factors else None
 
 
 def _two_tap_gather(case: Case) -> Run | None:
@@ -78,8 +78,8 @@ def _two_tap_gather(case: Case) -> Run | None:
 
 def _float_proposal(case: Case) -> Run | None:
     proposals, shape = [], case.padded
-    for each in case.exact_sums:
-        proposals.append(float_proposal.proposed(each, shape, case.dtype))
+    for exact_sum in case.exact_sums:
+        proposals.append(float_proposal.proposed(exact_sum, shape, case.dtype))
         shape = proposals[-1].shape
     return partial(float_proposal.run, proposals=tuple(proposals)) if proposals else None
 
@@ -128,7 +128,7 @@ def _tap_sums(case: Case) -> Run:
     piece = of_channels(case.piece) if case.is_premultiplied else case.piece
     taps = taps_by_axis(case.bound, piece)
     ordered = {axis.axis: taps[axis.axis] for axis in in_order(case.bound)}
-    made = tiles.tiled(ordered, piece.by_itself, case.work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
+    plan_of_tiles = tiles.tiled(ordered, piece.by_itself, case.work, build, tiles.MIN_ELEMENTS_FOR_THREADS)
 
     def finish(values: Array, target: Array, _: tiles.Tile) -> None:
         if case.dtype == np.float16:
@@ -138,7 +138,7 @@ def _tap_sums(case: Case) -> Run:
 
     def run(x: Array, y: Array) -> None:
         x = x[..., slice(*case.piece.outputs[-1])] if case.is_premultiplied else x
-        tiles.run(x, y, made, case.work, finish)
+        tiles.run(x, y, plan_of_tiles, case.work, finish)
 
     return run
 

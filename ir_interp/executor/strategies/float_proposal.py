@@ -128,12 +128,12 @@ class Exact:
     def _summed(self, places: Places, windows: Array) -> Array:
         """Return sums of float64 products, each an integer over ``2**bits``, so that the order makes no difference."""
         index = list(np.unravel_index(places, self._shape))
-        weights = [each[index[axis]] for axis, each in zip(self._axes, self._weights, strict=True)]
-        for axis, first in zip(self._axes, self._first, strict=True):
-            index[axis] = first[index[axis]]
+        weights = [table[index[axis]] for axis, table in zip(self._axes, self._weights, strict=True)]
+        for axis, starts in zip(self._axes, self._first, strict=True):
+            index[axis] = starts[index[axis]]
         values = windows[tuple(index)].astype(np.float64)
-        for each in reversed(weights):
-            values = np.einsum("n...t,nt->n...", values, each)
+        for factor in reversed(weights):
+            values = np.einsum("n...t,nt->n...", values, factor)
         return np.ldexp(values, -self._bits)
 
 
@@ -187,6 +187,6 @@ class Rounding:
         return np.asarray(((items + tile.items.start) * shape[axis] + tile.rows_out.start) * inner + rest)
 
     def _sum_again(self, places: Places) -> None:
-        made = np.empty(len(places), self._made.dtype)
-        store(self._exact.at(places, self._windows), made, self._exact.rounding)
-        self._made.reshape(-1)[places] = made
+        settled = np.empty(len(places), self._made.dtype)
+        store(self._exact.at(places, self._windows), settled, self._exact.rounding)
+        self._made.reshape(-1)[places] = settled

@@ -19,7 +19,7 @@ from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.plan.pieces import Piece
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 _MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
 _PART_ELEMENTS = 2**19  # of input and output of a part of a pass, whose 64-bit floats stay in the cache
@@ -39,7 +39,9 @@ def _blocks(step: Pass, bound: Plan, piece: Piece) -> int:
         return 0
     lengths = bound.out_shape[step.axis + 1 :]
     strides = [math.prod(lengths[place + 1 :]) for place in range(len(lengths))]
-    along = (np.arange(*each) * stride for each, stride in zip(piece.outputs[step.axis + 1 :], strides, strict=True))
+    along = (
+        np.arange(*segment) * stride for segment, stride in zip(piece.outputs[step.axis + 1 :], strides, strict=True)
+    )
     places = reduce(np.add.outer, along, np.zeros((), np.intp))
     return int((places < math.prod(lengths) // step.lanes * step.lanes).sum())
 
@@ -68,16 +70,16 @@ def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
 
     parts = _parts(outer, along + count, inner)
     first = part(parts[0])
-    made = np.empty((outer, count, inner), first.dtype if step.rounding is None else dtype)
-    made[parts[0][0], :, parts[0][1]] = first
+    result = np.empty((outer, count, inner), first.dtype if step.rounding is Unrounded.KEPT else dtype)
+    result[parts[0][0], :, parts[0][1]] = first
     waiting = iter(parts[1:])
 
     def take_parts() -> None:
         for place in waiting:
-            made[place[0], :, place[1]] = part(place)
+            result[place[0], :, place[1]] = part(place)
 
-    in_threads(take_parts, min(threads(), len(parts)) if x.size + made.size > _MIN_ELEMENTS_FOR_THREADS else 1)
-    return made.reshape(shape)
+    in_threads(take_parts, min(threads(), len(parts)) if x.size + result.size > _MIN_ELEMENTS_FOR_THREADS else 1)
+    return result.reshape(shape)
 
 
 def _parts(outer: int, along: int, inner: int) -> list[tuple[slice, slice]]:
@@ -87,7 +89,7 @@ def _parts(outer: int, along: int, inner: int) -> list[tuple[slice, slice]]:
     starts = range(0, max(inner - _MIN_CELLS, 1), cells)  # the last part has no fewer cells than others may have
     stops = [*starts[1:], inner]
     across = [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
-    return [(slice(start, start + items), each) for start in range(0, outer, items) for each in across]
+    return [(slice(start, start + items), columns) for start in range(0, outer, items) for columns in across]
 
 
 _MIN_CELLS = 64
@@ -134,10 +136,10 @@ _MOST_IN_SHORT = 2**15  # numbers of 16 bits whose sum has no more than 31
 
 def _multiplied(x: Array, product: Operation, count: int) -> Array:
     """Return integer sums as products of float64 matrices, which are exact below 2**53 in any order."""
-    made = np.empty((len(x), count, x.shape[2]))
+    sums = np.empty((len(x), count, x.shape[2]))
     span = product.span
-    product.apply(np.ascontiguousarray(x[:, span.in_start : span.in_stop], np.float64), made)
-    return made
+    product.apply(np.ascontiguousarray(x[:, span.in_start : span.in_stop], np.float64), sums)
+    return sums
 
 
 def _columns(step: Pass, rank: int) -> list[tuple[Array, Array]]:
@@ -147,6 +149,7 @@ def _columns(step: Pass, rank: int) -> list[tuple[Array, Array]]:
 
 
 def _shortened(x: Array, step: Pass) -> Array:
+    # Shifts round down, also the upper half of a product of 16 bits, as OpenCV's vector instructions do.
     values = x.astype(np.int64) >> step.bits_before
     terms = ((np.take(values, i, axis=step.axis) * w) >> step.bits_each for i, w in _columns(step, x.ndim))
     return np.asarray(sum(terms))
@@ -169,6 +172,7 @@ def _finished(sums: Array, step: Pass, dtype: np.dtype[Any]) -> Array:
     if step.factor != 1.0:
         sums = sums.astype(np.float32) * np.float32(step.factor)
     if step.bits_after and sums.dtype.kind == "i" and step.rounding is IntegerRounding.HALF_UP:
+        # A half is added before the shift, which rounds down: half up, for negative sums as well.
         sums = (sums + (1 << step.bits_after - 1)) >> step.bits_after
     elif step.bits_after:
         sums = sums * 2.0**-step.bits_after  # exact: integers below 2**53 times a power of two

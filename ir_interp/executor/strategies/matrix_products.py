@@ -78,6 +78,7 @@ def _repeat(x: Array, y: Array, times: int) -> None:
     if x.dtype.kind in "fiub" and wide in (2, 4, 8) and y.strides[1] == width and x.strides[1] == width:
         whole = y.view(f"u{wide}")
         whole[...] = x.view(f"u{width}")
+        # A factor of 0x0101...: the value in every part of the wide integer; parts do not overlap, so nothing carries.
         whole *= sum(1 << (8 * width * place) for place in range(times))
     else:
         for offset in range(times):
@@ -124,6 +125,7 @@ class Run:
 
 
 def _multiply(a: Array, b: Array, out: Array) -> None:
+    # BLAS takes a lock that another thread may have held during the fork; einsum calls no BLAS.
     if Forked.lost_locks:
         np.einsum("...ij,...jk->...ik", a, b, out=out)
     else:

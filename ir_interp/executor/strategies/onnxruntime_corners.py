@@ -40,12 +40,12 @@ def sides(step: Corners, origin: Shape, lengths: Shape) -> list[Sides]:
     whose weight is 0, may be outside the array.
     """
     work = np.int32 if step.fixed else np.float32  # 255 * 2**20 fits
-    found: list[Sides] = []
+    by_axis: list[Sides] = []
     for axis, indices, weights in zip(step.axes, step.indices, step.weights, strict=True):
         places = [np.minimum(index.astype(np.intp) - origin[axis], lengths[axis] - 1) for index in indices]
         low, high = map(Side, places, [weight.astype(work) for weight in weights])
-        found.append((low, high) if found or high.weights.any() else (low,))
-    return found
+        by_axis.append((low, high) if by_axis or high.weights.any() else (low,))
+    return by_axis
 
 
 def run(x: Array, step: Corners, origin: Shape) -> Array:
@@ -84,7 +84,7 @@ def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence
     """Fill some rows of the output from the ``ends`` of all cells along the last of the axes."""
     work = of_axes[0][0].weights.dtype
     total, term = scratch(0, target.shape, work), scratch(1, target.shape, work)
-    for corner, which in enumerate(itertools.product(*(range(len(each)) for each in reversed(of_axes)))):
+    for corner, which in enumerate(itertools.product(*(range(len(sides)) for sides in reversed(of_axes)))):
         column, *others = reversed(which)  # the last axis changes most often
         values, weight = ends[column], _aligned(of_axes[0][column].weights, step.axes[0], target.ndim)
         for axis, side, both in zip(step.axes[1:], others, of_axes[1:], strict=True):

@@ -20,6 +20,7 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
         apart = blocks.reshape(*blocks.shape[:-2], -1)
     count = apart.shape[-1]
     whole = count // 4 * 4
+    # OpenCV adds four pixels in integers, and these sums sequentially in float32.
     fours = apart[..., :whole].reshape(*apart.shape[:-1], -1, 4).sum(axis=-1)
     terms = np.concatenate([fours, apart[..., whole:]], axis=-1).astype(np.float32)
     means = np.add.accumulate(terms, axis=-1)[..., -1] * (np.float32(1) / np.float32(count))

@@ -30,19 +30,19 @@ def run(x: Array, bound: Plan, piece: Piece) -> Array:
     across, down = passes(bound, x.dtype.name)
     axis, channels = down.axis, math.prod(bound.out_shape[across.axis + 1 :])
     source = x.reshape(math.prod(x.shape[:axis]), *x.shape[axis : axis + 2], -1)
-    made = np.empty((len(source), *piece.shape[axis : axis + 2], source.shape[3]), x.dtype)
+    result = np.empty((len(source), *piece.shape[axis : axis + 2], source.shape[3]), x.dtype)
     every = patches(down.indices, across.indices, channels, x.dtype.name)
-    cut = [_within(each, piece.outputs[axis], piece.outputs[axis + 1]) for each in every]
-    waiting = iter([part for each in cut for part in _parts(each, len(source) * source.shape[3])])
+    cut = [_within(patch, piece.outputs[axis], piece.outputs[axis + 1]) for patch in every]
+    waiting = iter([part for patch in cut for part in _parts(patch, len(source) * source.shape[3])])
     columns, rows = piece.passes(bound, x.dtype.name)
 
     def take_parts() -> None:
         for part in waiting:
             sums = _summed(source, part, rows, columns)
-            made[:, part.rows[:, None], part.columns] = rounded(sums, IntegerRounding.HALF_EVEN, x.dtype)
+            result[:, part.rows[:, None], part.columns] = rounded(sums, IntegerRounding.HALF_EVEN, x.dtype)
 
-    in_threads(take_parts, threads() if made.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
-    return made.reshape(*x.shape[:axis], *made.shape[1:3], *x.shape[axis + 2 :])
+    in_threads(take_parts, threads() if result.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    return result.reshape(*x.shape[:axis], *result.shape[1:3], *x.shape[axis + 2 :])
 
 
 def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
@@ -57,11 +57,11 @@ def proposed(bound: Plan, piece: Piece, shape: Shape) -> Proposed:
         orders.append(patch.orders)
 
     def add(columns: Places, taken: Array, across: Array, down: Array) -> Array:
-        made, of_column = np.empty(len(columns), np.float32), order_of[columns]
-        for which, each in enumerate(orders):
+        sums, of_column = np.empty(len(columns), np.float32), order_of[columns]
+        for which, order in enumerate(orders):
             at = of_column == which
-            made[at] = _of_rows(each, taken[:, :, at], across[:, at], down[:, at])
-        return made
+            sums[at] = _of_rows(order, taken[:, :, at], across[:, at], down[:, at])
+        return sums
 
     of_columns, of_rows = piece.passes(bound, "uint8")
     return in_order(of_columns, of_rows, shape, add)
@@ -96,14 +96,14 @@ def _summed(x: Array, part: Patch, rows: Pass, columns: Pass) -> Array:
     high, wide = rows.indices[part.rows], columns.indices[part.columns]
     needed = np.unique(high)
     band, places = x[:, needed].astype(np.float32), np.searchsorted(needed, high).T
-    beside = [band[:, :, each] for each in wide.T]
+    beside = [band[:, :, column] for column in wide.T]
     across = columns.weights[part.columns].T[:, :, None]
     down = rows.weights[part.rows].T[:, :, None, None]
     if part.orders is None:
-        made = _between(beside, across)
-        return _between([made[:, place] for place in places], down)
+        blended = _between(beside, across)
+        return _between([blended[:, place] for place in places], down)
     sums = {order: _added(order, beside, across) for order in set(part.orders.across)}
-    above = [sums[order][:, each] for order, each in zip(part.orders.across, places, strict=True)]
+    above = [sums[order][:, row] for order, row in zip(part.orders.across, places, strict=True)]
     return _added(part.orders.down, above, down)
 
 
@@ -125,6 +125,6 @@ def _added(order: Order, values: Sequence[Array] | Array, weights: Array) -> Arr
 
 def _fused(values: Array, weights: Array, total: Array) -> Array:
     """Return ``total + values * weights`` in float32, rounded once, since float64 represents the product."""
-    made = np.multiply(values, weights, dtype=np.float64)
-    made += total
-    return made.astype(np.float32)
+    products = np.multiply(values, weights, dtype=np.float64)
+    products += total
+    return products.astype(np.float32)

@@ -15,7 +15,7 @@ from ir_interp.executor.strategies.float_proposal import MOST_OF_BYTES, Places, 
 from ir_interp.plan.axes.taps import Taps
 from ir_interp.plan.libraries.passes import Pass
 from ir_interp.shapes import Shape
-from ir_interp.spec import IntegerRounding
+from ir_interp.spec import IntegerRounding, Unrounded
 
 Add = Callable[[Places, Array, Array, Array], Array]
 """Takes places along the first axis, values [first, second, places], weights of either axis [taps, places]; adds up."""
@@ -23,12 +23,15 @@ _SPARE = 8  # roundings of the largest sum: of products, and of the final roundi
 _ULP = 2.0**-24  # largest relative error of a float32 rounding
 
 
-def chains(made: tuple[Pass, ...], shape: Shape) -> Proposed | None:
+def chains(stages: tuple[Pass, ...], shape: Shape) -> Proposed | None:
     """Return two passes over bytes of a shape, each a chain of sums of floats; None for other passes."""
-    if len(made) != 2 or not all(each.weights.dtype.kind == "f" for each in made):
+    if len(stages) != 2 or not all(stage.weights.dtype.kind == "f" for stage in stages):
         return None
-    first, second = made
-    if first.rounding is not None or second.rounding not in (IntegerRounding.HALF_EVEN, IntegerRounding.HALF_AWAY):
+    first, second = stages
+    if first.rounding is not Unrounded.KEPT or second.rounding not in (
+        IntegerRounding.HALF_EVEN,
+        IntegerRounding.HALF_AWAY,
+    ):
         return None
     if first.is_turned or second.is_turned or first.factor * second.factor != 1.0:
         return None
@@ -41,15 +44,15 @@ def _chained(_: Places, taken: Array, first: Array, second: Array) -> Array:
 
 def _chain(values: Array, weights: Array) -> Array:
     total = values[0] * weights[0]
-    for each, weight in zip(values[1:], weights[1:], strict=True):
-        total += each * weight
+    for value, weight in zip(values[1:], weights[1:], strict=True):
+        total += value * weight
     return np.asarray(total)
 
 
 def in_order(first: Pass, second: Pass, shape: Shape, add: Add) -> Proposed:
     """Return two passes over bytes of a shape, whose exact sums ``add`` computes."""
-    taps = {each.axis: Taps(each.indices, each.weights.astype(np.float64)) for each in (first, second)}
-    size = math.prod(float(np.abs(each.weights).sum(axis=1).max()) for each in (first, second))
+    taps = {stage.axis: Taps(stage.indices, stage.weights.astype(np.float64)) for stage in (first, second)}
+    size = math.prod(float(np.abs(stage.weights).sum(axis=1).max()) for stage in (first, second))
     count = first.weights.shape[1] + second.weights.shape[1]
     doubt = 2 * MOST_OF_BYTES * size * (count + _SPARE) * _ULP  # a rounding for each term, here and there
     return Proposed(taps, shape, InOrder(first, second, shape, add), doubt)
@@ -60,10 +63,10 @@ class InOrder:
 
     def __init__(self, first: Pass, second: Pass, shape: Shape, add: Add) -> None:
         self._first, self._second, self._add = first, second, add
-        assert second.rounding is not None
+        assert second.rounding is not Unrounded.KEPT
         self.rounding = second.rounding
         self.taps = first.weights.shape[1] * second.weights.shape[1]
-        out = {each.axis: len(each.indices) for each in (first, second)}
+        out = {stage.axis: len(stage.indices) for stage in (first, second)}
         self._shape = tuple(out.get(axis, length) for axis, length in enumerate(shape))
 
     def windows(self, source: Array) -> Array:

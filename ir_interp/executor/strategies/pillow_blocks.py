@@ -16,15 +16,16 @@ BITS = 24
 """Fractional bits of the factor of a sum of bytes."""
 
 
-def averaged(x: Array, found: Reduced, bound: Plan, piece: Piece, rest: Piece) -> Array:
+def averaged(x: Array, reduction: Reduced, bound: Plan, piece: Piece, rest: Piece) -> Array:
     """Return integers ``x``, the inputs of a ``piece`` of a plan, averaged: the inputs of a piece of the ``rest``."""
     sums, counts = x, np.ones((1,) * x.ndim, np.int64)
-    for axis, each in zip(resolve_axes(bound.spec.axes, x.ndim), found.blocks, strict=True):
-        first, stop = rest.inputs[axis]
-        edges = each.edges[first : stop + 1] - piece.inputs[axis][0]
+    for axis, blocks in zip(resolve_axes(bound.spec.axes, x.ndim), reduction.blocks, strict=True):
+        start, stop = rest.inputs[axis]
+        edges = blocks.edges[start : stop + 1] - piece.inputs[axis][0]
         sums = _summed(sums.swapaxes(0, axis), edges).swapaxes(0, axis)
         counts = counts * np.diff(edges).reshape((-1,) + (1,) * (x.ndim - axis - 1))
     if x.dtype != np.uint8:
+        # Pillow multiplies by the reciprocal, in float64, for all types but bytes.
         return rounded(sums * (1.0 / counts), IntegerRounding.HALF_AWAY, x.dtype).astype(x.dtype)
     return np.ascontiguousarray((((sums + counts // 2) * inverses(counts)) >> BITS).astype(x.dtype))
 

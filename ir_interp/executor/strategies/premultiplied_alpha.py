@@ -18,9 +18,10 @@ def multiplied(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def divided(x: NDArray[Any]) -> NDArray[Any]:
-    """Return an image whose other channels are divided by the last, over 255, truncated; kept where that is 0."""
+    """Return an image whose other channels are divided by the last, over 255, truncated; unchanged where that is 0."""
     wide = x.astype(np.uint32)
     alpha = wide[..., -1:]
+    # The product of two bytes needs 16 bits, and a colour above its alpha would exceed 255.
     quotient = np.minimum(wide[..., :-1] * _OPAQUE // np.maximum(alpha, 1), _OPAQUE)
-    kept = (alpha == 0) | (alpha == _OPAQUE)
-    return np.concatenate([np.where(kept, wide[..., :-1], quotient), alpha], axis=-1).astype(x.dtype)
+    unchanged = (alpha == 0) | (alpha == _OPAQUE)
+    return np.concatenate([np.where(unchanged, wide[..., :-1], quotient), alpha], axis=-1).astype(x.dtype)

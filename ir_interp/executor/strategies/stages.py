@@ -57,6 +57,7 @@ def stages(
     indices, weights = taps.indices[start:stop], taps.weights[start:stop]
     first, last = int(used[0]), int(used[-1])
     pick = Pick(Span(0, len(used), first, last + 1), used - first, _step(used), 0)
+    # Taps of weight 0 may be inputs that are not copied; any place serves them.
     places = np.minimum(np.searchsorted(used, indices), len(used) - 1)
     return pick, build(places, weights, start, inner, dtype)
 
@@ -88,8 +89,8 @@ def _repeats(indices: NDArray[np.intp], count: int) -> int:
 def band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.dtype[Any]) -> Band:
     """Return sums as products: exact if ``dtype`` represents every partial sum, otherwise a proposal."""
     depth = inner if inner < _MIN_INNER else 0
-    wanted = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
-    size = _size(indices, weights, wanted, depth)
+    target = max(1, _BLOCK_RIGHT // depth) if depth else _block_left(len(indices), inner)
+    size = _size(indices, weights, target, depth)
     if not size:  # even one output covers many inputs
         depth, size = 0, max(1, _size(indices, weights, _BLOCK_OF_LONG, 0))
     widening = _fitting(_WIDENING, len(indices) * depth if depth else inner)
@@ -113,17 +114,17 @@ def band(indices: Indices, weights: Weights, start: int, inner: int, dtype: np.d
 
 def _block_left(count: int, inner: int) -> int:
     """Return the preferred number of outputs of a block, out of ``count``, with all blocks alike."""
-    wanted = _fitting(_BLOCKS_LEFT, inner)
-    return -(-count // max(1, round(count / wanted)))
+    target = _fitting(_BLOCKS_LEFT, inner)
+    return -(-count // max(1, round(count / target)))
 
 
 def _fitting(sizes: Mapping[int, Number], cells: int) -> Number:
     return next(size for least, size in sizes.items() if cells >= least)
 
 
-def _size(indices: Indices, weights: Weights, wanted: int, depth: int) -> int:
+def _size(indices: Indices, weights: Weights, target: int, depth: int) -> int:
     """Return the number of outputs of a block such that no product is too long; 0 if there is none."""
-    size = _even_size(indices, wanted)
+    size = _even_size(indices, target)
     while size:
         firsts, stops = touched(indices, weights, size)
         if (stops - firsts).max() * _WIDENING[0] * max(depth, 1) <= _LONGEST:
@@ -132,14 +133,14 @@ def _size(indices: Indices, weights: Weights, wanted: int, depth: int) -> int:
     return 0
 
 
-def _even_size(indices: Indices, wanted: int) -> int:
-    """Return a block size near ``wanted`` after which the pattern of indices repeats, otherwise ``wanted``."""
+def _even_size(indices: Indices, target: int) -> int:
+    """Return a block size near ``target`` after which the pattern of indices repeats, otherwise ``target``."""
     firsts = indices[:, 0]
-    for size in range(wanted, wanted * 3 // 2 + 1):
+    for size in range(target, target * 3 // 2 + 1):
         steps = firsts[size:] - firsts[:-size]
         if len(steps) > size and (steps[size // 2 : -size] == steps[len(steps) // 2]).all():
             return size
-    return wanted
+    return target
 
 
 def _matrices(indices: Indices, weights: Weights, window: Window) -> Weights:
@@ -156,15 +157,15 @@ def _run(matrices: Weights, window: Window, out: int, in_start: int, depth: int,
     size = matrices.shape[1]
     if not np.ptp(matrices, axis=0).any():
         matrices = matrices[:1]
-    each = max(depth, 1)
+    cells = max(depth, 1)
     if depth:  # cell c of an output depends on cells c of its inputs, so the weights are interleaved once per cell
         copies = matrices.transpose(0, 2, 1)[:, :, None, :, None] * np.eye(depth)[:, None, :]
         matrices = copies.reshape(-1, window.width * depth, size * depth)
     return Run(
-        out=out * each,
+        out=out * cells,
         blocks=window.blocks,
-        size=size * each,
-        start=(window.start - in_start) * each,
-        stride=window.stride * each,
+        size=size * cells,
+        start=(window.start - in_start) * cells,
+        stride=window.stride * cells,
         weights=np.ascontiguousarray(matrices, dtype),
     )

@@ -62,11 +62,11 @@ def of_sum(sums: WholeSum, shape: Shape, most: int) -> Factors | None:
     if columns.axis != rows.axis + 1 or not is_mean or (most + 1) * total >= _MOST or not along or not across:
         return None
     outer, depth = math.prod(shape[: rows.axis]), math.prod(shape[columns.axis + 1 :])
-    made = (outer, across.count, along.count, depth)
-    if outer > 1 and math.prod(made[1:]) < _MIN_ELEMENTS:
+    out_shape = (outer, across.count, along.count, depth)
+    if outer > 1 and math.prod(out_shape[1:]) < _MIN_ELEMENTS:
         return None
     shape_in = (outer, shape[rows.axis], shape[columns.axis], depth)
-    return Factors(shape_in, made, across, along, sums.bits, sums.rounding is IntegerRounding.HALF_EVEN)
+    return Factors(shape_in, out_shape, across, along, sums.bits, sums.rounding is IntegerRounding.HALF_EVEN)
 
 
 def _even(window: Windows) -> Even | None:
@@ -77,38 +77,38 @@ def _even(window: Windows) -> Even | None:
     return Even(int(window.first[0]), step, len(window.first), tuple(window.weights[0].tolist()))
 
 
-def run(x: Array, y: Array, made: Factors) -> None:
+def run(x: Array, y: Array, factors: Factors) -> None:
     """Fill ``y`` from ``x``."""
-    source, target = x.reshape(made.shape_in), y.reshape(made.shape_out)
-    row = made.shape_in[2] * made.shape_in[3]
+    source, target = x.reshape(factors.shape_in), y.reshape(factors.shape_out)
+    row = factors.shape_in[2] * factors.shape_in[3]
     height = max(1, tile_elements(_TILE_ELEMENTS) // row)
-    starts = [(item, start) for item in range(len(target)) for start in range(0, made.rows.count, height)]
+    starts = [(item, start) for item in range(len(target)) for start in range(0, factors.rows.count, height)]
     waiting = iter(starts)
 
     def take_stretches() -> None:
         for item, start in waiting:
-            stop = min(start + height, made.rows.count)
-            _fill(source[item], target[item, start:stop], start, stop, made)
+            stop = min(start + height, factors.rows.count)
+            _fill(source[item], target[item, start:stop], start, stop, factors)
 
     in_threads(take_stretches, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
 
 
-def _fill(x: Array, y: Array, start: int, stop: int, made: Factors) -> None:
+def _fill(x: Array, y: Array, start: int, stop: int, factors: Factors) -> None:
     sums, total = scratch(0, (stop - start, *x.shape[1:]), _SHORT), scratch(1, y.shape, _SHORT)
-    _add([(x[rows], weight) for rows, weight in made.rows.slices(start, stop)], sums)
-    taken = [(sums[:, columns], weight) for columns, weight in made.columns.slices()]
+    _add([(x[rows], weight) for rows, weight in factors.rows.slices(start, stop)], sums)
+    taken = [(sums[:, columns], weight) for columns, weight in factors.columns.slices()]
     if y.shape[2] > _MOST_CHANNELS:
         _add(taken, total)
     else:
         for cell in range(y.shape[2]):
             _add([(values[:, :, cell], weight) for values, weight in taken], total[:, :, cell])
-    if made.bits:
-        if made.to_even:  # adds one less than a half, and 1 if the quotient is odd
+    if factors.bits:
+        if factors.to_even:  # adds one less than a half, and 1 if the quotient is odd
             odd = scratch(2, y.shape, _SHORT)
-            np.bitwise_and(np.right_shift(total, made.bits, out=odd), 1, out=odd)
+            np.bitwise_and(np.right_shift(total, factors.bits, out=odd), 1, out=odd)
             np.add(total, odd, out=total)
-        np.add(total, (1 << made.bits - 1) - made.to_even, out=total)
-        np.right_shift(total, made.bits, out=total)
+        np.add(total, (1 << factors.bits - 1) - factors.to_even, out=total)
+        np.right_shift(total, factors.bits, out=total)
     np.copyto(y, total, casting="unsafe")
 
 

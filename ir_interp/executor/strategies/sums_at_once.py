@@ -20,7 +20,7 @@ _PART_ELEMENTS = 2**19  # of the output: sums and products of 64-bit floats stay
 
 def run(x: Array, bound: Plan, piece: Piece) -> Array:
     """Return integers ``x``, padded already, resized, some rows of the first axis at a time."""
-    steps = sorted(piece.passes(bound, x.dtype.name), key=lambda each: each.axis)
+    steps = sorted(piece.passes(bound, x.dtype.name), key=lambda stage: stage.axis)
     if not steps:
         return x
     result = np.empty(piece.shape, x.dtype)
@@ -42,10 +42,10 @@ def _summed(x: Array, first: Pass, others: list[Pass], rows: slice) -> Array:
     That float64 sum is 1 for the largest float below a half, where rounding to the nearest gives 0.
     """
     total: Array | None = None
-    for taps in itertools.product(*(range(each.indices.shape[1]) for each in (first, *others))):
+    for taps in itertools.product(*(range(stage.indices.shape[1]) for stage in (first, *others))):
         term = x.take(first.indices[rows, taps[0]], first.axis) * _along(first, taps[0], x.ndim)[rows]
-        for each, tap in zip(others, taps[1:], strict=True):
-            term = term.take(each.indices[:, tap], each.axis) * _along(each, tap, x.ndim)
+        for stage, tap in zip(others, taps[1:], strict=True):
+            term = term.take(stage.indices[:, tap], stage.axis) * _along(stage, tap, x.ndim)
         total = term if total is None else total + term
     assert total is not None
     return np.asarray(total + np.copysign(0.5, total))

@@ -81,7 +81,7 @@ def build(indices: Places, weights: Array, start: int, inner: int, dtype: np.dty
     if depth > 1:
         places = (places[:, :, None] * depth + np.arange(depth)).reshape(count, -1)
         weights = np.repeat(weights, depth, axis=1)
-    taps = tuple(Tap(*each) for each in zip(places, map(_stride, places), weights[:, :, None], strict=True))
+    taps = tuple(Tap(*entry) for entry in zip(places, map(_stride, places), weights[:, :, None], strict=True))
     return TapSum(Span(start, start + len(indices), first, last + 1), depth, taps)
 
 

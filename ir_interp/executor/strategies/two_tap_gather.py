@@ -44,10 +44,10 @@ Add = Callable[[Array, Array], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stretch:
-    """Some rows of the output, the rows of the input that they need, and the function that adds these up."""
+class RowRange:
+    """Rows of the output, ``outputs``, the rows of the input that they need, and the function that adds these up."""
 
-    made: slice
+    outputs: slice
     needed: slice | NDArray[np.intp]
     add: Add
 
@@ -70,7 +70,7 @@ class Pairs:
     shape_in: Shape
     shape_out: Shape
     columns: Sides
-    stretches: tuple[Stretch, ...]
+    row_ranges: tuple[RowRange, ...]
     work: Work
 
 
@@ -88,8 +88,8 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
     indices = [window.first[:, None] + np.arange(window.weights.shape[1]) for window in (rows, columns)]
     weights = np.ldexp(rows.weights.astype(np.float64), -sums.bits)
 
-    def add(places: NDArray[np.intp], made: slice, inner: int) -> Add:
-        product = prepare(Taps(places, weights[made]), 0, len(places), inner, _DOUBLE, band)
+    def add(places: NDArray[np.intp], segment: slice, inner: int) -> Add:
+        product = prepare(Taps(places, weights[segment]), 0, len(places), inner, _DOUBLE, band)
 
         def products(sums: Array, total: Array) -> None:  # of float64, which represents every sum, in any order
             values = scratch(3, sums.shape, _DOUBLE)
@@ -108,12 +108,12 @@ def of_sum(sums: WholeSum, shape: Shape) -> Pairs | None:
 
 def shortened(columns: Pass, rows: Pass, shape: Shape) -> Pairs | None:
     """Return two passes over bytes that lose intermediate bits as pairs; None for other passes."""
-    if not rows.bits_each or max(each.indices.shape[1] for each in (columns, rows)) > 2:
+    if not rows.bits_each or max(stage.indices.shape[1] for stage in (columns, rows)) > 2:
         return None
     half, after = (1 << rows.bits_after) >> 1, rows.bits_after
 
-    def add(places: NDArray[np.intp], made: slice, _: int) -> Add:
-        sides = [Side(side.places, side.weights[:, None]) for side in _sides(places, rows.weights[made])]
+    def add(places: NDArray[np.intp], segment: slice, _: int) -> Add:
+        sides = [Side(side.places, side.weights[:, None]) for side in _sides(places, rows.weights[segment])]
 
         def terms(sums: Array, total: Array) -> None:
             for side, term in zip(sides, (total, scratch(3, total.shape, _WHOLE)), strict=True):
@@ -157,32 +157,32 @@ def _made(
     )
     elements = tile_elements(_TILE_ELEMENTS) if _is_shared(shape, outer * count * cells) else _TILE_ELEMENTS
     height = max(1, elements // max(cells, 1))
-    stretches = []
+    row_ranges = []
     for start in range(0, count, height):
         segment = slice(start, min(start + height, count))
         used = np.unique(indices[segment])
         begin, end = int(used[0]), int(used[-1]) + 1
         needed = slice(begin, end) if len(used) == end - begin else used
-        stretches.append(Stretch(segment, needed, add(np.searchsorted(used, indices[segment]), segment, cells)))
+        row_ranges.append(RowRange(segment, needed, add(np.searchsorted(used, indices[segment]), segment, cells)))
     lengths = (outer, shape[first], shape[last] * depth), (outer, count, cells)
-    return Pairs(*lengths, (near, far), tuple(stretches), work)
+    return Pairs(*lengths, (near, far), tuple(row_ranges), work)
 
 
 def run(x: Array, y: Array, pairs: Pairs) -> None:
     """Fill ``y`` from ``x``."""
     source, target = x.reshape(pairs.shape_in), y.reshape(pairs.shape_out)
-    waiting = iter([(item, stretch) for item in range(len(target)) for stretch in pairs.stretches])
+    waiting = iter([(item, row_range) for item in range(len(target)) for row_range in pairs.row_ranges])
 
-    def take_stretches() -> None:
-        for item, stretch in waiting:
-            _fill(source[item][stretch.needed], target[item][stretch.made], stretch.add, pairs)
+    def take_ranges() -> None:
+        for item, row_range in waiting:
+            _fill(source[item][row_range.needed], target[item][row_range.outputs], row_range.add, pairs)
 
-    in_threads(take_stretches, threads() if _is_shared(x.shape, y.size) else 1)
+    in_threads(take_ranges, threads() if _is_shared(x.shape, y.size) else 1)
 
 
-def _is_shared(shape: Shape, made: int) -> bool:
-    """Return whether threads share the computation of ``made`` from an input."""
-    return math.prod(shape) + made > _MIN_ELEMENTS_FOR_THREADS
+def _is_shared(shape: Shape, size: int) -> bool:
+    """Return whether threads share the computation of ``size`` from an input."""
+    return math.prod(shape) + size > _MIN_ELEMENTS_FOR_THREADS
 
 
 def _fill(x: Array, y: Array, add: Add, pairs: Pairs) -> None:

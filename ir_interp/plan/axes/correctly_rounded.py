@@ -80,7 +80,7 @@ def _series(square: Pair, first: int, sign: int) -> Pair:
     return total
 
 
-def _reduced(x: Array, unit: Fraction) -> tuple[Array, Pair]:
+def _quotient_and_rest(x: Array, unit: Fraction) -> tuple[Array, Pair]:
     """Return the nearest multiple of the unit in ``x``, and the rest."""
     count = np.rint(x / float(unit))
     first = float(np.float32(float(unit)))  # of 24 bits, so that its multiples are exact
@@ -92,7 +92,7 @@ def _reduced(x: Array, unit: Fraction) -> tuple[Array, Pair]:
 
 def _turned(x: Array, quarters: int) -> Array:
     """Return the sine of ``x`` plus a number of quarter turns."""
-    count, rest = _reduced(x, _PI / 2)
+    count, rest = _quotient_and_rest(x, _PI / 2)
     square = rest * rest
     sine, cosine = rest * _series(square, 1, -1), _series(square, 0, -1)
     quadrant = (count + quarters) % 4
@@ -112,7 +112,7 @@ def cosine(x: NDArray[np.floating[Any]]) -> Array:
 
 def exponential(x: NDArray[np.floating[Any]]) -> Array:
     """Return e to the power of numbers from -700 to 700."""
-    count, rest = _reduced(np.asarray(x, np.float64), _LN_2)
+    count, rest = _quotient_and_rest(np.asarray(x, np.float64), _LN_2)
     part = rest * Pair(2.0**-_HALVINGS, 0.0)
     total = Pair(np.zeros_like(part.high), 0.0)
     for n in reversed(range(_TERMS // 2)):

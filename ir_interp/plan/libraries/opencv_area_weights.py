@@ -31,6 +31,7 @@ def covered_in_growing(axis: AxisPlan) -> Weighted:
     """Return weights of two neighbours by the covered part of each, for any axis if one of them grows."""
     scale, index = np.float64(axis.scale), axis.index
     floor = np.floor(index * (1.0 / scale))
+    # The part of an output, in outputs, beyond the end of its first pixel; not positive if it ends before.
     place = ((index + 1) - (floor + 1) * scale).astype(np.float32)
     place = np.where(place <= 0, np.float32(0), place - np.floor(place)).astype(np.float32)
     indices = np.clip(floor[:, None] + np.arange(2), 0, axis.in_size - 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum, auto
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,12 +111,27 @@ def patches(rows: Array, columns: Array, channels: int, dtype: str) -> tuple[Pat
     return tuple(patch for patch in patch_list if patch.rows.size and patch.columns.size)
 
 
-ACROSS = (*_BLOCKS["uint8"].values(), _ALTERNATE, _OUTER_INNER)
-"""The orders in which rows of bytes are summed; the first, one for each number of channels, are those of blocks."""
+class Across(IntEnum):
+    """The orders in which rows of bytes are summed."""
+
+    PAIRS = auto()
+    FORWARD = auto()
+    ALTERNATE = auto()
+    FUSED_ALTERNATE = auto()
+    OUTER_INNER = auto()
+
+
+_ACROSS = {
+    _PAIRS: Across.PAIRS,
+    _FORWARD: Across.FORWARD,
+    _ALTERNATE: Across.ALTERNATE,
+    _FUSED_ALTERNATE: Across.FUSED_ALTERNATE,
+    _OUTER_INNER: Across.OUTER_INNER,
+}
 
 
 def across(columns: Array, channels: int) -> NDArray[np.uint8]:
-    """Return the order in which each output of a row of bytes is summed, as an index into ``ACROSS``.
+    """Return the order in which each output of a row of bytes is summed, as an ``Across``.
 
     ``columns`` are the four taps of all outputs of a row. All rows have the same order, and are then summed in two
     fused pairs.
@@ -124,7 +140,7 @@ def across(columns: Array, channels: int) -> NDArray[np.uint8]:
     for patch in patches(columns[:1], columns, channels, "uint8"):
         assert patch.orders is not None
         assert patch.orders.down == _FUSED_PAIRS
-        orders[patch.columns] = ACROSS.index(patch.orders.across[0])
+        orders[patch.columns] = _ACROSS[patch.orders.across[0]]
     return orders
 
 

@@ -52,10 +52,12 @@ def _keys(x: Array, a: Any) -> list[Array]:
     outer = ((a * (x + one) - 5 * a) * (x + one) + 8 * a) * (x + one) - 4 * a
     left = ((a + 2) * x - (a + 3)) * x * x + one
     right = ((a + 2) * (one - x) - (a + 3)) * (one - x) * (one - x) + one
+    # The last weight is the rest, not its own polynomial, so that the four sum to 1.
     return [outer, left, right, one - outer - left - right]
 
 
 _DIAGONAL = 0.70710678118654752440084436210485  # s45 of interpolateLanczos4 in resize.cpp, digit for digit
+# The first half of the table cs there; the other half has opposite signs.
 _TURNS = ((1, 0), (-_DIAGONAL, -_DIAGONAL), (0, 1), (_DIAGONAL, -_DIAGONAL))
 _ALL_TURNS = (*_TURNS, *((-of_sine, -of_cosine) for of_sine, of_cosine in _TURNS))
 

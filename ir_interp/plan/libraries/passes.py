@@ -21,7 +21,18 @@ from ir_interp.plan.axes.taps import Taps, is_long, segments, window_taps
 from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.runtimes import litert_weights
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Between, Cubic, FixedPoint, FloatingPoint, IntegerRounding, Integers, Nearest, Passes
+from ir_interp.spec import (
+    Between,
+    Cubic,
+    FixedPoint,
+    FloatingPoint,
+    IntegerRounding,
+    Integers,
+    Nearest,
+    Passes,
+    SumRounding,
+    Unrounded,
+)
 
 ByAxis = Mapping[int, Taps]
 Outputs = tuple[tuple[int, int], ...]
@@ -52,8 +63,8 @@ class Pass:
     """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
 
     In integer sums every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``; the sum
-    is then rounded by ``rounding``. Floats are multiplied by ``factor``, and rounded likewise. Without a ``rounding``
-    sums keep all their bits. Rounded sums are clipped to the element type.
+    is then rounded by ``rounding``. Floats are multiplied by ``factor``, and rounded likewise. Rounded sums are clipped
+    to the element type.
 
     Taps are added up from the first to the last, unless ``is_turned``: then some are in another order, that of the
     ``vectors``, with which full blocks of ``lanes`` values of a row of the output are summed, or that of
@@ -69,7 +80,7 @@ class Pass:
     bits_each: int = 0
     bits_after: int = 0
     factor: float = 1.0
-    rounding: IntegerRounding | None = None
+    rounding: SumRounding = Unrounded.KEPT
     lanes: int = 0
     of_ipp: bool = False
     counts: Counts | None = None
@@ -143,7 +154,7 @@ def _of_ipp(bound: Plan, taps: ByAxis) -> Iterator[Pass]:
             axis=axis,
             indices=axis_taps.indices,
             weights=_of(axis_taps).astype(np.float32),
-            rounding=IntegerRounding.HALF_EVEN if ends else None,
+            rounding=IntegerRounding.HALF_EVEN if ends else Unrounded.KEPT,
             of_ipp=True,
         )
 
@@ -193,7 +204,7 @@ def _fixed(bound: Plan, rounds: FixedPoint, dtype: str, taps: ByAxis, outputs: O
             bits_before=cut[0],
             bits_each=cut[1],
             bits_after=behind - sum(cut) if ends else 0,
-            rounding=IntegerRounding.HALF_UP if ends else None,
+            rounding=IntegerRounding.HALF_UP if ends else Unrounded.KEPT,
             lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
         )
         behind = 0 if ends else behind
@@ -212,7 +223,7 @@ def _floating(bound: Plan, rounds: FloatingPoint, by_axis: ByAxis) -> Iterator[P
             axis=axis,
             indices=taps.indices,
             weights=_of(taps).astype(f"float{rounds.bits}"),
-            rounding=rounds.rounding if is_made_whole else None,
+            rounding=rounds.rounding if is_made_whole else Unrounded.KEPT,
             lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
         )
 

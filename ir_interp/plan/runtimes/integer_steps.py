@@ -14,8 +14,20 @@ from typing import Any
 
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.runtimes.integer_weights import Sampled, filtered, four, pair, whole
-from ir_interp.spec import Antialias, Border, Cubic, IntegerRounding, Integers, Linear, Nearest, ResizeSpec
+from ir_interp.plan.runtimes.integer_weights import Sampled, four, pair, whole
+from ir_interp.plan.runtimes.onnxruntime_antialias import filtered
+from ir_interp.spec import (
+    Antialias,
+    Border,
+    Cubic,
+    IntegerRounding,
+    Integers,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    SumRounding,
+    Unrounded,
+)
 
 FIXED_BITS = 22
 """Bits of the integer weights that onnxruntime uses for 8-bit integers under antialias."""
@@ -45,13 +57,13 @@ class Sum(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Along:
-    """A sum along one axis, of ``indices`` and ``weights`` [out, taps]; ``rounding`` follows unless it is None."""
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps], and its rounding."""
 
     axis: int
     indices: Any
     weights: Any
     sum: Sum
-    rounding: IntegerRounding | None = None
+    rounding: SumRounding = Unrounded.KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,6 +163,7 @@ def steps(
     kernel, rule = spec.kernel, spec.rounds
     assert isinstance(kernel, Linear | Cubic)
     if kernel.is_antialiased:
+        # onnxruntime's antialias sums 8 bits as integers, others as float32.
         exact = rule is Integers.ONNXRUNTIME and dtype in _EIGHT_BITS
         rounding = IntegerRounding.HALF_AWAY if rule is Integers.ONNXRUNTIME else IntegerRounding.HALF_EVEN
         for axis in axes:
@@ -165,6 +178,7 @@ def steps(
                 rounding=IntegerRounding.CUT_OFF if exact else rounding,  # integral by then, but not yet clipped
             )
     elif rule is Integers.ONNXRUNTIME:
+        # Its kernel for channels that come last weighs 8 bits by integers over 2**10; all others are float32.
         fixed = dtype in _EIGHT_BITS and rank == 4 and axes == (2, 1)
         pairs = [pair(sampled[axis], CORNER_BITS if fixed else 0) for axis in axes]
         yield Corners(
@@ -186,7 +200,7 @@ def _at_once(
             indices, weights = ((low, high), (near, far)) if is_height else ((high, low), (far, near))
         else:
             indices, weights = four(kernel, sampled[axis])
-        rounding = IntegerRounding.HALF_EVEN if place == len(axes) - 1 else None
+        rounding = IntegerRounding.HALF_EVEN if place == len(axes) - 1 else Unrounded.KEPT
         yield Along(axis=axis, indices=indices, weights=weights, sum=Sum.FUSED, rounding=rounding)
 
 

@@ -20,6 +20,7 @@ from ir_interp.spec import Coordinates, IntegerRounding, Integers, Linear, Resiz
 
 Whole = NDArray[np.int64]
 _COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
+# Fractional bits of a weight, in XNNPACK's kernel and in LiteRT's own.
 _OF_XNNPACK, _OWN = 11, 10
 
 
@@ -68,6 +69,7 @@ def of_float32(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any
     step = in_size / outputs
     if coordinates is Coordinates.ALIGN_CORNERS:
         step = xp.where(outputs > 1, (in_size - 1) / (outputs - 1), step)
+    # ``positive`` keeps a graph's runtime from fusing the product into the sum that follows; XNNPACK rounds both.
     at = xp.positive(index * step)
     if coordinates is Coordinates.HALF_PIXEL:
         at = at + (xp.positive(step * 0.5) - 0.5)
@@ -98,6 +100,7 @@ def _places(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, d
     pixels, parts = in_size, outputs
     if coordinates is Coordinates.ALIGN_CORNERS:
         pixels, parts = (xp.where(outputs > 1, count - 1, count) for count in (in_size, outputs))
+    # The step itself is rounded to 1/1024 pixel, so output i lies up to i/2048 pixels off.
     step = divided(pixels * one + divided(parts, 2), parts)
     at = index * step
     return at + (divided(step, 2) - one // 2) if coordinates is Coordinates.HALF_PIXEL else at
