@@ -12,6 +12,7 @@ from functools import reduce
 from ..onnx.onnx_primitives import NodeTensor, node
 
 _VALUE_BITS, _PRODUCT_BITS, _SUM_BITS = 4, 16, 2  # that OpenCV drops, for multiplications of 16 bits
+_BITWISE = 18  # the operator set that has BitwiseAnd
 _LOW_BITS = 9  # of a weight of 11 bits: 255 * 2**(11 - 4), times a low part, is below 2**24
 
 
@@ -28,27 +29,31 @@ def shortened(x: NodeTensor, rows: Neighbours, columns: Neighbours, *, columns_f
 
     Values of 19 bits lose 4 before they are multiplied by the weights of rows, and the products 16. ``columns_first``
     transposes the image, so that Gather copies long runs, and multiplies integers: faster in onnxruntime, slower in
-    OpenVINO, which multiplies them as floats.
+    OpenVINO.
     """
     along = _along_turned_width if columns_first else _along_width
-    product = _product_of_integers if columns_first else _product_of_floats
+    row_weights = rows.weights if columns_first else [weights.unsqueeze(1, 2) for weights in rows.weights]
+    product = _product_of_integers if columns_first and x.ops.graph.opset >= _BITWISE else _product_of_floats
     upper, lower = (
         product(along(x.take(pixels, 0), columns, 2.0**-_VALUE_BITS), weights)
-        for pixels, weights in zip(rows.pixels, rows.weights, strict=True)
+        for pixels, weights in zip(rows.pixels, row_weights, strict=True)
     )
     y = ((upper + lower + 2.0 ** (_SUM_BITS - 1)) * 2.0**-_SUM_BITS).floor()
     return y.transposed(2, 0, 1) if columns_first else y
 
 
 def _product_of_integers(sums: NodeTensor, weights: NodeTensor) -> NodeTensor:
-    """Return floor(floor(sums) * weights / 2**16): a product of int32, less its lower 16 bits."""
+    """Return floor(floor(sums) * weights / 2**16): a product of int32, without its lower 16 bits.
+
+    They are masked, since OpenVINO shifts and divides int32 as float32.
+    """
     product = sums.cast("int32") * weights.cast("int32")
-    return (product - product.cast("uint16").cast("int32")).cast("float32") * 2.0**-_PRODUCT_BITS
+    return node("BitwiseAnd", product, sums.of(-(2**_PRODUCT_BITS), "int32")).cast("float32") * 2.0**-_PRODUCT_BITS
 
 
 def _product_of_floats(sums: NodeTensor, weights: NodeTensor) -> NodeTensor:
     """Return the same in float32, which holds the products of 26 bits in two parts."""
-    weights, sums = weights.unsqueeze(1, 2), sums.floor()
+    sums = sums.floor()
     high = (weights / 2.0**_LOW_BITS).floor()
     low = (weights - high * 2.0**_LOW_BITS) / 2.0**_LOW_BITS
     return ((sums * high + (sums * low).floor()) * 2.0 ** (_LOW_BITS - _PRODUCT_BITS)).floor()

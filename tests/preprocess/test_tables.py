@@ -43,6 +43,18 @@ def test_bytes(tmp_path: Path, like: str) -> None:
     assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted), lengths
 
 
+@pytest.mark.parametrize("lengths", [(13, 400), None])
+@pytest.mark.parametrize("opset", [11, 18])
+def test_bytes_in_other_operator_sets(tmp_path: Path, opset: int, lengths: tuple[int, int] | None) -> None:
+    """OpenCV's linear masks bits where an operator set can."""
+    source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE, opset=opset), tmp_path / "b.onnx"
+    ir_interp.preprocess(source, whole, like="opencv:linear", size=SIZE, image_size=lengths, verify=False)
+    x = image(np.random.default_rng(opset), *(lengths or (31, 90)))
+    wanted = resized(call("opencv:linear", x, "RGB"), x, SIZE, None)
+    assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), wanted)
+    assert np.array_equal(in_openvino(whole, x)[0].transpose(1, 2, 0), wanted)
+
+
 @pytest.mark.parametrize(
     "like",
     [
