@@ -12,7 +12,8 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.files.kinds import MODELS, FileKind, expect
+from ir_interp.converters.sources import frameworks
+from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
@@ -71,6 +72,11 @@ def test_what_is_none_of_the_expected_kinds() -> None:
         expect("a.onxn", *MODELS)
     with pytest.raises(ReadError, match=r"^a.JSON: unknown file type '.JSON'; expected one of .onnx, .xml$"):
         expect("folder/a.JSON", *MODELS)
+
+
+def test_each_kind_of_a_framework_has_one_folder() -> None:
+    kinds = [kind for name in frameworks.names() for kind in frameworks.module(name, "reading").READING.kinds]
+    assert sorted(kinds, key=FOREIGN.index) == list(FOREIGN)
 
 
 def test_extensions_are_looked_at_in_one_place() -> None:

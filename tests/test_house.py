@@ -12,6 +12,7 @@ from tests.support.places import ROOT
 FLOORS = (  # of converters/, the highest first: a module imports from its own folder and from floors below
     {"preprocess", "fleet"},
     {"conversion", "pages", "fix", "reproduce"},
+    {"frameworks"},
     {"portable", "audit"},
     {"predictions"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ir_interp.resize_op import ResizeOp
 from ..onnx.resize_nodes import ResizeNode
 from ..predictions import tensorrt_importer
 from ..predictions.ranks import completed
+from ..sources.frameworks import part
 from ..sources.readers import load
 from . import chosen_shapes, mistakes
 from .verdicts import Verdict
@@ -41,42 +42,31 @@ def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = 
     With ``asks_exporters``, each resize of another framework's model is exported alone. Raises ReadError for an
     unreadable file, and for a shape that an input cannot have.
     """
-    kind = FileKind.of(path)
-    if kind is FileKind.PROGRAM:
-        return _of_program(path, shapes, asks_exporters)
-    resizes = found(path, chosen_shapes.chosen(path, shapes))
-    if not asks_exporters or kind not in (FileKind.TFLITE, *DESCRIBED):
-        return list(resizes)
-    from .framework_exporters import of_model
-
-    return [replace(resize, exporters=verdicts) for resize, verdicts in zip(resizes, of_model(path), strict=True)]
-
-
-def _of_program(path: Path, shapes: chosen_shapes.Shapes, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
-    from ..sources.programs.exported_models import exported
-    from .exporters import of_program
-
-    with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
-        nodes = {node.op.name: node for node in of_file(program.model, shapes)}
-        verdicts = of_program(program) if asks_exporters else {}
-        resizes = []
-        for resize in program.resizes:
-            source = resize.source
-            node = nodes.pop(resize.written.name, None) if resize.written else None
-            matched = node or Found(file=path, op=source, mistakes=(), remarks=())
-            op = replace(matched.op, where=source.where)
-            resizes.append(replace(matched, file=path, op=op, exporters=verdicts.get(source.name, {})))
+    framework = part(FileKind.of(path), "exporters")
+    if framework is None:
+        return list(found(path, chosen_shapes.chosen(path, shapes)))
+    resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
     return resizes
+
+
+def foreign(
+    path: Path, shapes: chosen_shapes.Shapes, verdicts: Callable[[], Iterable[dict[str, Verdict]] | None]
+) -> list[Found]:
+    """Return the resizes of another framework's model, with the ``verdicts`` of its exporters in their order.
+
+    These are None if no exporter is asked.
+    """
+    chosen_shapes.chosen(path, shapes)  # refuses a shape that an input cannot have
+    resizes = [Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=()) for op in load(path)]
+    known = verdicts()
+    if known is None:
+        return resizes
+    return [replace(resize, exporters=exporters) for resize, exporters in zip(resizes, known, strict=True)]
 
 
 def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
-    kind = expect(path, *IN_FOLDERS, *DESCRIBED)
-    if kind is FileKind.TFLITE or kind in DESCRIBED:
-        for op in load(path):
-            yield Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=())
-    elif kind is FileKind.ONNX:
+    if expect(path, *IN_FOLDERS, *DESCRIBED) is FileKind.ONNX:
         for node in completed(path, chosen_shapes.nodes(path, shapes)):
             dla = tensorrt_importer.remarks(node.op)
             yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)

@@ -17,15 +17,14 @@ from ir_interp.ir.xml import is_foreign
 from ..predictions.runtimes_asked import Runtime, runtimes_of
 from ..reports.conversion_report import Progress, silent
 from ..runtimes.outcome import Outcome
+from ..sources.frameworks import part
 from ..sources.readers import saved_model
-from . import chosen_shapes, exporters, framework_exporters
+from . import chosen_shapes
 from .audited_resizes import Found, of_file
 from .findings import Audited
 from .mishaps import noted
 from .runtime_results import seen
 from .verdicts import Verdict, judge
-
-_EXPORTERS = framework_exporters.TITLES | {name: exporter.title for name, exporter in exporters.EXPORTERS.items()}
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
@@ -150,7 +149,7 @@ def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
             verdicts[name] = judge(resize.op, _prediction(runtime, resize))
             titles[name] = runtime.title
     verdicts |= resize.exporters
-    titles |= {name: _EXPORTERS[name] for name in resize.exporters}
+    titles |= {name: part(FileKind.of(resize.file), "exporters").EXPORTERS[name].title for name in resize.exporters}
     return Audited(
         file=str(resize.file),
         op=resize.op,

@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import resize
+from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.scratch import scratch
 from ir_interp.plan.axes.geometry import plan
@@ -29,7 +30,7 @@ from ..openvino.given_layer import write_layer
 from ..predictions.runtimes_asked import RUNTIMES
 from ..reports.conversion_report import Progress
 from ..runtimes.outcome import Kind
-from ..sources.tflite import single_operator as operator
+from ..sources.frameworks import part
 from ..verify.compare import tolerances
 from . import chosen_shapes, probe
 from .audited_resizes import Found
@@ -101,7 +102,7 @@ def _written(candidate: Found, folder: Path) -> bool:
 
 def _written_operator(op: ResizeOp, path: Path) -> bool:
     try:
-        operator.write_resize(op, path)
+        part(FileKind.TFLITE, "single_operator").write_resize(op, path)
     except InexactError:
         return False
     return True

@@ -19,14 +19,15 @@ from ir_interp.options.convert_options import ConvertOptions, StateForm
 from ir_interp.options.image_options import NCHW
 from ir_interp.resize_op import ResizeOp
 
+from ..frameworks.intermediate import Intermediate
 from ..reports.conversion_report import ConversionReport, Row, State, Written
 from ..reports.verification import Verification
+from ..sources.frameworks import part
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.channel_layouts import for_channels_second
 from ..verify.run.inputs import Inputs
 from .effects import check_options
-from .intermediate import Intermediate, intermediate
 from .next_steps import of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
@@ -61,7 +62,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         # Every file goes to a temporary one first: an error anywhere below leaves nothing behind.
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}
         temporary = stack.enter_context(replacing(*files))
-        between = stack.enter_context(intermediate(source, destination, policy(options), options))
+        between = stack.enter_context(_intermediate(source, destination, options))
         model = between.model if between else source
         stack.enter_context(_weights(model, destination, temporary[-1]))
         # States go before shapes are frozen: they become inputs, which may have shapes, too.
@@ -123,6 +124,19 @@ def _with_reference(options: ConvertOptions, source: Path) -> ConvertOptions:
     reference = source if options.reference is None else options.reference
     is_moved = options.layout == NCHW and FileKind.of(source) in CHANNELS_LAST
     return replace(options, reference=for_channels_second(reference) if is_moved else reference)
+
+
+def _intermediate(
+    source: Path, destination: Path, options: ConvertOptions
+) -> AbstractContextManager[Intermediate | None]:
+    """Yield the model that stands for a source of a framework; None for one that is converted itself."""
+    framework = part(FileKind.of(source), "conversion")
+    if framework is None:
+        return nullcontext()
+    found: AbstractContextManager[Intermediate | None] = framework.intermediate(
+        source, destination, policy(options), options
+    )
+    return found
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from ir_interp.library_registry import is_call
 from ir_interp.pipelines.pipeline_source import with_backend
 from ir_interp.text.quoting import shell
 
-from ..audit.audited_resizes import found
+from ..audit.audited_resizes import of_file
 from ..audit.findings import Finding
 from ..portable.targets import names
 from ..reports.conversion_report import Mistake
@@ -43,7 +43,7 @@ def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
             message=message,
             command=_repair(source, path, code),
         )
-        for node in found(path, {})
+        for node in of_file(path, {})
         for code, message in node.mistakes
     )
 

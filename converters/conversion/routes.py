@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
-from ir_interp.files.kinds import DESCRIBED, FileKind
+from ir_interp.files.kinds import FOREIGN, FileKind
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Dialect
@@ -50,16 +50,27 @@ def _onnx_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
     return Written(rows=built.rows, notes=_interpolates(built.rows, options))
 
 
-def _exported_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
-    """Write an ONNX model that PyTorch exported as it is; ``converting`` names the resizes of the program."""
-    if FileKind.of(source) is FileKind.IR:
-        return _ir_to_onnx(source, output, options)
-    shutil.copyfile(source, output)
-    return Written(rows=())
+def _foreign_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
+    """Write the model that stands for another framework's; ``converting`` names the resizes of a copy."""
+    match FileKind.of(source):
+        case FileKind.ONNX:
+            shutil.copyfile(source, output)
+            return Written(rows=())
+        case FileKind.IR:
+            return _ir_to_onnx(source, output, options)
+    return _layer_to_onnx(source, output, options)
 
 
-def _exported_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
-    return (_read_to_ir if FileKind.of(source) is FileKind.IR else _onnx_to_ir)(source, output, options)
+def _foreign_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
+    match FileKind.of(source):
+        case FileKind.ONNX:
+            return _onnx_to_ir(source, output, options)
+        case FileKind.IR:
+            for suffix in (".xml", ".bin"):
+                shutil.copyfile(source.with_suffix(suffix), output.with_suffix(suffix))
+            _of_version(output, options)
+            return Written(rows=())
+    return _layer_to_ir(source, output, options)
 
 
 def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -76,20 +87,6 @@ def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..ir_to_onnx import write
 
     return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
-
-
-def _read_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
-    """Write the IR that OpenVINO's frontend read, as it is; ``converting`` names its resizes."""
-    if FileKind.of(source) is not FileKind.IR:
-        return _layer_to_ir(source, output, options)
-    for suffix in (".xml", ".bin"):
-        shutil.copyfile(source.with_suffix(suffix), output.with_suffix(suffix))
-    _of_version(output, options)
-    return Written(rows=())
-
-
-def _read_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
-    return (_ir_to_onnx if FileKind.of(source) is FileKind.IR else _layer_to_onnx)(source, output, options)
 
 
 def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -126,8 +123,8 @@ def _of_version(output: Path, options: ConvertOptions) -> None:
 
 
 def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..sources.tflite.rewrite import rewrite
-    from ..sources.tflite.single_operator import write_resize
+    from ..frameworks.tflite.rewrite import rewrite
+    from ..frameworks.tflite.single_operator import write_resize
 
     if options.into is not None:
         return Written(rows=rewrite(_resizes(source, options), options.into, output))
@@ -219,14 +216,10 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
-    (FileKind.TFLITE, FileKind.ONNX): _read_to_onnx,
-    (FileKind.TFLITE, FileKind.IR): _read_to_ir,
+    **dict.fromkeys(((kind, FileKind.ONNX) for kind in FOREIGN), _foreign_to_onnx),
+    **dict.fromkeys(((kind, FileKind.IR) for kind in FOREIGN), _foreign_to_ir),
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
-    (FileKind.PROGRAM, FileKind.ONNX): _exported_to_onnx,
-    (FileKind.PROGRAM, FileKind.IR): _exported_to_ir,
-    **dict.fromkeys(((kind, FileKind.ONNX) for kind in DESCRIBED), _ir_to_onnx),
-    **dict.fromkeys(((kind, FileKind.IR) for kind in DESCRIBED), _read_to_ir),
 }
 
 

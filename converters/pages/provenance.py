@@ -14,7 +14,8 @@ from ir_interp.files.sources import opened
 from ir_interp.version import versions
 from ir_interp.views.describe import shape_text
 
-from ..sources.model_summary import Tensor, brief, parts
+from ..sources.brief import Tensor
+from ..sources.model_summary import brief, parts
 from .frame import Element, note, section, table
 
 

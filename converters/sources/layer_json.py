@@ -15,9 +15,9 @@ from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.grades import Translation
 
 from . import registry
-from .paddle.paddle_files import OLD_FORMAT
 
 _OWN = ("name", "input")
+_OLD_FORMAT = "save the model again with the environment variable FLAGS_enable_pir_api=0"
 _PIR = "base_code"  # the first key of a program that Paddle 3 saves by default
 _DTYPES = (
     "bfloat16",
@@ -42,7 +42,7 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     document = json_object(path, "an object with a dialect and layers")
     where = path.name
     if _PIR in document:
-        raise ReadError(f"a program of Paddle's PIR format; expected a .pdmodel; {OLD_FORMAT}", where)
+        raise ReadError(f"a program of Paddle's PIR format; expected a .pdmodel; {_OLD_FORMAT}", where)
     try:
         dialect = registry.get(_text(document, "dialect", where))
     except ReadError as error:

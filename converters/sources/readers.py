@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 from ir_interp.arguments import path as checked_path
 from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
-from ir_interp.files.kinds import FOREIGN, OF_TENSORFLOW, WITH_RESIZES, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, WITH_RESIZES, FileKind, expect
 from ir_interp.files.paths import is_file
 from ir_interp.files.scratch import scratch
 from ir_interp.library_registry import is_call
@@ -24,6 +24,7 @@ from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 from ..runtimes.openvino_saving import save_model
+from . import frameworks
 
 if TYPE_CHECKING:
     import onnx
@@ -49,38 +50,24 @@ def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "
 
 
 def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
-    match expect(path, *WITH_RESIZES):
-        case FileKind.ONNX:
-            from ..onnx import neighbours
-            from ..onnx import resize_nodes as of_onnx
+    kind = expect(path, *WITH_RESIZES)
+    framework = frameworks.reading(kind)
+    if framework is not None:
+        return framework.load(path, semantics)
+    if kind is FileKind.ONNX:
+        from ..onnx import neighbours
+        from ..onnx import resize_nodes as of_onnx
 
-            if semantics is Semantics.OBSERVED:
-                neighbours.check_observed(of_onnx.nodes(path))
-            return of_onnx.load(path, semantics)
-        case FileKind.IR:
-            from ir_interp.ir import interpolates as of_ir
+        if semantics is Semantics.OBSERVED:
+            neighbours.check_observed(of_onnx.nodes(path))
+        return of_onnx.load(path, semantics)
+    if kind is FileKind.IR:
+        from ir_interp.ir import interpolates as of_ir
 
-            return of_ir.load(path, semantics)
-        case FileKind.TFLITE:
-            from .tflite import tflite_files as of_tflite
+        return of_ir.load(path, semantics)
+    from . import layer_json
 
-            return of_tflite.load(path, semantics)
-        case FileKind.PROGRAM:
-            from .programs import program_resizes as of_program
-
-            return of_program.load(path, semantics)
-        case kind if kind in OF_TENSORFLOW:
-            from .tensorflow import tensorflow_resizes as of_tensorflow
-
-            return of_tensorflow.load(path, semantics)
-        case FileKind.PADDLE:
-            from .paddle import paddle_resizes as of_paddle
-
-            return of_paddle.load(path, semantics)
-        case _:
-            from . import layer_json
-
-            return layer_json.load(path, semantics)
+    return layer_json.load(path, semantics)
 
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
@@ -93,16 +80,11 @@ def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
     return _is(source, "openvino", "Model")
 
 
-def is_program(source: object) -> TypeGuard[torch.export.ExportedProgram]:
-    """Return whether an object is an exported program of PyTorch in memory."""
-    return _is(source, "torch.export", "ExportedProgram")
-
-
 def has_own_framework(source: object) -> bool:
     """Return whether a source is a model that its own framework runs, such as PyTorch or LiteRT."""
-    return is_program(source) or (
-        isinstance(source, str | os.PathLike) and FileKind.of(saved_model(Path(source))) in FOREIGN
-    )
+    if isinstance(source, str | os.PathLike):
+        return FileKind.of(saved_model(Path(source))) in FOREIGN
+    return frameworks.of_object(source) is not None
 
 
 def saved_model(path: Path) -> Path:
@@ -113,7 +95,7 @@ def saved_model(path: Path) -> Path:
 
 def is_in_memory(source: object) -> bool:
     """Return whether an object is a model, not the path of one."""
-    return is_onnx_model(source) or is_openvino_model(source) or is_program(source)
+    return is_onnx_model(source) or is_openvino_model(source) or frameworks.of_object(source) is not None
 
 
 def shown_path(source: Source, path: Path) -> Path:
@@ -170,18 +152,18 @@ def _path(source: object, name: str) -> Path:
 
 def _named(model: Any) -> Path:
     """Return a file name for a model in memory."""
-    if is_program(model):  # which has no name
-        return Path(f"program{FileKind.PROGRAM.value}")
+    framework = frameworks.of_object(model)
+    if framework is not None:  # which has no name
+        return Path(f"program{framework.kinds[0].value}")
     name = model.graph.name if is_onnx_model(model) else model.get_friendly_name()
     kind = FileKind.ONNX if is_onnx_model(model) else FileKind.IR
     return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
 
 
 def _save(model: Any, path: Path) -> None:
-    if is_program(model):
-        from .programs.program_files import save
-
-        save(model, path)
+    framework = frameworks.of_object(model)
+    if framework is not None and framework.save is not None:
+        framework.save(model, path)
     elif is_onnx_model(model):
         from google.protobuf.message import EncodeError
 
@@ -213,8 +195,9 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, including subgraphs, the most frequent first; None for other files."""
     kind = FileKind.of(path)
-    types = _TYPES.get(kind) if kind else None
-    return dict(Counter(types(path)).most_common()) if types else None
+    framework = frameworks.reading(kind)
+    types = framework.operations if framework else _TYPES.get(kind) if kind else None
+    return dict(Counter(sorted(types(path))).most_common()) if types else None
 
 
 def _of_onnx(path: Path) -> list[str]:
@@ -222,48 +205,14 @@ def _of_onnx(path: Path) -> list[str]:
     from ..onnx.onnx_files import read_model
 
     nodes = (node for graph in graphs(read_model(path).graph) for node in graph.node)
-    return sorted(node.op_type for node in nodes if node.op_type != "Constant")
+    return [node.op_type for node in nodes if node.op_type != "Constant"]
 
 
 def _of_ir(path: Path) -> list[str]:
     from ir_interp.ir import xml
 
     types = (layer.get("type", "") for layer in xml.parse(path).iter("layer"))  # those of bodies, too
-    return sorted(kind for kind in types if kind.lower() not in _NO_OPERATIONS)
+    return [kind for kind in types if kind.lower() not in _NO_OPERATIONS]
 
 
-def _of_tflite(path: Path) -> list[str]:
-    from .tflite.tflite_files import read_file
-
-    return sorted(operator.type for operator in read_file(path).operators)
-
-
-def _of_program(path: Path) -> list[str]:
-    from .programs.program_files import read
-    from .programs.program_resizes import calls
-
-    return sorted(call.operation for call in calls(read(path)))
-
-
-def _of_tensorflow(path: Path) -> list[str]:
-    from .tensorflow.tensorflow_files import described
-
-    return sorted(
-        operation for operation in described(path).operations if operation not in ("Const", "Placeholder", "NoOp")
-    )
-
-
-def _of_paddle(path: Path) -> list[str]:
-    from .paddle.paddle_files import described
-
-    return sorted(described(path).operations)
-
-
-_TYPES = {
-    FileKind.ONNX: _of_onnx,
-    FileKind.IR: _of_ir,
-    FileKind.TFLITE: _of_tflite,
-    FileKind.PROGRAM: _of_program,
-    FileKind.PADDLE: _of_paddle,
-    **dict.fromkeys(OF_TENSORFLOW, _of_tensorflow),
-}
+_TYPES = {FileKind.ONNX: _of_onnx, FileKind.IR: _of_ir}

@@ -7,27 +7,22 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ir_interp import arguments
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.files.kinds import FOREIGN, OF_TENSORFLOW, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, FileKind, expect
 from ir_interp.files.memory import MemoryBoundError, check_bytes
 from ir_interp.files.sources import check_regular
 from ir_interp.views.image_arrays import array as array_of
 
-from ..sources.paddle import paddle_files
-from ..sources.programs import program_files
-from ..sources.readers import is_program, saved_model
-from ..sources.tensorflow import tensorflow_files
-from ..sources.tflite import litert_reference
+from ..sources import frameworks
+from ..sources.readers import saved_model
 from .run.array_files import Named
 
-if TYPE_CHECKING:
-    from torch.export import ExportedProgram
 _NUMBERS = "biufc"  # kinds of NumPy's element types
 _EXPECTED = "numbers: a path, an array, a sequence or mapping of arrays, or a function of the inputs"
 
@@ -78,26 +73,18 @@ def reference(value: Any) -> Reference:
         return value
     if isinstance(value, str) or hasattr(value, "__fspath__"):
         path = arguments.path(value, "reference")
-        if FileKind.of(path) is FileKind.PROGRAM:
-            return _of_program(program_files.read(path), path.name)
         path = saved_model(path)
-        if FileKind.of(path) in OF_TENSORFLOW:
-            return ComputedOutputs(label=tensorflow_files.label(path), function=tensorflow_files.function(path))
-        if FileKind.of(path) is FileKind.PADDLE:
-            return ComputedOutputs(label=path.name, function=paddle_files.function(path))
-        if FileKind.of(path) is FileKind.TFLITE:
-            function, slack = litert_reference.function(path), litert_reference.slack(path)
-            return ComputedOutputs(label=path.name, function=function, slack=slack)
+        framework = frameworks.reading(FileKind.of(path))
+        if framework is not None:
+            function, slack = framework.function(path), framework.slack(path)
+            return ComputedOutputs(label=framework.label(path), function=function, slack=slack)
         return SavedOutputs(label=path.name, arrays=tuple(_read(path)))
-    if is_program(value):
-        return _of_program(value, "reference")
+    framework = frameworks.of_object(value)
+    if framework is not None:
+        return ComputedOutputs(label="reference", function=framework.function(value))
     if callable(value) and not hasattr(value, "__array__"):
         return ComputedOutputs(label="reference", function=value)
     return SavedOutputs(label="reference", arrays=tuple(_named(value, "reference")))
-
-
-def _of_program(program: ExportedProgram, label: str) -> Reference:
-    return ComputedOutputs(label=label, function=program_files.function(program))
 
 
 def _read(path: Path) -> Named:

@@ -25,7 +25,7 @@ from ir_interp.views.marks import OF_SEVERITY
 if TYPE_CHECKING:
     from ir_interp.cli.inspect_records import InspectRecord, OperationRecord, UnknownRecord
     from ir_interp.cli.terminal import Cell, Console
-    from ir_interp.converters.sources.model_summary import Brief
+    from ir_interp.converters.sources.brief import Brief
 
 EXAMPLES = """
 ir-interp inspect model.onnx

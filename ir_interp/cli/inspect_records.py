@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from ir_interp.converters.sources.model_summary import ModelRecord
+from ir_interp.converters.sources.brief import ModelRecord
 
 
 class DiagnosticRecord(TypedDict):

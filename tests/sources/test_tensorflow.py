@@ -13,12 +13,12 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
+from ir_interp.converters.frameworks.tensorflow import keras_config
+from ir_interp.converters.frameworks.tensorflow.graph_safety import reaching_outside
+from ir_interp.converters.frameworks.tensorflow.tensorflow_operations import RESIZES
+from ir_interp.converters.frameworks.tensorflow.tensorflow_resizes import resize
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.sources.readers import saved_model
-from ir_interp.converters.sources.tensorflow import keras_config
-from ir_interp.converters.sources.tensorflow.graph_safety import reaching_outside
-from ir_interp.converters.sources.tensorflow.tensorflow_operations import RESIZES
-from ir_interp.converters.sources.tensorflow.tensorflow_resizes import resize
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.spec import AtRunTime, Sizes
 from ir_interp.views.describe import summary

@@ -21,14 +21,12 @@ from tests.support.commands import command
 
 pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
-from ir_interp.converters.conversion import tflite_operators
 from ir_interp.converters.dialects.tflite import DIALECT
-from ir_interp.converters.openvino import from_tflite
+from ir_interp.converters.frameworks.tflite import frontend, interpreter, operator_proof, single_operator, tflite_files
+from ir_interp.converters.frameworks.tflite.packing import packed, unpacked
+from ir_interp.converters.frameworks.tflite.schema import schema
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.sources.tflite import interpreter, single_operator, tflite_files
-from ir_interp.converters.sources.tflite.packing import packed, unpacked
-from ir_interp.converters.sources.tflite.schema import schema
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import Linear, Sizes
 from ir_interp.translation.dialect import Context
@@ -377,14 +375,14 @@ def test_other_levels_are_refused(place: int, monkeypatch: pytest.MonkeyPatch) -
 
 def change_rounding(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], None]) -> None:
     """Let the conversion of an operator change the last FakeQuantize."""
-    build = from_tflite.build
+    build = frontend.build
 
     def changed(path: Path) -> Any:
         built = build(path)
         change([node for node in built.model.get_ordered_ops() if node.get_type_name() == "FakeQuantize"][-1])
         return built
 
-    monkeypatch.setattr(tflite_operators, "build", changed)
+    monkeypatch.setattr(operator_proof, "build", changed)
 
 
 def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

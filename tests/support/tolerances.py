@@ -31,13 +31,14 @@ ROUNDINGS = {
     "opencv": 1,
     "tensorflow": 2,
     "jax": 2,
+    "paddle": 3,
     "torch": 3,
     "torchvision": 3,
 }
 """The error of a float32 coordinate, on both sides together: none where the library computes it in float64.
 
-OpenCV stores a float64 place as float32. TensorFlow and JAX round a step, and a product. PyTorch rounds the step, the
-product and the difference, in float32, where ``ir_interp`` computes in float64.
+OpenCV stores a float64 place as float32. TensorFlow and JAX round a step, and a product. PyTorch and Paddle round the
+step, the product and the difference, in float32, where ``ir_interp`` computes in float64.
 """
 _DOUBLE = ("scipy", "torch")  # sum float64 images in float64 throughout
 

@@ -455,7 +455,7 @@ def _difference(outputs: Arrays, expected: Arrays) -> float:
 
 def _by_exporter(rows: Iterable[Any]) -> dict[str, dict[str, int]]:
     """Return how often each exporter comes to each verdict on the resizes, by the resize's kind."""
-    from ir_interp.converters.audit.exporters import EXPORTERS
+    from ir_interp.converters.frameworks.programs.exporters import EXPORTERS
 
     counts: dict[str, Counter[str]] = {name: Counter() for name in EXPORTERS}
     for row in rows:

@@ -13,23 +13,19 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.paths import is_file
 
 from ...runtimes.messages import first_line
-from ..model_description import Description, End, Resize
+from ...sources.model_description import Description, End, Resize
 from .paddle_dialect import OPERATIONS
 from .paddle_files import weights
+from .paddle_operations import first_unknown
 from .paddle_resizes import ATTRIBUTES, INPUTS
 
 os.environ |= {"FLAGS_enable_pir_api": "0", "CUDA_VISIBLE_DEVICES": "", "GLOG_minloglevel": "3"}
 _ENDS = ("feed", "fetch")
 _ERROR = re.compile(r"^\s*(\([A-Z]\w+\) .+)$", re.MULTILINE)
-_OUTSIDE = re.compile(
-    r"py_func|py_layer|pylayer|run_program|print|assert|read_file|decode_jpeg|.*(save|load|reader|_send|_recv).*"
-    r"|send.*|recv.*|read|c_.*|.*(pull|push)_.*|partial_.*|distributed_.*|listen_.*|.*barrier.*|.*_engine|cinn_.*"
-)
-"""Python code, files, other machines and other engines."""
 
 
 def describe(path: str, _: str) -> Description | IrInterpError:
@@ -48,6 +44,9 @@ def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
     """Return the outputs of a program by name; or the reason why it does not run."""
     try:
         program, feeds, fetches, executor, scope = _loaded(path, Path(path).stat().st_mtime_ns)
+        unknown = first_unknown(operation.type for operation in _operations(program))
+        if unknown:
+            return f"operation {unknown} is not run: only those are that OpenVINO converts"
         results = executor.run(program, feed=dict(zip(feeds, arrays, strict=True)), fetch_list=fetches, scope=scope)
         return {variable.name: np.asarray(result) for variable, result in zip(fetches, results, strict=True)}
     except Exception as error:  # whatever Paddle raises
@@ -89,10 +88,6 @@ def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
     executor, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
     with paddle.static.scope_guard(scope):
         program, feeds, fetches = paddle.static.load_inference_model(str(Path(path).with_suffix("")), executor)
-    for operation in _operations(program):
-        if _OUTSIDE.fullmatch(operation.type):
-            problem = f"operation {operation.type} may reach outside the program, and is not run"
-            raise UnsupportedLayerError(problem, Path(path).name)
     return program, list(feeds), list(fetches), executor, scope
 
 
@@ -108,7 +103,7 @@ def _described(path: Path) -> Description:
         resizes=tuple(
             _resize(operation)
             for operation in _operations(program)
-            if operation.type in OPERATIONS or _is_older(operation)
+            if operation.type in OPERATIONS or _is_other(operation)
         ),
     )
 
@@ -119,9 +114,9 @@ def _operations(program: Any) -> Iterator[Any]:
         yield from block.ops
 
 
-def _is_older(operation: Any) -> bool:
-    """Return whether an operation resizes as an older Paddle does, which the reader refuses."""
-    return re.fullmatch(r"(legacy_)?\w+_interp(_v1)?", operation.type) is not None
+def _is_other(operation: Any) -> bool:
+    """Return whether an operation resizes as another release of Paddle does, or antialiased; the reader refuses it."""
+    return re.fullmatch(r"(\w+_)?interp(_(?!v2)\w+)?", operation.type) is not None
 
 
 def _resize(operation: Any) -> Resize:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Context
 
-from ..dialects.onnx import DIALECT
-from ..portable.portable_model import restore
-from ..reports.conversion_report import Row, expressed
-from ..sources.programs.exported_models import ExportedModel
-from ..sources.programs.program_resizes import samplers
+from ...dialects.onnx import DIALECT
+from ...portable.portable_model import restore
+from ...reports.conversion_report import Row, expressed
+from .exported_models import ExportedModel
+from .program_resizes import samplers
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, VerificationError
 
-from ..openvino.from_tflite import build
-from ..openvino.ir_save import save
-from ..sources.tflite import interpreter, twins
-from ..sources.tflite.tflite_files import KINDS, Quantisation, read_file
-from ..sources.tflite.twins import Value
-from ..verify.compare import tolerances
-from ..verify.compare.array_differences import compare, largest_difference
-from ..verify.run import array_files, requests
-from ..verify.run.run_request import INPUTS, OUTPUTS, Request
+from ...openvino.ir_save import save
+from ...verify.compare import tolerances
+from ...verify.compare.array_differences import compare, largest_difference
+from ...verify.run import array_files, requests
+from ...verify.run.run_request import INPUTS, OUTPUTS, Request
+from . import interpreter, twins
+from .frontend import build
+from .tflite_files import KINDS, Quantisation, read_file
+from .twins import Value
 
 Array = NDArray[Any]
 _MOVES = ("Convert", "Transpose", "Reshape", "Squeeze", "Unsqueeze")

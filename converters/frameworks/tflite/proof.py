@@ -9,13 +9,13 @@ from pathlib import Path
 from ir_interp.errors import VerificationError
 from ir_interp.files.scratch import scratch
 
-from ..reports.conversion_report import Progress
-from ..sources.tflite.tflite_files import is_quantised, read_file
-from ..verify.channel_layouts import channels_last
-from ..verify.run.inputs import Inputs
-from ..verify.run.processes import models, runs
-from ..workers.forks import forks
-from . import tflite_operators
+from ...reports.conversion_report import Progress
+from ...verify.channel_layouts import channels_last
+from ...verify.run.inputs import Inputs
+from ...verify.run.processes import models, runs
+from ...workers.forks import forks
+from . import operator_proof
+from .tflite_files import is_quantised, read_file
 
 
 def proof_of(source: Path, moves_channels: bool) -> Callable[[Path, Inputs, Progress], str] | None:
@@ -35,8 +35,8 @@ def _prove(source: Path, moves_channels: bool, model: Path, inputs: Inputs, prog
             arrays, outputs = channels_last(arrays), channels_last(outputs)
         progress(f"running {source.name}", 0, 0)
         try:
-            proof = tflite_operators.prove(source, arrays, folder)
-            whole = tflite_operators.whole(source, arrays, outputs, proof)
+            proof = operator_proof.prove(source, arrays, folder)
+            whole = operator_proof.whole(source, arrays, outputs, proof)
         except VerificationError as error:
             raise VerificationError(f"{error}; nothing was written") from None
     return f"{proof}; {whole}"

@@ -11,10 +11,10 @@ import numpy as np
 from ir_interp.array_types import Array
 from ir_interp.files.scratch import scratch
 
-from ..runtimes.messages import reason
-from ..runtimes.outcome import Kind
-from ..sources.tflite.interpreter import run as run_tflite
-from .verdicts import Verdict
+from ...audit.verdicts import Verdict
+from ...runtimes.messages import reason
+from ...runtimes.outcome import Kind
+from ..tflite.interpreter import run as run_tflite
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

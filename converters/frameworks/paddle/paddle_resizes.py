@@ -13,7 +13,7 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.translation.dialect import Context, Semantics
 
-from ..model_description import Resize
+from ...sources.model_description import Resize
 from .paddle_dialect import DIALECT, OPERATIONS
 from .paddle_files import described
 

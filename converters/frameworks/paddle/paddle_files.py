@@ -10,12 +10,9 @@ import numpy as np
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError
 
-from ..framework_process import Framework
-from ..model_description import Description, Resize
+from ...sources.framework_process import Framework
+from ...sources.model_description import Description, Resize
 
-FORMAT = "PaddlePaddle program"
-OLD_FORMAT = "save the model again with the environment variable FLAGS_enable_pir_api=0"
-"""How Paddle 3 writes a .pdmodel."""
 _PADDLE = Framework(title="PaddlePaddle", package="paddle", extra="paddle", child=f"{__package__}.paddle_child")
 
 
@@ -27,8 +24,7 @@ def weights(path: Path) -> Path:
 def described(path: Path) -> Description:
     """Return what a program holds.
 
-    Raises ReadError for a file that is no program, UnsupportedLayerError for an operation that reaches outside it,
-    IrInterpError if Paddle is missing or dies.
+    Raises ReadError for a file that is no program, IrInterpError if Paddle is missing or dies.
     """
     _PADDLE.check(path, path.name)
     return _PADDLE.described(path, path.name)

@@ -15,7 +15,7 @@ from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
 from ...runtimes.messages import first_line
-from ..model_description import Description, End, Resize
+from ...sources.model_description import Description, End, Resize
 from . import keras_config
 from .graph_safety import HARMLESS, reaching_outside
 from .tensorflow_files import label

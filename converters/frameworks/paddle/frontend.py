@@ -15,17 +15,17 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime
 
-from ..reports.conversion_report import FormPolicy
-from ..sources.model_description import Description, Resize
-from ..sources.paddle.paddle_dialect import OPERATIONS
-from ..sources.paddle.paddle_files import weights
-from ..sources.paddle.paddle_resizes import connected, resize
-from . import trial
-from .builder import Built, ResizeBuilder
-from .described_ends import with_ends
-from .interpolate_subgraph import RunTime, partial_shape
-from .node_names import number_anew
-from .run_time_lengths import constant_of, narrowed
+from ...openvino import trial
+from ...openvino.builder import Built, ResizeBuilder
+from ...openvino.described_ends import with_ends
+from ...openvino.interpolate_subgraph import RunTime, partial_shape
+from ...openvino.node_names import number_anew
+from ...openvino.run_time_lengths import constant_of, narrowed
+from ...reports.conversion_report import FormPolicy
+from ...sources.model_description import Description, Resize
+from .paddle_dialect import OPERATIONS
+from .paddle_files import weights
+from .paddle_resizes import connected, resize
 
 
 def build(source: Path, description: Description, policy: FormPolicy | None = None) -> Built:

@@ -18,17 +18,17 @@ from ir_interp.shapes import static_shape
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.grades import Grade
 
-from ..dialects.tflite import DIALECT
-from ..reports.conversion_report import FormPolicy
-from ..runtimes import litert
-from ..sources.tflite.tflite_files import KINDS, File, Quantisation, read_file, resize
-from . import trial
-from .builder import Built, ResizeBuilder
-from .interpolate_subgraph import Resized, RunTime, partial_shape
-from .interpolate_subgraph import resize as build_resize
-from .node_names import number_anew
-from .openvino_primitives import element_name
-from .run_time_lengths import narrowed
+from ...dialects.tflite import DIALECT
+from ...openvino import trial
+from ...openvino.builder import Built, ResizeBuilder
+from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
+from ...openvino.interpolate_subgraph import resize as build_resize
+from ...openvino.node_names import number_anew
+from ...openvino.openvino_primitives import element_name
+from ...openvino.run_time_lengths import narrowed
+from ...reports.conversion_report import FormPolicy
+from ...runtimes import litert
+from .tflite_files import KINDS, File, Quantisation, read_file, resize
 
 
 def build(source: Path, policy: FormPolicy | None = None) -> Built:

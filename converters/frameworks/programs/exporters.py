@@ -19,26 +19,28 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.translation.meaning import differences
 
-from ..openvino.ir_save import save as save_ir
-from ..runtimes.messages import reason
-from ..runtimes.outcome import Kind
-from ..runtimes.telemetry import openvino_silent
-from ..sources import readers
-from ..sources.programs import program_files, program_resizes
-from ..sources.programs.exported_models import ExportedModel, ExportedResize
-from ..sources.programs.program_resizes import Call
-from ..verify.against_reference import compare_with
-from ..verify.compare.array_differences import compare
-from ..verify.run.inputs import Inputs
-from ..workers.worker import Died, Late, Question, Worker
-from .verdicts import Verdict
+from ...audit.audited_resizes import Found, of_file
+from ...audit.chosen_shapes import Shapes
+from ...audit.verdicts import Verdict
+from ...openvino.ir_save import save as save_ir
+from ...runtimes.messages import reason
+from ...runtimes.outcome import Kind
+from ...runtimes.telemetry import openvino_silent
+from ...sources import readers
+from ...verify.against_reference import compare_with
+from ...verify.compare.array_differences import compare
+from ...verify.run.inputs import Inputs
+from ...workers.worker import Died, Late, Question, Worker
+from . import program_files, program_resizes
+from .exported_models import ExportedModel, ExportedResize, exported
+from .program_resizes import Call
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 _Key = tuple[str, ...]
 _LONGEST = 160  # of an exporter's error text
-_CHILD = "ir_interp.converters.audit.exporter_child"
+_CHILD = f"{__package__}.exporter_child"
 _SECONDS = 300.0  # for one resize; the first one imports the packages
 # Seconds without a question after which the process ends, and gives the memory of PyTorch back.
 _IDLE = 600.0
@@ -77,7 +79,22 @@ def _by_openvino(program: ExportedProgram, path: Path) -> None:
         save_ir(openvino.convert_model(program), path)
 
 
-def of_program(exported: ExportedModel) -> dict[str, dict[str, Verdict]]:
+def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
+    """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
+    with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
+        nodes = {node.op.name: node for node in of_file(program.model, shapes)}
+        verdicts = _of_program(program) if asks_exporters else {}
+        resizes = []
+        for resize in program.resizes:
+            source = resize.source
+            node = nodes.pop(resize.written.name, None) if resize.written else None
+            matched = node or Found(file=path, op=source, mistakes=(), remarks=())
+            op = replace(matched.op, where=source.where)
+            resizes.append(replace(matched, file=path, op=op, exporters=verdicts.get(source.name, {})))
+    return resizes
+
+
+def _of_program(exported: ExportedModel) -> dict[str, dict[str, Verdict]]:
     """Return what each exporter makes of the resizes of a program, by the name of the resize, and of the exporter."""
     calls = {call.node.name: call for call in program_resizes.calls(exported.program)}
     known: dict[_Key, Verdict] = {}

@@ -15,16 +15,16 @@ from openvino.frontend import NodeContext
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import AtRunTime
 
-from ..reports.conversion_report import FormPolicy
-from ..sources.model_description import Description, Resize
-from ..sources.tensorflow.tensorflow_operations import RESIZES
-from ..sources.tensorflow.tensorflow_resizes import resize
-from . import trial
-from .builder import Built, ResizeBuilder, numpy_name
-from .described_ends import with_ends
-from .interpolate_subgraph import Resized, RunTime, partial_shape
-from .node_names import number_anew
-from .run_time_lengths import constant_of, folded, narrowed
+from ...openvino import trial
+from ...openvino.builder import Built, ResizeBuilder, numpy_name
+from ...openvino.described_ends import with_ends
+from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
+from ...openvino.node_names import number_anew
+from ...openvino.run_time_lengths import constant_of, folded, narrowed
+from ...reports.conversion_report import FormPolicy
+from ...sources.model_description import Description, Resize
+from .tensorflow_operations import RESIZES
+from .tensorflow_resizes import resize
 
 Array = NDArray[Any]
 

@@ -9,12 +9,12 @@ from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 
-from ..framework_process import Framework
-from ..model_description import Description
+from ...sources.framework_process import Framework
+from ...sources.model_description import Description
 from . import keras_config
 
 _FORMATS = {FileKind.KERAS: "Keras model", FileKind.H5: "Keras model (HDF5)", FileKind.GRAPH: "TensorFlow graph"}
-_SAVED_MODEL = "saved_model.pb"
+SAVED_MODEL = "saved_model.pb"
 _TENSORFLOW = Framework(
     title="TensorFlow", package="tensorflow", extra="tensorflow", child=f"{__package__}.tensorflow_child"
 )
@@ -42,12 +42,12 @@ def function(path: Path) -> Callable[..., dict[str, Array]]:
 def format_of(path: Path) -> str:
     """Return what a file is."""
     kind = FileKind.of(path)
-    return "TensorFlow SavedModel" if path.name == _SAVED_MODEL or kind is None else _FORMATS[kind]
+    return "TensorFlow SavedModel" if path.name == SAVED_MODEL or kind is None else _FORMATS[kind]
 
 
 def label(path: Path) -> str:
     """Return the name of a model in messages: for a SavedModel that of its folder."""
-    return path.parent.absolute().name if path.name == _SAVED_MODEL else path.name
+    return path.parent.absolute().name if path.name == SAVED_MODEL else path.name
 
 
 def _check(path: Path) -> None:

@@ -15,7 +15,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.spec import AtRunTime, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
-from ..model_description import Resize
+from ...sources.model_description import Resize
 from .tensorflow_files import described, label
 
 _METHODS = {

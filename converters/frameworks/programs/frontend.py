@@ -16,14 +16,14 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import AtRunTime
 
-from ..reports.conversion_report import FormPolicy
-from ..runtimes.telemetry import openvino_silent
-from ..sources.programs.program_files import ends, silent
-from ..sources.programs.program_resizes import AREA, calls, resizes
-from .builder import Built, ResizeBuilder
-from .interpolate_subgraph import Resized, RunTime
-from .node_names import number_anew
-from .run_time_lengths import narrowed
+from ...openvino.builder import Built, ResizeBuilder
+from ...openvino.interpolate_subgraph import Resized, RunTime
+from ...openvino.node_names import number_anew
+from ...openvino.run_time_lengths import narrowed
+from ...reports.conversion_report import FormPolicy
+from ...runtimes.telemetry import openvino_silent
+from .program_files import ends, silent
+from .program_resizes import AREA, calls, resizes
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -1,0 +1,66 @@
+"""Models that stand for those of other frameworks: ONNX by PyTorch, else an IR by OpenVINO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ir_interp.files.kinds import FileKind
+from ir_interp.files.scratch import scratch
+from ir_interp.translation.grades import Grade
+
+from ..reports.conversion_report import Progress, Row
+from ..verify.run.inputs import Inputs
+
+if TYPE_CHECKING:
+    from ..openvino.builder import Built
+Proof = Callable[[Path, Inputs, Progress], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intermediate:
+    """A ``model`` that stands for a source on the way to its conversion.
+
+    ``rows`` turns those of the conversion into rows of the source. ``changes`` are resizes that a framework's exporter
+    changed, which may be why a verification fails. ``proof`` compares ``model`` with the source in its framework; None
+    if that is a plain comparison of outputs.
+    """
+
+    model: Path
+    rows: Callable[[tuple[Row, ...]], tuple[Row, ...]]
+    notes: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    proof: Proof | None = None
+
+
+@contextmanager
+def as_ir(
+    built: Built, destination: Path, name: str, *, moves_channels: bool = False, proof: Proof | None = None
+) -> Iterator[Intermediate]:
+    """Yield the IR that stands for a source, under the name of the result; ``name`` is that of the source.
+
+    With ``moves_channels``, inputs and outputs of images get their channels second.
+    """
+    from ..openvino.ir_save import save
+    from ..openvino.layouts import with_channels_second
+
+    with scratch() as folder:
+        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        save(with_channels_second(built.model, name) if moves_channels else built.model, model)
+        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), proof=proof)
+
+
+def _merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Return the rows of two conversions in sequence: the form that a resize has in the end, and the lesser grade."""
+    # Grades are declared from the best to the least, so the later of two is the lesser.
+    by_name, grades = {row.name: row for row in then}, list(Grade)
+    merged = []
+    for row in first:
+        last = by_name.get(row.name)
+        if last is not None:
+            row = replace(row, form=last.form, grade=max(row.grade, last.grade, key=grades.index), note=last.note)
+        merged.append(row)
+    return tuple(merged)

@@ -1,0 +1,40 @@
+"""The model that stands for a program of PyTorch: torch's ONNX, or the IR of OpenVINO's frontend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ir_interp.files.kinds import FileKind
+from ir_interp.options.convert_options import ConvertOptions, Exporter
+
+from ...reports.conversion_report import FormPolicy
+from ..intermediate import Intermediate, as_ir
+from . import exported_rows
+from .exported_models import exported
+from .program_files import read
+
+
+@contextmanager
+def intermediate(
+    source: Path, destination: Path, policy: FormPolicy, options: ConvertOptions
+) -> Iterator[Intermediate]:
+    """Yield the model of a program, by the exporter that the options name."""
+    if options.exporter is Exporter.OPENVINO:
+        from .frontend import build
+
+        program = read(source)
+        with as_ir(build(program, source.name, policy), destination, source.name) as between:
+            yield replace(between, notes=exported_rows.sampled(program, source.name))
+        return
+    with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter) as plain:
+        repaired = exported_rows.repaired(plain)
+        yield Intermediate(
+            model=repaired.model,
+            # A program without a conversion behind it, to .onnx, has only the rows of its own reading.
+            rows=lambda rows: exported_rows.at_lines(rows, repaired) if rows else exported_rows.rows(repaired),
+            notes=exported_rows.notes(repaired),
+            changes=repaired.changes,
+        )

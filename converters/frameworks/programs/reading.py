@@ -1,0 +1,53 @@
+"""The reading of exported programs of PyTorch, in files and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ir_interp.array_types import Array
+from ir_interp.files.kinds import FileKind
+
+from ...sources.brief import Brief, Tensor, sizes
+from ...sources.frameworks import Reading
+from . import program_files
+from .program_resizes import calls, load
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+
+def _operations(path: Path) -> list[str]:
+    return [call.operation for call in calls(program_files.read(path))]
+
+
+def _brief(path: Path) -> Brief:
+    program = program_files.read(path)
+    inputs, outputs = (
+        tuple(Tensor(name=name, dtype=dtype, shape=shape) for name, dtype, shape in those)
+        for those in program_files.ends(program)
+    )
+    weights = [*program.state_dict.values(), *(each for each in program.constants.values() if hasattr(each, "nbytes"))]
+    return Brief(
+        format="PyTorch exported program",
+        inputs=inputs,
+        outputs=outputs,
+        weights=(len(weights), sum(each.nbytes for each in weights)),
+        files=sizes(path),
+    )
+
+
+def _function(source: Path | ExportedProgram) -> Callable[..., list[Array]]:
+    return program_files.function(program_files.read(source) if isinstance(source, Path) else source)
+
+
+READING = Reading(
+    kinds=(FileKind.PROGRAM,),
+    load=load,
+    operations=_operations,
+    brief=_brief,
+    function=_function,
+    in_memory=("torch.export", "ExportedProgram"),
+    save=program_files.save,
+)
