@@ -38,7 +38,8 @@ def test_docstrings_and_comments_start_with_their_subjects() -> None:
     assert [
         f"{path.relative_to(ROOT)}:{line}: {clause}"
         for path in (*MODULES, *SUPPORT)
-        for line, text in texts(path.read_text(encoding="utf-8"), messages=False)
+        for line, text, is_message in texts(path)
+        if not is_message
         for clause in _clauses(text.lstrip("# "))
     ] == []
 

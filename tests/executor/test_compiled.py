@@ -291,3 +291,15 @@ def test_later_calls_take_a_shorter_way(
             np.testing.assert_array_equal(resize(image), result)
             np.testing.assert_array_equal(resize(image, out=out), result)
     assert len(resize._jobs) != 1 or resize._quick is not None
+
+
+def test_a_loop_serves_read_only_images_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_loops(monkeypatch, "1")
+    x = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    x.flags.writeable = False
+    resize = ir_interp.prepare(
+        ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), target=Sizes((3, 5))), x.shape, x.dtype
+    )
+    np.testing.assert_array_equal(resize(x), resize(x.copy()))
+    [job] = resize._jobs
+    assert all(types[0].mutable for types in job.compiled[0].signatures)

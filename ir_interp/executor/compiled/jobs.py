@@ -125,8 +125,8 @@ class Job:
     seen_as: np.dtype[Any] | None = None
     kept_as: np.dtype[Any] | None = None
     timing: Timing = field(default_factory=Timing)
-    compiled: dict[bool, Any] = field(default_factory=dict)
-    """The loop, by whether its input is writable, since numba compiles each case separately."""
+    compiled: list[Any] = field(default_factory=list)
+    """The loop, once it is compiled for arrays of these types."""
 
     @cached_property
     def kinds(self) -> str:

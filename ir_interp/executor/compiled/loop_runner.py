@@ -41,7 +41,7 @@ class _Loops:
         self._module: Any = None
         self.problem = ""
         self._is_tried = False
-        self._known: set[tuple[tuple[type, ...], np.dtype[Any], bool, str]] = set()
+        self._known: set[tuple[tuple[type, ...], np.dtype[Any], str]] = set()
         self._lock, self._workers = threading.RLock(), set[int]()
 
     def get(self) -> Any:
@@ -78,13 +78,12 @@ class _Loops:
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:
         """Return the loop of a job, compiled for images [outer, rows, cells] of these types."""
-        writeable = x.flags.writeable
-        if writeable not in job.compiled:
-            job.compiled[writeable] = self._loop(job, x[0], y[0])
-        return job.compiled[writeable]
+        if not job.compiled:
+            job.compiled.append(self._loop(job, x[0], y[0]))
+        return job.compiled[0]
 
     def _loop(self, job: Job, x: Array, y: Array) -> Any:
-        loop, key = self._module.LOOPS[job.call.loop], (job.call.loop, x.dtype, x.flags.writeable, job.kinds)
+        loop, key = self._module.LOOPS[job.call.loop], (job.call.loop, x.dtype, job.kinds)
         if key not in self._known:
             with self._work():
                 loop(x, y, 0, 0, *job.call.arguments)
@@ -158,8 +157,7 @@ def quick(jobs: Sequence[Job]) -> Quick | None:
 
     def run_loop(x: Array, y: Array) -> bool | None:
         flags, work = x.flags, y.nbytes * taps
-        loop = compiled.get(flags.writeable)
-        if loop is None or not (flags.c_contiguous and flags.aligned) or not _loops.is_ready:
+        if not compiled or not (flags.c_contiguous and flags.aligned) or not _loops.is_ready:
             return None
         is_small = work <= min(_NEVER_SHARED, _SURELY_SHARED)
         if not is_small and threads() > 1 and (work > _SURELY_SHARED or not timing.is_surely_alone()):
@@ -167,7 +165,9 @@ def quick(jobs: Sequence[Job]) -> Quick | None:
         values, places = x.reshape(lengths_in), y.reshape(lengths_out)
         if seen_as is not None:
             values, places = values.view(seen_as), places.view(seen_as)
-        return bool(loop(values, places, 0, len(places), *arguments))
+        if not flags.writeable:
+            values = _as_writable(values)
+        return bool(compiled[0](values, places, 0, len(places), *arguments))
 
     return run_loop
 
@@ -190,9 +190,22 @@ def run(x: Array, y: Array, jobs: Sequence[Job]) -> bool | None:
         values, places = x.reshape(job.extents.shape_in), target.reshape(job.extents.shape_out)
         if job.seen_as is not None:
             values, places = values.view(job.seen_as), places.view(job.seen_as)
-        infinite |= _run(job, values, places)
+        infinite |= _run(job, values if values.flags.writeable else _as_writable(values), places)
         x = target
     return infinite
+
+
+class _Memory:
+    """The memory of an array, as an object that NumPy turns into a writable one."""
+
+    def __init__(self, x: Array) -> None:
+        self._array = x
+        self.__array_interface__ = {**x.__array_interface__, "data": (x.ctypes.data, False)}
+
+
+def _as_writable(x: Array) -> Array:
+    """Return a view that looks writable: numba would compile a loop, which writes only to ``y``, again for others."""
+    return np.asarray(_Memory(x))
 
 
 def _run(job: Job, x: Array, y: Array) -> bool:

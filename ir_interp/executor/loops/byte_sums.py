@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.compiling import START, compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
 from ir_interp.executor.loops.vectors import nearest_byte
 from ir_interp.executor.loops.weighted_sums import across, along
@@ -53,7 +53,7 @@ def bytes_columns(
     source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     sums = np.empty(y.shape[1], column_weights.dtype)
     for row in range(start, stop):
-        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, inner, sums, 0)
+        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, inner, sums, START)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, row * y.shape[1])
 
 
@@ -77,5 +77,5 @@ def bytes_rows(
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
-        across(source, top, len(x), cells, 0, row_weights, place, sums, 0, cells)
+        across(source, top, len(x), cells, START, row_weights, place, sums, START, cells)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)

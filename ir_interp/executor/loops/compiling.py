@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
+
+START: Any = np.intp(0)
+"""The first place. numba compiles a function again for an argument that is the literal 0."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _SOURCES = hashlib.sha256(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.compiling import START, compiled
 from ir_interp.executor.loops.weighted_sums import across, along, holds_infinity
 
 
@@ -50,7 +50,7 @@ def floats_columns_first(
                 row % width * count,
             )
         last = top + width - 1
-        across(row_sums, top, width, count, 0, row_weights, place, target, out * count, count)
+        across(row_sums, top, width, count, START, row_weights, place, target, out * count, count)
         infinite |= holds_infinity(target, out * count, count)
     return infinite
 
@@ -78,8 +78,8 @@ def floats_rows_first(
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
-        across(source, top, len(x), cells, begin, row_weights, place, sums, 0, count)
-        along(sums, 0, places, weights, width, depth, inner, target, out * y.shape[1])
+        across(source, top, len(x), cells, begin, row_weights, place, sums, START, count)
+        along(sums, START, places, weights, width, depth, inner, target, out * y.shape[1])
         infinite |= holds_infinity(target, out * y.shape[1], y.shape[1])
     return infinite
 
@@ -111,6 +111,6 @@ def floats_rows(x: Array, y: Array, start: int, stop: int, height: int, first_ro
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
-        across(source, top, len(x), cells, 0, row_weights, place, target, out * cells, cells)
+        across(source, top, len(x), cells, START, row_weights, place, target, out * cells, cells)
         infinite |= holds_infinity(target, out * cells, cells)
     return infinite

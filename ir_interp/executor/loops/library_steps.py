@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.compiling import START, compiled
 from ir_interp.executor.loops.vectors import fused, nearest_byte, sum_alternate, sum_beside, sum_fused
 from ir_interp.executor.loops.weighted_sums import along
 from ir_interp.plan.libraries.opencv_ipp_order import Across
@@ -71,7 +71,7 @@ def shortened(
             row = row_indices[out, tap]
             # The two rows of an output are neighbours, so their last bits differ, and each has a buffer of its own.
             if buffered[row % 2] != row:
-                along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, 0)
+                along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, START)
                 shortened_row = short[row % 2]
                 for i in range(count):
                     shortened_row[i] = np.int16(np.int32(sums[i]) >> before)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.executor.compiled.calls import TO_HALF
-from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.compiling import START, compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, rounded
 from ir_interp.executor.loops.vectors import bits_of, float_of
 from ir_interp.executor.loops.weighted_sums import across, along
@@ -100,10 +100,10 @@ def sixteen_columns_first(
         top = image * height + first_rows[place]
         for row in range(top, top + width):
             if buffered[row % width] != row:
-                infinite |= _load(source, row * cells, way, line, 0, cells)
-                along(line, 0, first_columns, weights, taps, depth, inner, row_sums, row % width * count)
+                infinite |= _load(source, row * cells, way, line, START, cells)
+                along(line, START, first_columns, weights, taps, depth, inner, row_sums, row % width * count)
                 buffered[row % width] = row
-        across(row_sums, top, width, count, 0, row_weights, place, total, 0, count)
+        across(row_sums, top, width, count, START, row_weights, place, total, START, count)
         _store(total, way, low, high, target, out * count, count)
     return infinite
 
@@ -138,8 +138,8 @@ def sixteen_rows_first(
             if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
                 buffered[row % width] = row
-        across(lines, top, width, cells, 0, row_weights, place, sums, 0, cells)
-        along(sums, 0, first_columns, weights, taps, depth, inner, total, 0)
+        across(lines, top, width, cells, START, row_weights, place, sums, START, cells)
+        along(sums, START, first_columns, weights, taps, depth, inner, total, START)
         _store(total, way, low, high, target, out * count, count)
     return infinite
 
@@ -164,8 +164,8 @@ def sixteen_columns(
     line, total = np.empty(cells, np.float32), np.empty(count, np.float32)
     infinite = False
     for row in range(start, stop):
-        infinite |= _load(source, row * cells, way, line, 0, cells)
-        along(line, 0, first_columns, flat, column_weights.shape[1], depth, inner, total, 0)
+        infinite |= _load(source, row * cells, way, line, START, cells)
+        along(line, START, first_columns, flat, column_weights.shape[1], depth, inner, total, START)
         _store(total, way, low, high, target, row * count, count)
     return infinite
 
@@ -195,6 +195,6 @@ def sixteen_rows(
             if buffered[row % width] != row:
                 infinite |= _load(source, row * cells, way, lines, row % width * cells, cells)
                 buffered[row % width] = row
-        across(lines, top, width, cells, 0, row_weights, place, total, 0, cells)
+        across(lines, top, width, cells, START, row_weights, place, total, START, cells)
         _store(total, way, low, high, target, out * cells, cells)
     return infinite
