@@ -5,10 +5,7 @@ Source: torchvision 0.28, ``transforms/transforms.py``, ``transforms/v2`` and ``
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ir_interp.arguments import natural
@@ -17,117 +14,30 @@ from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.output_size import Exactly, OutputSize, ShorterSide, SizeRounding
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.steps import CentreCrop, ImageStep, Normalise, Product, Rescale, Resize
+from ir_interp.pipelines.torchvision_listing import ATTRIBUTES, Transform, of_object, of_text
 
 _FLOAT = "torch.float32"
-_LINE = re.compile(r"(\w+)\((.*)\)$")
 _NOTHING = {"ToPureTensor", "Identity", "RGB"}
 """Transforms that leave an RGB image as it is."""
-_OF_TENSORS = {"ToImage", "PILToTensor", "ToTensor"}
-"""Transforms that convert a Pillow image to a tensor."""
+_OF_TENSORS = {"ToImage", "PILToTensor", "ToTensor", "pil_to_tensor"}
+"""Transforms that convert a Pillow image to a tensor, and the function of presets."""
+_OF_FLOATS = {"ToDtype", "ConvertImageDtype"}
+"""Transforms that convert a tensor to floats, and leave a Pillow image as it is."""
+_SUMS = "whose sums round differently from processor to processor"
 _OF_V2 = {"ToImage", "ToDtype", "ToPureTensor", "RGB", "Identity"}
 """Transforms that only v2 has."""
 _OF_PILLOW = {"PILToTensor", "ToTensor"}
 """Transforms among them that refuse a tensor, so that the image must be Pillow's up to there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """A transform: the name of its class and its arguments; ``version`` is v1, v2, or empty if unknown."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    version: str = ""
-
-    def take(self, *known: str) -> Mapping[str, Any]:
-        """Return the arguments. Raises SpecError for one that is not among ``known``."""
-        unknown = sorted(self.arguments.keys() - set(known))
-        if unknown:
-            raise SpecError(f"{self.name} with {unknown[0]} is not supported")
-        return self.arguments
-
-
 def read_text(text: str, backend: Backend | None = None) -> Pipeline:
     """Return the pipeline of printed transforms. Raises ReadError for other text, SpecError for a transform."""
-    return _pipeline(list(_of_text(text)), backend)
+    return _pipeline(list(of_text(text)), backend)
 
 
 def read_object(transforms: Any, backend: Backend | None = None) -> Pipeline:
     """Return the pipeline of a ``Compose``, ``Sequential``, preset or single transform, v1 or v2."""
-    return _pipeline(list(_of_object(transforms)), backend)
-
-
-def _of_text(text: str) -> Iterator[Transform]:
-    lines = [line.strip().rstrip(",") for line in text.strip().splitlines()]
-    if lines and lines[0] in ("Compose(", "Sequential("):
-        for line in lines[1:-1]:
-            yield _of_line(re.sub(r"^\(\d+\): ", "", line))
-    elif len(lines) > 1 and lines[0].endswith("("):  # a preset, one argument per line
-        yield _of_line(f"{lines[0]}{', '.join(lines[1:-1])})")
-    elif len(lines) == 1:
-        yield _of_line(lines[0])
-    else:
-        raise ReadError("not torchvision transforms; expected the printed text of a Compose")
-
-
-def _of_line(line: str) -> Transform:
-    match = _LINE.match(line)
-    if not match:
-        raise ReadError(f"not a torchvision transform: {line[:60]!r}; expected one a line, as in CenterCrop(size=224)")
-    words = re.sub(r"InterpolationMode\.|torch\.|nearest-", lambda hit: hit[0][:-1] + "_", match[2])
-    try:
-        call = ast.parse(f"f({words})", mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
-    if not isinstance(call, ast.Call) or call.args or not all(keyword.arg for keyword in call.keywords):
-        raise ReadError(f"{line[:60]!r}: expected arguments by name")
-    return Transform(match[1], {str(keyword.arg): _literal(keyword.value, line) for keyword in call.keywords})
-
-
-def _literal(node: ast.expr, line: str) -> Any:
-    """Return a number, a list or a word: ``bilinear``, ``InterpolationMode.BILINEAR``, ``torch.float32``."""
-    if isinstance(node, ast.Name):
-        word = node.id.replace("torch_", "torch.")
-        return word.removeprefix("InterpolationMode_").lower().replace("nearest_exact", "nearest-exact")
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
-
-
-_ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
-    "Resize": ("size", "interpolation", "max_size", "antialias"),
-    "CenterCrop": ("size",),
-    "Normalize": ("mean", "std"),
-    "ConvertImageDtype": ("dtype",),
-    "ToDtype": ("dtype", "scale"),
-    "ImageClassification": ("crop_size", "resize_size", "mean", "std", "interpolation", "antialias"),
-    "SemanticSegmentation": ("resize_size", "mean", "std", "interpolation", "antialias"),
-}
-
-
-def _of_object(transforms: Any) -> Iterator[Transform]:
-    name = type(transforms).__name__
-    inner = getattr(transforms, "transforms", None)
-    if name == "Compose" and isinstance(inner, Sequence):
-        for transform in inner:
-            yield from _of_object(transform)
-    elif name == "Sequential":
-        for transform in transforms.children():
-            yield from _of_object(transform)
-    else:
-        names = _ATTRIBUTES.get(name, ())
-        version = "v2" if ".v2." in type(transforms).__module__ else "v1"
-        arguments = {key: _plain(getattr(transforms, key)) for key in names if hasattr(transforms, key)}
-        yield Transform(name, arguments, version)
-
-
-def _plain(value: Any) -> Any:
-    """Return an argument in the form of its printed text."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if type(value).__name__ == "InterpolationMode":
-        return value.value
-    return str(value) if type(value).__name__ == "dtype" else value
+    return _pipeline(list(of_object(transforms)), backend)
 
 
 def _pipeline(transforms: list[Transform], backend: Backend | None) -> Pipeline:
@@ -140,12 +50,13 @@ def _spread(transforms: list[Transform]) -> Iterator[Transform]:
         if transform.name not in ("ImageClassification", "SemanticSegmentation"):
             yield transform
             continue
-        arguments = transform.take(*_ATTRIBUTES[transform.name])
+        arguments = transform.take(*ATTRIBUTES[transform.name])
         if arguments.get("resize_size") is not None:
             resize = {key: arguments[key] for key in ("interpolation", "antialias") if key in arguments}
             yield Transform("Resize", {"size": arguments["resize_size"], **resize}, "v1")
         if "crop_size" in arguments:
             yield Transform("CenterCrop", {"size": arguments["crop_size"]})
+        yield Transform("pil_to_tensor", {})
         yield Transform("ConvertImageDtype", {"dtype": _FLOAT}, "v1")
         yield Transform("Normalize", {"mean": arguments["mean"], "std": arguments["std"]})
 
@@ -158,7 +69,10 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
             transform.take()
         elif transform.name == "Resize":
             kind = _image_kind(transforms[place:], backend, is_tensor=is_tensor)
-            yield _resize(transform, kind, transform.version or version)
+            resize = _resize(transform, kind, transform.version or version)
+            if is_float and "nearest" not in resize.like:
+                raise SpecError(f"Resize of floats, {_SUMS}; expected Resize before the conversion to floats")
+            yield resize
         elif transform.name == "CenterCrop":
             size = _sides(transform.take("size")["size"])
             yield CentreCrop(size=size, start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN)
@@ -169,6 +83,10 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
             yield Normalise(mean=_numbers(arguments["mean"]), deviation=_numbers(arguments["std"]))
         elif transform.name == "ToTensor" and any(before.name in _OF_TENSORS for before in transforms[:place]):
             raise SpecError("ToTensor of a tensor; expected a Pillow image: remove it")
+        elif transform.name in _OF_FLOATS and not is_tensor and _is_pillow(transforms[place:], backend):
+            raise SpecError(
+                f"{transform.name} leaves a Pillow image as it is: remove it, or convert to a tensor before"
+            )
         else:
             conversion = list(_conversion(transform, transform.version or version))
             yield from [] if is_float else conversion  # floats stay as they are
@@ -177,9 +95,12 @@ def _steps(transforms: list[Transform], backend: Backend | None) -> Iterator[Ima
 
 def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
     """Yield the step of a transform that changes the type of an image."""
-    if transform.name in ("ToTensor", "ConvertImageDtype", "ToDtype"):
+    if transform.name in {"ToTensor", *_OF_FLOATS}:
         arguments = transform.take("dtype", "scale")
         dtype = arguments.get("dtype", _FLOAT if transform.name == "ToTensor" else None)
+        if dtype is None:
+            text = f"{transform.name}({_arguments(arguments)})"
+            raise SpecError(f"{text} lacks the type, which torchvision does not print; add dtype=torch.float32")
         if dtype != _FLOAT or (transform.name == "ToDtype" and arguments.get("scale") is not True):
             expected = "expected dtype=torch.float32 and, for ToDtype, scale=True"
             raise SpecError(f"{transform.name}({_arguments(arguments)}) does not give pixels from 0 to 1; {expected}")
@@ -188,13 +109,18 @@ def _conversion(transform: Transform, version: str) -> Iterator[ImageStep]:
         is_product = transform.name != "ToTensor" and version == "v2"
         product = Product.FLOAT32 if is_product else Product.QUOTIENT
         yield Rescale(factor=1 / 255, product=product)
-    elif transform.name in ("ToImage", "PILToTensor"):
+    elif transform.name in _OF_TENSORS:
         transform.take()
     else:
-        known = ("Resize", "CenterCrop", "Normalize", "ToDtype", "ConvertImageDtype", *_OF_TENSORS, *_NOTHING)
+        known = ("Resize", "CenterCrop", "Normalize", *_OF_FLOATS, *_OF_TENSORS, *_NOTHING)
         raise ReadError(
             f"the transform {transform.name} is not supported; {closest(transform.name, known, 'docs/pipelines.md')}"
         )
+
+
+def _is_pillow(following: Sequence[Transform], backend: Backend | None) -> bool:
+    """Return whether an image that no transform has converted to a tensor yet may be a Pillow image."""
+    return backend is Backend.PIL or any(transform.name in _OF_TENSORS for transform in following)
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:
@@ -218,18 +144,31 @@ def _resize(transform: Transform, kind: Backend, version: str) -> Resize:
     if kind is Backend.PIL:
         like = f"pillow:{'nearest' if mode == 'nearest-exact' else mode}"
     else:
-        like = _tensor_call(mode, "true" if arguments.get("antialias", True) else "false", version)
+        like = _tensor_call(mode, arguments, transform.version or _printed_version(arguments, version))
     return Resize(like=like, size=_size(arguments.get("size"), arguments.get("max_size")))
 
 
-def _tensor_call(mode: str, antialias: str, version: str) -> str:
+def _printed_version(arguments: Mapping[str, Any], version: str) -> str:
+    """Return the version that prints such a Resize among transforms of ``version``; empty if both do, or none.
+
+    v1 prints every argument, and the size as it was passed; v2 prints a list, and leaves out None.
+    """
+    if None in arguments.values():
+        return "v1"
+    return version if isinstance(arguments.get("size"), list) and "max_size" not in arguments else ""
+
+
+def _tensor_call(mode: str, arguments: Mapping[str, Any], version: str) -> str:
     _check_version(version)
     if version == "v1":
-        reason = "v1 resizes tensors in floats, whose sums round differently from processor to processor"
-        raise SpecError(f"{reason}; use Pillow images (--backend pil)")
-    if mode == "lanczos" and antialias == "false":
+        raise SpecError(f"v1 resizes tensors in floats, {_SUMS}; use Pillow images (--backend pil)")
+    antialias = arguments.get("antialias", "missing")
+    if antialias not in (True, False, None):
+        problem = f"antialias is {antialias!r}, which depends on the release"
+        raise SpecError(f"{problem}; expected antialias=True or antialias=False")
+    if mode == "lanczos" and not antialias:
         raise SpecError("torchvision has no lanczos without antialias")
-    return f"torchvision:{mode},antialias={antialias}"
+    return f"torchvision:{mode},antialias={'true' if antialias else 'false'}"
 
 
 def _check_version(version: str) -> None:

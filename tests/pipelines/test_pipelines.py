@@ -175,7 +175,19 @@ def test_printed_transforms(tmp_path: Path) -> None:
         ("RandomCrop(size=(3, 3))", "the transform RandomCrop is not supported"),
         ("Resize(size=3, p=1)\nToTensor()", "not torchvision transforms"),
         ("Compose(\nResize(size=3, p=1)\nToTensor()\n)", "Resize with p is not supported"),
-        ("Compose(\nToDtype(scale=True)\n)", r"ToDtype\(scale=True\) does not give pixels from 0 to 1"),
+        (
+            "Compose(\nToDtype(scale=True)\n)",
+            r"ToDtype\(scale=True\) lacks the type, which torchvision does not print; ",
+        ),
+        ("Compose(\nToDtype(dtype=torch.int8, scale=True)\n)", "does not give pixels from 0 to 1"),
+        (
+            "Compose(\nToImage()\nResize(size=[3], antialias=warn)\n)",
+            "antialias is 'warn', which depends on the release",
+        ),
+        ("Compose(\nToImage()\nResize(size=[3])\n)", "antialias is 'missing', which depends on the release"),
+        ("Compose(\nToImage()\nResize(size=[3], max_size=None, antialias=True)\n)", "v1 resizes tensors in floats, "),
+        (f"Compose(\nToImage()\n{twice}Resize(size=[3], antialias=True)\n)", "Resize of floats, whose sums round"),
+        (f"Compose(\n{twice}ToTensor()\n)", "ToDtype leaves a Pillow image as it is: remove it, or convert to a"),
         ("Compose(\nPILToTensor()\nResize(size=3)\n)", "v1 and v2 print the same text but compute different values"),
         ("Resize(size=3)", "Resize accepts Pillow images and tensors; choose backend pil or torchvision"),
         (

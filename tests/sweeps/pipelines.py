@@ -165,7 +165,8 @@ def transforms(draw: random.Random) -> Iterator[Case]:
     size = draw.choice([side, [side], (side, draw.randint(5, 60))])
     longest = None if isinstance(size, tuple) or draw.random() < 0.7 else side + draw.randint(1, 40)
     modes = [mode for mode in v1.InterpolationMode if mode.value not in ("box", "hamming")]
-    resize = own.Resize(size, interpolation=draw.choice(modes), antialias=draw.choice([True, False]), max_size=longest)
+    antialias = draw.choice([True, False, None])
+    resize = own.Resize(size, interpolation=draw.choice(modes), antialias=antialias, max_size=longest)
     crop = [own.CenterCrop(draw.choice([side, (side, 20)]))] if draw.random() < 0.7 else []
     normalize = own.Normalize([draw.random()] * 3, [draw.random() + 0.1] * 3)
     steps = draw.choice(
@@ -184,7 +185,11 @@ def transforms(draw: random.Random) -> Iterator[Case]:
         return composed(Image.fromarray(x)).numpy()
 
     yield Case(kind="torchvision", text=repr(composed), read=lambda: of_object(composed, None), run=run)
-    yield Case(kind="torchvision, text", text=repr(composed), read=lambda: read_text(repr(composed)), run=run)
+    typed = repr(composed).replace("ToDtype(", "ToDtype(dtype=torch.float32, ")
+    yield Case(kind="torchvision, text", text=typed, read=lambda: read_text(typed), run=run)
+    if not antialias:  # the default of 0.15 and 0.16
+        warned = typed.replace(f"antialias={antialias}", "antialias=warn")
+        yield Case(kind="torchvision 0.16, text", text=warned, read=lambda: read_text(warned), run=run)
 
 
 def ultralytics_models(draw: random.Random) -> Iterator[Case]:
@@ -298,7 +303,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         source = identity(Path(folder) / "a.onnx", "n", 3, "h", "w")
         for _ in range(asked.cases):
-            for make in (processors, timm_models, transforms, ultralytics_models):
+            for make in (processors, timm_models, *[transforms] * 5, ultralytics_models):
                 for case in make(draw):
                     height, width = (int(length) for length in rng.integers(4, 90, 2))
                     word, more = outcome(case, rng.integers(0, 256, (height, width, 3), np.uint8), source)
