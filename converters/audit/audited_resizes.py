@@ -14,6 +14,7 @@ from ir_interp.resize_op import ResizeOp
 from ..onnx.resize_nodes import ResizeNode
 from ..predictions import tensorrt_importer
 from ..predictions.ranks import completed
+from ..runtimes.exporter_releases import earlier
 from ..sources.frameworks import part
 from ..sources.readers import load
 from . import chosen_shapes, mistakes
@@ -61,7 +62,17 @@ def foreign(
     known = verdicts()
     if known is None:
         return resizes
-    return [replace(resize, exporters=exporters) for resize, exporters in zip(resizes, known, strict=True)]
+    return [
+        replace(
+            resize, exporters={name: with_releases(name, resize.op, verdict) for name, verdict in exporters.items()}
+        )
+        for resize, exporters in zip(resizes, known, strict=True)
+    ]
+
+
+def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
+    """Return the verdict of an installed exporter on a resize, with those of earlier releases that differ."""
+    return replace(verdict, reason="; ".join(filter(None, (verdict.reason, earlier(exporter, op)))))
 
 
 def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:

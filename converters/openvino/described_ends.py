@@ -17,7 +17,9 @@ def with_ends(model: ov.Model, description: Description, name: str, title: str) 
     ``name`` is that of the source. Raises UnsupportedLayerError if the frontend, of this ``title``, drops one.
     """
     inputs = {name: node for node in model.get_parameters() for name in node.output(0).get_names()}
-    results = {name: node for node in model.get_results() for name in node.output(0).get_names()}
+    # The tensor of a replaced operation has no names, if it is an output.
+    results = {node.get_friendly_name(): node for node in model.get_results()}
+    results |= {name: node for node in model.get_results() for name in node.output(0).get_names()}
     for end in (*description.inputs, *description.outputs):
         if end.tensor not in inputs and end.tensor not in results:
             raise UnsupportedLayerError(f"OpenVINO's {title} frontend drops {end.name!r}, an input or output", name)

@@ -231,6 +231,19 @@ def test_models_equal_tensorflow(tensorflow: Any, name: str, target: str, capsys
     assert len(ir_interp.audit(name).rows) == 2
 
 
+def test_a_graph_whose_outputs_are_resizes(tensorflow: Any) -> None:
+    """They have no tensor names in OpenVINO, once they are replaced."""
+    with tensorflow.Graph().as_default() as graph:
+        x = tensorflow.compat.v1.placeholder(tensorflow.float32, [None, 9, 11, 2], name="x")
+        flags = {"align_corners": True, "half_pixel_centers": False}
+        tensorflow.raw_ops.ResizeNearestNeighbor(images=x, size=[7, 5], **flags, name="b")
+        tensorflow.raw_ops.ResizeBicubic(images=x, size=[30, 31], **flags, name="a")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    report = ir_interp.convert("net.pb", "net.xml")
+    assert report.verification is not None
+    assert [row.name for row in report.rows] == ["b", "a"]
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_conversion_that_differs_is_refused(tensorflow: Any) -> None:
     keras = tensorflow.keras

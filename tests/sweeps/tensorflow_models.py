@@ -22,6 +22,7 @@ import numpy as np
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 IN_EVERY_FORM = ("transposed", "pyramid", "keras_bilinear")
+RESIZES = "resizes"
 QUANTISED = ("float", "float16", "dynamic", "integer", "integers_at_ends", "int16")
 """The ways in which a model becomes a TFLite file."""
 
@@ -246,8 +247,26 @@ def tflite(net: Any, kind: str) -> bytes:
     return bytes(converter.convert())
 
 
+def write_resizes(path: Path) -> None:
+    """Write a graph whose outputs are resizes with the flags of TensorFlow 1, one of a size of run time."""
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 9, 11, 2], name="x")
+        sizes: tuple[Any, ...] = ([18, 22], [7, 5], [30, 31], tf.shape(x)[1:3] * 2)
+        for place, size in enumerate(sizes):
+            for corners, centres in ((True, False), (False, True), (False, False)):
+                options = {"images": x, "size": size, "align_corners": corners, "half_pixel_centers": centres}
+                for kind in ("Bilinear", "Bicubic", "NearestNeighbor"):
+                    getattr(tf.raw_ops, f"Resize{kind}")(**options, name=f"{kind}{place}{corners}{centres}")
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+
+
 def write(name: str, folder: Path) -> None:
     """Write one model in every form that its converters accept."""
+    if name == RESIZES:
+        write_resizes(folder / f"{name}.pb")
+        return
     net = model(name)
     for kind in QUANTISED:
         try:
@@ -307,8 +326,9 @@ def main() -> None:
     if arguments.write:
         write(arguments.write, arguments.folder)
         return
-    for name in NETS:
-        if not (arguments.folder / f"{name}.saved").exists() and arguments.only.split(".")[0] in name:
+    for name in (*NETS, RESIZES):
+        made = arguments.folder / f"{name}.{'pb' if name == RESIZES else 'saved'}"
+        if not made.exists() and arguments.only.split(".")[0] in name:
             command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, str(arguments.folder)]
             with (arguments.folder / f"{name}.log").open("w") as log:
                 subprocess.run([*command, "--write", name], check=False, stdout=log, stderr=log)

@@ -6,7 +6,8 @@ writes each architecture into FOLDER as .pt2, static and with dynamic dimensions
 asks every exporter about its resizes. Results are kept as .json beside the programs; those that exist are not renewed.
 Needs torch, onnxscript, torchvision, timm, segmentation-models-pytorch and transformers.
 
-A result counts as wrong if it differs from the module itself, on inputs that no proof has seen.
+A result counts as wrong if it differs from the module itself, on inputs that no proof has seen; as undecided if last
+bits decide the order of its TopK there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ir_interp.files.scratch import scratch
 
 Arrays: TypeAlias = Sequence[NDArray[Any]]
 FORMS = {"static": (".onnx", ".xml"), "dynamic": (".xml",)}
@@ -401,7 +404,9 @@ def convert(source: Path) -> dict[str, Any]:
         seconds = time.monotonic() - start
         difference = _difference(_run(output, inputs), expected) if verdict == "proven" else None
         if difference is not None and not difference <= TOLERANCE:
-            verdict, note = "wrong", f"{difference:.2g} from the module; {note}"
+            order = _undecided_order(output, inputs, expected)
+            verdict = "undecided" if order else "wrong"
+            note = f"{difference:.2g} from the module; {order or note}"
         result[suffix] = {"verdict": verdict, "note": note, "seconds": seconds, "difference": difference}
         result["changes"] = changes or result.get("changes", [])
     rows = ir_interp.load(source) if "not a program" not in result[".xml"]["note"] else []
@@ -425,6 +430,20 @@ def _converted(source: Path, output: Path, inputs: Arrays) -> tuple[str, str, li
         return "wrong", f"{type(error).__name__}: {error}", []
     changes = [note for note in report.notes if "exporter" in note]
     return ("proven", report.verification.note, changes) if report.verification else ("wrong", "no proof", changes)
+
+
+def _undecided_order(model: Path, inputs: Arrays, expected: Arrays) -> str:
+    """Return why last bits decide every difference from the module, as behind a TopK of equal scores; else nothing."""
+    import ir_interp
+    from ir_interp.converters.verify.graphs import read
+
+    with scratch() as folder:
+        files = {tensor.name: folder / f"{place}.npy" for place, tensor in enumerate(read(model).inputs)}
+        for path, array in zip(files.values(), inputs, strict=True):
+            np.save(path, array)
+        compared = ir_interp.compare(model, reference=list(expected), inputs=files)
+    ends = [output.compared for output in compared.outputs]
+    return next((end.remark for end in ends if not end.is_conclusive), "") if all(end.passes for end in ends) else ""
 
 
 def _run(model: Path, inputs: Arrays) -> Arrays:

@@ -19,7 +19,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.translation.meaning import differences
 
-from ...audit.audited_resizes import Found, of_file
+from ...audit.audited_resizes import Found, of_file, with_releases
 from ...audit.chosen_shapes import Shapes
 from ...audit.verdicts import Verdict
 from ...openvino.ir_save import save as save_ir
@@ -116,7 +116,7 @@ def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) ->
         else:
             verdicts[name] = known.get(key) or exporter.verdict(program)
             known[key] = verdicts[name]
-    return verdicts
+    return {name: with_releases(name, resize.source, verdict) for name, verdict in verdicts.items()}
 
 
 def _of_meaning(resize: ExportedResize) -> Verdict:

@@ -42,7 +42,7 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
         if operator.type in KINDS and operator.graph:
             raise UnsupportedLayerError("a resize in a branch or loop is not supported", operator.where)
         if any(end.dtype == "int16" and end.quantisation.scales for end in operator.outputs if end is not None):
-            problem = f"{operator.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 does not run"
+            problem = f"{operator.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 compiles at times"
             raise UnsupportedLayerError(problem, operator.where)
     trial.check_frontend(source, "tflite")
     builder = _Builder.of(file, source.name, policy or FormPolicy())
