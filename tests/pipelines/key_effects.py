@@ -42,12 +42,12 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "resample": (0, 2, 3),
     "crop_size": ({"height": 14, "width": 21}, 15),
     "pad_size": ({"height": 80, "width": 70},),
-    "rescale_factor": (1 / 127.5,),
-    "image_mean": ([0.1, 0.2, 0.3],),
-    "image_std": ([0.4, 0.5, 0.6],),
-    "crop_pct": (0.7,),
-    "size_divisor": (8,),
-    "ensure_multiple_of": (4,),
+    "rescale_factor": (1 / 127.5, 2),
+    "image_mean": ([0.1, 0.2, 0.3], 0.5),
+    "image_std": ([0.4, 0.5, 0.6], 0.5),
+    "crop_pct": (0.7, 0),
+    "size_divisor": (8, 0),
+    "ensure_multiple_of": (4, 0),
     "mask_size": ({"longest_edge": 64},),
     "mask_pad_size": ({"height": 64, "width": 64},),
     "size": (19,),
@@ -77,11 +77,11 @@ def keys_of(name: str) -> list[str]:
 
 
 def values(name: str, key: str) -> tuple[Any, ...]:
-    """Return other values of a key."""
+    """Return other values of a key, null among them."""
     if key == "size":
         sides = _OTHER_SIDES.get(tuple(PROCESSORS[name].defaults["size"]))
-        return (*([sides] if sides else []), *_VALUES["size"])
-    return _VALUES.get(key, (True, False) if key in _SWITCHES else (1,))
+        return (*([sides] if sides else []), *_VALUES["size"], None)
+    return *_VALUES.get(key, (True, False) if key in _SWITCHES else (1,)), None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
