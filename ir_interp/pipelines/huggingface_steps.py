@@ -75,7 +75,7 @@ class Configuration:
     def factor(self) -> float:
         """``rescale_factor``. Raises SpecError for integers above 1, by which transformers multiplies uint8."""
         value = self.key("rescale_factor")
-        if isinstance(value, int) and value != 1:
+        if isinstance(value, int) and value not in (0, 1):
             raise SpecError(f"rescale_factor is {value}; expected a fraction, as in 0.00392156862745098")
         return real(value, "rescale_factor")
 

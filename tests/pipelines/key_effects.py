@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ir_interp import Backend, IrInterpError, Pipeline
@@ -116,9 +118,8 @@ def read(name: str, config: Config, backend: Backend) -> Pipeline | None:
         return None
 
 
-def effect(trial: Trial, backend: Backend) -> str:
+def effect(before: Pipeline | None, after: Pipeline | None) -> str:
     """Return what another value of a key comes to: other steps, the same, or a refusal."""
-    before, after = (read(trial.name, config, backend) for config in (trial.before, trial.after))
     if after is None:
         return REFUSED
     return NOTHING if before is not None and before.steps == after.steps else CHANGES
@@ -127,8 +128,14 @@ def effect(trial: Trial, backend: Backend) -> str:
 def effects(name: str) -> dict[str, str]:
     """Return what each key of a class does: whatever it does for some value, in any context, with either backend."""
     kinds: dict[str, set[str]] = {}
+
+    @cache
+    def pipeline(text: str, backend: Backend) -> Pipeline | None:
+        return read(name, json.loads(text), backend)
+
     for trial in trials(name):
+        before, after = (json.dumps(config) for config in (trial.before, trial.after))
         for backend in Backend:
-            kinds.setdefault(trial.key, set()).add(effect(trial, backend))
+            kinds.setdefault(trial.key, set()).add(effect(pipeline(before, backend), pipeline(after, backend)))
     order = (CHANGES, REFUSED, NOTHING)
     return {key: next(kind for kind in order if kind in those) for key, those in kinds.items()}
