@@ -36,6 +36,7 @@ _COMMON = {
     "image_mean", "image_std", "do_pad", "pad_size", "default_to_square",
 }  # fmt: skip
 _TITLES = ("image_processor_type", "feature_extractor_type")
+_OWN_CODE = {"AutoImageProcessor", "AutoFeatureExtractor"}
 _CLASS = re.compile(r"[A-Za-z0-9]+(ImageProcessor(Fast|Pil)?|FeatureExtractor)")
 _REQUIRED = ("do_resize", "do_rescale", "do_normalize")
 
@@ -100,8 +101,10 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
         reason = f": it {REASONS[stem]}" if stem in REASONS else ""
         known = f"expected one of {len(PROCESSORS)} (docs/pipelines.md of the repository)"
         raise ReadError(f"the class {title} is not supported{reason}; {known}{'' if reason else class_hint(title)}")
+    _check_own_code(settings.get("auto_map"))
     processor = PROCESSORS[stem]
     _check_keys(settings, processor.defaults.keys() | processor.ignores | processor.refuses)
+    settings |= _of_null(document, processor.defaults)
     for switch in sorted(processor.refuses & settings.keys()):
         if settings[switch]:
             raise ReadError(f"{switch} is not supported for {title}")
@@ -121,6 +124,23 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
     if config.backend is Backend.PIL and not title.endswith("Pil"):
         _check_release(config, stem, processor.stable)
     return config
+
+
+def _of_null(document: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the switches that null turns off, although they are on by default. Raises SpecError for other keys."""
+    nulls = [key for key, value in document.items() if value is None and defaults.get(key) not in (None, False)]
+    for key in nulls:
+        if defaults[key] is not True:
+            raise SpecError(f"{key} is null, which is not its default; expected a value, or no such key")
+    return dict.fromkeys(nulls, False)
+
+
+def _check_own_code(auto_map: Any) -> None:
+    """Raise ReadError if ``auto_map`` names code beside the model, which may process images in any way."""
+    names = sorted(_OWN_CODE & set(auto_map)) if isinstance(auto_map, Mapping) else []
+    if names:
+        problem = f"auto_map names {names[0]}, code of the model's own, which may differ from the class"
+        raise ReadError(f"{problem}; remove it if you load the class of transformers")
 
 
 def _check_oldest(config: Configuration) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.arguments import natural, real, reals
+from ir_interp.arguments import natural, positive, real, reals
 from ir_interp.errors import SpecError
 from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.huggingface_classes import Family
@@ -63,6 +63,22 @@ class Configuration:
             raise SpecError(f"{name} is {value!r}; expected true or false")
         return bool(value)
 
+    @property
+    def share(self) -> float:
+        """``crop_pct``. Raises SpecError unless it is positive."""
+        share = real(self.key("crop_pct"), "crop_pct")
+        if not share > 0:
+            raise SpecError(f"crop_pct is {share:g}; expected a number above 0")
+        return share
+
+    @property
+    def factor(self) -> float:
+        """``rescale_factor``. Raises SpecError for integers above 1, by which transformers multiplies uint8."""
+        value = self.key("rescale_factor")
+        if isinstance(value, int) and value not in (0, 1):
+            raise SpecError(f"rescale_factor is {value}; expected a fraction, as in 0.00392156862745098")
+        return real(value, "rescale_factor")
+
     def numbers(self, name: str) -> tuple[float, ...]:
         """Return one number, or three."""
         value = self.key(name)
@@ -95,10 +111,10 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
     like = _like(config)
     sides = named_sides(config)
     if config.family is Family.MULTIPLE:
-        divisor = natural(config.key("size_divisor"), "size_divisor")
+        divisor = positive(config.key("size_divisor"), "size_divisor")
         yield Resize(like=like, size=Multiple(of_size=divisor, rounding=SizeRounding.DOWN))
     elif config.family is Family.UP_TO_MULTIPLE:
-        divisor = natural(config.key("size_divisor"), "size_divisor")
+        divisor = positive(config.key("size_divisor"), "size_divisor")
         rule = _rule(sides, config.family)
         yield Resize(like=like, size=RoundedUp(size=rule, of_size=divisor))
     elif config.family is Family.SHARE:
@@ -107,7 +123,7 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
         # LeViT: the usual margin of ImageNet's crops, truncated as there.
         yield Resize(like=like, size=ShorterSide(size=int(256 / 224 * _edge(sides))))
     elif config.family is Family.CROPPED_SHARE:
-        yield Resize(like=like, size=_divided(sides, real(config.key("crop_pct"), "crop_pct")))
+        yield Resize(like=like, size=_divided(sides, config.share))
     elif config.family is Family.LONGER_SIDE:
         longest = _edge(sides, "longest_edge")
         yield Resize(like=like, size=Inside(height=longest, width=longest, rounding=SizeRounding.HALF_UP))
@@ -163,7 +179,7 @@ def _share(config: Configuration, like: str, shortest: int) -> Iterator[ImageSte
     if shortest >= 384:
         yield Resize(like=like, size=Exactly(height=shortest, width=shortest))
         return
-    yield Resize(like=like, size=ShorterSide(size=int(shortest / real(config.key("crop_pct"), "crop_pct"))))
+    yield Resize(like=like, size=ShorterSide(size=int(shortest / config.share)))
     yield _crop(config, Exactly(height=shortest, width=shortest))
 
 
@@ -178,7 +194,7 @@ def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
 
 
 def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
-    multiple = natural(config.key("ensure_multiple_of"), "ensure_multiple_of")
+    multiple = positive(config.key("ensure_multiple_of"), "ensure_multiple_of")
     keeps, halfway = (
         config.is_on("keep_aspect_ratio"),
         [side * 2 % (2 * multiple) == multiple for side in sides.values()],
@@ -201,7 +217,7 @@ def _share_crop(config: Configuration) -> CentreCrop:
 
 def _floats(config: Configuration) -> Iterator[ImageStep]:
     """Yield the steps on values: rescaled, then normalised; torchvision's backend does both at once."""
-    factor = real(config.key("rescale_factor"), "rescale_factor") if config.is_on("do_rescale") else None
+    factor = config.factor if config.is_on("do_rescale") else None
     if config.family is Family.REVERSED:
         if factor is not None:
             yield Rescale(factor=factor, product=_product(config))

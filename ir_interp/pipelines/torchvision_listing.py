@@ -83,7 +83,10 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
 
 
 def of_object(transforms: Any) -> Iterator[Transform]:
-    """Yield the transforms of a ``Compose``, ``Sequential``, preset or single transform."""
+    """Yield the transforms of a ``Compose``, ``Sequential``, preset or single transform.
+
+    Raises ReadError for one of another library, which may have the same name.
+    """
     name = type(transforms).__name__
     inner = getattr(transforms, "transforms", None)
     if name == "Compose" and isinstance(inner, Sequence):
@@ -93,8 +96,10 @@ def of_object(transforms: Any) -> Iterator[Transform]:
         for transform in transforms.children():
             yield from of_object(transform)
     else:
-        names = ATTRIBUTES.get(name, ())
-        version = "v2" if ".v2." in type(transforms).__module__ else "v1"
+        module = type(transforms).__module__
+        if module.partition(".")[0] != "torchvision":
+            raise ReadError(f"the transform {name} is {module}'s; expected transforms of torchvision")
+        names, version = ATTRIBUTES.get(name, ()), "v2" if ".v2." in module else "v1"
         arguments = {key: _plain(getattr(transforms, key)) for key in names if hasattr(transforms, key)}
         yield Transform(name, arguments, version)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ir_interp import Backend, IrInterpError, Pipeline
@@ -42,12 +44,12 @@ _VALUES: Mapping[str, tuple[Any, ...]] = {
     "resample": (0, 2, 3),
     "crop_size": ({"height": 14, "width": 21}, 15),
     "pad_size": ({"height": 80, "width": 70},),
-    "rescale_factor": (1 / 127.5,),
-    "image_mean": ([0.1, 0.2, 0.3],),
-    "image_std": ([0.4, 0.5, 0.6],),
-    "crop_pct": (0.7,),
-    "size_divisor": (8,),
-    "ensure_multiple_of": (4,),
+    "rescale_factor": (1 / 127.5, 2),
+    "image_mean": ([0.1, 0.2, 0.3], 0.5),
+    "image_std": ([0.4, 0.5, 0.6], 0.5),
+    "crop_pct": (0.7, 0),
+    "size_divisor": (8, 0),
+    "ensure_multiple_of": (4, 0),
     "mask_size": ({"longest_edge": 64},),
     "mask_pad_size": ({"height": 64, "width": 64},),
     "size": (19,),
@@ -77,11 +79,11 @@ def keys_of(name: str) -> list[str]:
 
 
 def values(name: str, key: str) -> tuple[Any, ...]:
-    """Return other values of a key."""
+    """Return other values of a key, null among them."""
     if key == "size":
         sides = _OTHER_SIDES.get(tuple(PROCESSORS[name].defaults["size"]))
-        return (*([sides] if sides else []), *_VALUES["size"])
-    return _VALUES.get(key, (True, False) if key in _SWITCHES else (1,))
+        return (*([sides] if sides else []), *_VALUES["size"], None)
+    return *_VALUES.get(key, (True, False) if key in _SWITCHES else (1,)), None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +118,8 @@ def read(name: str, config: Config, backend: Backend) -> Pipeline | None:
         return None
 
 
-def effect(trial: Trial, backend: Backend) -> str:
+def effect(before: Pipeline | None, after: Pipeline | None) -> str:
     """Return what another value of a key comes to: other steps, the same, or a refusal."""
-    before, after = (read(trial.name, config, backend) for config in (trial.before, trial.after))
     if after is None:
         return REFUSED
     return NOTHING if before is not None and before.steps == after.steps else CHANGES
@@ -127,8 +128,14 @@ def effect(trial: Trial, backend: Backend) -> str:
 def effects(name: str) -> dict[str, str]:
     """Return what each key of a class does: whatever it does for some value, in any context, with either backend."""
     kinds: dict[str, set[str]] = {}
+
+    @cache
+    def pipeline(text: str, backend: Backend) -> Pipeline | None:
+        return read(name, json.loads(text), backend)
+
     for trial in trials(name):
+        before, after = (json.dumps(config) for config in (trial.before, trial.after))
         for backend in Backend:
-            kinds.setdefault(trial.key, set()).add(effect(trial, backend))
+            kinds.setdefault(trial.key, set()).add(effect(pipeline(before, backend), pipeline(after, backend)))
     order = (CHANGES, REFUSED, NOTHING)
     return {key: next(kind for kind in order if kind in those) for key, those in kinds.items()}

@@ -107,6 +107,10 @@ def test_json_that_is_refused(changes: dict[str, Any], message: str) -> None:
             {**PLAIN, "size": [14, 20]},
             "size is [14, 20], whose order depends on the release; expected height and width",
         ),
+        (
+            {"image_processor_type": "ViTImageProcessor", "auto_map": {"AutoImageProcessor": "mine.Processor"}},
+            "auto_map names AutoImageProcessor, code of the model's own, which may differ from the class; remove it",
+        ),
         ({"image_processor_type": "ViTImageProcessor", "crop_pct": 0.5}, "unknown key 'crop_pct', which may change"),
         (
             {"image_processor_type": "DPTImageProcessor", "do_pad": True},
@@ -201,6 +205,18 @@ def test_printed_transforms(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(ReadError, match=f"^{path}: .*{message}"):
             ir_interp.pipeline(path)
+
+
+def of_module(name: str, module: str, **attributes: Any) -> Any:
+    return type(name, (), {"__module__": module, **attributes})()
+
+
+def test_transforms_of_another_library_with_the_same_name() -> None:
+    own = of_module("Resize", "torchvision.transforms.transforms", size=[8, 9], antialias=True)
+    convert = of_module("ToTensor", "timm.data.transforms")
+    composed = of_module("Compose", "torchvision.transforms.transforms", transforms=[own, convert])
+    with pytest.raises(ReadError, match=r"the transform ToTensor is timm\.data\.transforms's; expected transforms of"):
+        ir_interp.pipeline(composed)
 
 
 METADATA = {"task": "detect", "imgsz": "[32, 64]", "stride": "32"}
