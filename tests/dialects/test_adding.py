@@ -36,6 +36,17 @@ def installed(folder: Path, name: str, module: str, source: str) -> None:
     (about / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {module}\n", encoding="utf-8")
 
 
+COMMANDS = """
+import contextlib, io, json, sys
+from ir_interp.cli.main import main
+for line in json.loads(sys.argv[1]):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        code = main(line)
+    print(json.dumps([code, printed.getvalue()]))
+"""
+
+
 @dataclass(frozen=True)
 class Clone:
     """A folder of the project, and where Python finds what is installed."""
@@ -43,18 +54,19 @@ class Clone:
     root: Path
     path: Path
 
-    def run(self, *arguments: str, code: int = 0) -> str:
+    def run(self, *arguments: str) -> str:
         """Run Python there and return what it printed, errors too."""
         environment = os.environ | {"PYTHONPATH": str(self.path), "COLUMNS": "200", "NO_COLOR": "1"}
         done = subprocess.run(
             [sys.executable, *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == code, done.stdout + done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    def command(self, *arguments: str | Path, code: int = 0) -> str:
-        """Run ``ir-interp``."""
-        return self.run("-m", "ir_interp", *map(str, arguments), code=code)
+    def commands(self, *lines: tuple[str | Path, ...]) -> list[list[int | str]]:
+        """Run commands of ``ir-interp`` in one process; return the exit code of each, and what it printed."""
+        printed = self.run("-c", COMMANDS, json.dumps([[str(word) for word in line] for line in lines]))
+        return [json.loads(row) for row in printed.splitlines()]
 
 
 @pytest.fixture(scope="module", params=["a file", "an entry point"])
@@ -83,26 +95,35 @@ def layers(tmp_path: Path) -> Path:
 
 
 def test_the_command_line_names_it(clone: Clone, layers: Path, tmp_path: Path) -> None:
-    assert f"One of: {NAMES}." in re.sub(r"[\s│]+", " ", clone.command("convert", "--help"))
-    clone.command("convert", layers, tmp_path / "up.onnx")
-    message = clone.command("convert", tmp_path / "up.onnx", tmp_path / "x.json", "--dialect", "kera", code=2)
-    assert message == f"error: unknown dialect 'kera'; expected one of {NAMES}; did you mean 'keras'?\n"
+    (_, text), converted, misspelled = clone.commands(
+        ("convert", "--help"),
+        ("convert", layers, tmp_path / "up.onnx", "--quiet"),
+        ("convert", tmp_path / "up.onnx", tmp_path / "x.json", "--dialect", "kera"),
+    )
+    assert f"One of: {NAMES}." in re.sub(r"[\s│]+", " ", str(text))
+    assert converted == [0, ""]
+    message = f"error: unknown dialect 'kera'; expected one of {NAMES}; did you mean 'keras'?\n"
+    assert misspelled == [2, message]
 
 
 def test_its_layers_are_read_run_and_written(clone: Clone, layers: Path, tmp_path: Path) -> None:
-    assert "keras" in clone.command("inspect", layers)
     x = np.random.default_rng(0).random((1, 4, 6, 3), np.float32)
     np.save(tmp_path / "x.npy", x)
-    clone.command("run", layers, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
-    clone.command("convert", layers, tmp_path / "up.onnx")
-    clone.command("convert", tmp_path / "up.onnx", tmp_path / "back.json", "--dialect", "keras")
+    (code, inspected), *others = clone.commands(
+        ("inspect", layers),
+        ("run", layers, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy"),
+        ("convert", layers, tmp_path / "up.onnx"),
+        ("convert", tmp_path / "up.onnx", tmp_path / "back.json", "--dialect", "keras"),
+        ("run", tmp_path / "back.json", "--input", tmp_path / "x.npy", "--output", tmp_path / "z.npy"),
+    )
+    assert (code, "keras" in str(inspected)) == (0, True)
+    assert [code for code, _ in others] == [0] * 4
     back = json.loads((tmp_path / "back.json").read_text())
     assert back == {
         "dialect": "keras",
         "version": 3,
         "layers": [LAYER | {"data_format": "channels_last", "size": [2.0, 3.0]}],
     }
-    clone.command("run", tmp_path / "back.json", "--input", tmp_path / "x.npy", "--output", tmp_path / "z.npy")
     assert np.load(tmp_path / "y.npy").shape == (1, 8, 18, 3)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), np.load(tmp_path / "y.npy"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
@@ -44,6 +45,7 @@ KERNELS: list[Kernel] = [
     Cubic(a=-0.5, antialias=Antialias.SHRINKING, exclude_outside=True),
     Area(),
 ]
+MOST = 2**20  # elements of a small array: 66 on each of five axes would be 5 GB
 COORDINATES = [Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS]
 
 
@@ -74,6 +76,8 @@ def _drawn(draw: st.DrawFn) -> tuple[tuple[int, ...], ResizeSpec]:
     shape = tuple(draw(st.lists(st.sampled_from([1, 2, 3, 5, 8, 17, 33]), min_size=1, max_size=5)))
     axes = tuple(draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, unique=True)))
     sizes = tuple(draw(st.sampled_from([1, 2, 3, 7, 16, 34, 66])) for _ in axes)
+    out_shape = dict(enumerate(shape)) | dict(zip(axes, sizes, strict=True))
+    assume(max(math.prod(shape), math.prod(out_shape.values())) <= MOST)
     return shape, _spec(draw(st.sampled_from(KERNELS)), axes, sizes, draw(st.sampled_from(COORDINATES)))
 
 
