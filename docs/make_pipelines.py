@@ -37,8 +37,8 @@ A pipeline is the preprocessing of a model's images, as an ordered list of steps
 - printed torchvision transforms, as .txt: `Compose` of v1 and v2, presets of weights. Name the `--backend` if the \
 text leaves open whether it resizes images or tensors.
 - an ONNX model that Ultralytics exported: its metadata, for letterbox or the crop of a classifier
-- an IR that takes uint8 images: the layers of OpenVINO's PrePostProcessor: Convert, Subtract, Multiply, Transpose, \
-Gather, Interpolate
+- an IR that takes uint8 images: the layers of OpenVINO's PrePostProcessor. ONNX needs its Convert before Interpolate, \
+except for nearest
 - JSON that `Pipeline.json()` wrote
 
 Any other class or key that may change the image is refused by name; for a class of transformers, with the reason.
