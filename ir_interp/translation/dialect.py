@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -195,16 +196,18 @@ class Dialect:
         which saves nine of ten readings.
         """
         offers: dict[ResizeSpec, dict[str, Any]] = {}
-        read: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}  # accessed names and their values
-        for attributes in self.attribute_sets(context.version, numbers):
+        choices, read = self.choices(context.version), dict[tuple[str, ...], _Seen]()
+        for values in itertools.product(*choices.values()):
             # Sets that agree on all accessed names have the same meaning, whatever the others are.
-            if any(tuple(map(attributes.get, names)) in values for names, values in read.items()):
+            if any(seen.picked(values) in seen.known for seen in read.values()):
                 continue
+            attributes = dict(zip(choices, values, strict=True)) | dict(numbers)
             watched = _Watched(attributes)
             with suppress(SpecError, ReadError):  # a combination that the dialect forbids
                 offers.setdefault(self.read(watched, context), attributes)
-            names = tuple(name for name in self.vocabulary if name in watched.names)
-            read.setdefault(names, set()).add(tuple(map(attributes.get, names)))
+            names = tuple(name for name in choices if name in watched.names)
+            seen = read.setdefault(names, _Seen(tuple(name in watched.names for name in choices)))
+            seen.known.add(seen.picked(values))
         return offers
 
     def objection(self, numbers: Attributes, context: Context) -> str:
@@ -232,6 +235,15 @@ class Dialect:
         with suppress(SpecError, ReadError):
             return all(self.parse({**attributes, name: value}, context) == meaning for value in values)
         return False
+
+
+class _Seen:
+    """The values of some attributes, ``picked`` from those of all, in the sets that were read."""
+
+    def __init__(self, accessed: Sequence[bool]) -> None:
+        places = [place for place, is_accessed in enumerate(accessed) if is_accessed]
+        self.picked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*places) if places else lambda _: ()
+        self.known = set[Any]()
 
 
 class _Watched(Mapping[str, Any]):
