@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,6 +13,7 @@ from typing import Any
 from ir_interp.errors import ReadError, SpecError, closest, spelled
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import ResizeSpec
+from ir_interp.translation.accessed_attributes import SeenValues, Watched
 
 Attributes = Mapping[str, Any]
 """The attributes of a layer by name: choices, flags and numbers; a number of None is an input at run time."""
@@ -196,17 +196,17 @@ class Dialect:
         which saves nine of ten readings.
         """
         offers: dict[ResizeSpec, dict[str, Any]] = {}
-        choices, read = self.choices(context.version), dict[tuple[str, ...], _Seen]()
+        choices, read = self.choices(context.version), dict[tuple[str, ...], SeenValues]()
         for values in itertools.product(*choices.values()):
             # Sets that agree on all accessed names have the same meaning, whatever the others are.
             if any(seen.picked(values) in seen.known for seen in read.values()):
                 continue
             attributes = dict(zip(choices, values, strict=True)) | dict(numbers)
-            watched = _Watched(attributes)
+            watched = Watched(attributes)
             with suppress(SpecError, ReadError):  # a combination that the dialect forbids
                 offers.setdefault(self.read(watched, context), attributes)
             names = tuple(name for name in choices if name in watched.names)
-            seen = read.setdefault(names, _Seen(tuple(name in watched.names for name in choices)))
+            seen = read.setdefault(names, SeenValues(tuple(name in watched.names for name in choices)))
             seen.known.add(seen.picked(values))
         return offers
 
@@ -235,34 +235,6 @@ class Dialect:
         with suppress(SpecError, ReadError):
             return all(self.parse({**attributes, name: value}, context) == meaning for value in values)
         return False
-
-
-class _Seen:
-    """The values of some attributes, ``picked`` from those of all, in the sets that were read."""
-
-    def __init__(self, accessed: Sequence[bool]) -> None:
-        places = [place for place, is_accessed in enumerate(accessed) if is_accessed]
-        self.picked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*places) if places else lambda _: ()
-        self.known = set[Any]()
-
-
-class _Watched(Mapping[str, Any]):
-    """Attributes that record which of them were accessed."""
-
-    def __init__(self, attributes: Attributes) -> None:
-        self.attributes = attributes
-        self.names: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.names.add(name)
-        return self.attributes[name]
-
-    def __iter__(self) -> Iterator[str]:
-        self.names |= set(self.attributes)
-        return iter(self.attributes)
-
-    def __len__(self) -> int:
-        return len(list(self))
 
 
 _HIGHEST_RANK = 8  # tried where the rank is unknown
