@@ -100,25 +100,24 @@ def seen() -> dict[str, _Found]:
 def _look(path: Path, found: defaultdict[str, _Found]) -> None:
     net = next(nets(path))
     layers = [layer for layer in net.layers.values() if layer.type not in _HELPERS]
-    opset, nodes = _oldest(path)
-    alone = len({layer.type for layer in layers}) == 1
+    newest = onnx_model.build(next(nets(path)), Semantics.RUNTIME)[0].model.graph.node
+    nodes = [(node.name, node.op_type) for node in newest]
+    is_alone = len({layer.type for layer in layers}) == 1
+    opsets = {_oldest(path)} if is_alone else set()
     for layer in layers:
         one = found[layer.type]
         one.versions.add(layer.version or 0)
-        if alone:
-            one.opsets.add(opset)
+        one.opsets.update(opsets)
         one.nodes.append([kind for name, kind in nodes if name == layer.name or name.startswith(f"{layer.name}/")])
 
 
-def _oldest(path: Path) -> tuple[int, list[tuple[str, str]]]:
-    """Return the oldest operator set in which a net is written, and its nodes in the newest: names and types."""
-    newest = onnx_model.build(next(nets(path)), Semantics.RUNTIME)[0].model.graph.node
-    nodes = [(node.name, node.op_type) for node in newest]
+def _oldest(path: Path) -> int:
+    """Return the oldest operator set in which a net is written."""
     for opset in _OPSETS[:-1]:
         with contextlib.suppress(ExceptionGroup):
             onnx_model.build(next(nets(path)), Semantics.RUNTIME, opset)
-            return opset, nodes
-    return _OPSETS[-1], nodes
+            return opset
+    return _OPSETS[-1]
 
 
 def lines() -> Iterator[str]:

@@ -6,7 +6,7 @@ pipeline's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -47,30 +47,32 @@ def numpy(pipeline: Pipeline) -> str:
 
     Raises InexactError for a resize of another library.
     """
-    return _module(pipeline, _IMPORTS)
+    return _of_libraries(pipeline, _IMPORTS)
 
 
 def opencv(pipeline: Pipeline) -> str:
     """Return the same module with OpenCV as the only library beside NumPy."""
-    return _module(pipeline, ("opencv",))
+    return _of_libraries(pipeline, ("opencv",))
 
 
-def _module(pipeline: Pipeline, known: Collection[str]) -> str:
+def _of_libraries(pipeline: Pipeline, known: Collection[str]) -> str:
     libraries = dict.fromkeys(call.like.partition(":")[0].partition("@")[0] for call in pipeline.calls)
     for library in libraries:
         if library not in known:
             raise InexactError(library, "Python", reason=f"expected resizes of {', '.join(known)}")
     body = [line for step in pipeline.steps for line in lines(step)]
     body.append("return np.ascontiguousarray(x.transpose(2, 0, 1))" if pipeline.layout == "nchw" else "return x")
-    uses_math = any("math." in line for line in body)
-    imports = [
-        *(["import math", ""] if uses_math else []),
-        "import numpy as np",
-        *(_IMPORTS[library] for library in libraries),
-    ]
-    title = '    """Return the input of a model for an image, uint8 RGB [height, width, 3]."""'
-    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment, since names are untrusted text
-    return "\n".join([*imports, "", "", "def preprocess(x):", title, origin, *(f"    {line}" for line in body), ""])
+    imports = ["import numpy as np", *(_IMPORTS[library] for library in libraries)]
+    return module_text(pipeline, imports, "uint8 RGB [height, width, 3]", body)
+
+
+def module_text(pipeline: Pipeline, imports: Sequence[str], image: str, body: Sequence[str]) -> str:
+    """Return a module with the function ``preprocess`` of an ``image``, whose type and shape are in words."""
+    standard = ["import math", ""] if any("math." in line for line in body) else []
+    title = f'"""Return the input of a model for an image, {image}."""'
+    origin = f"# {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment, since names are untrusted text
+    function = ["def preprocess(x):", *(f"    {line}" for line in (title, origin, *body))]
+    return "\n".join([*standard, *imports, "", "", *function, ""])
 
 
 @singledispatch

@@ -9,7 +9,7 @@ from typing import Any
 from ir_interp.errors import InexactError
 from ir_interp.pipelines.openvino_steps import Interpolate, Scale
 from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.source_code import ROUNDED, sized
+from ir_interp.pipelines.source_code import ROUNDED, module_text, sized
 from ir_interp.pipelines.steps import CentreCrop, Normalise, PadTo, Place, Product, Rescale, Resize, ReverseChannels
 
 _TARGET = "torch"
@@ -25,11 +25,8 @@ def torch(pipeline: Pipeline) -> str:
     """
     body = [line for step in pipeline.steps for line in lines(step)]
     body.append("return x" if pipeline.layout == "nchw" else "return x.permute(1, 2, 0)")
-    imports = ["import math", ""] if any("math." in line for line in body) else []
-    imports += ["import torch", *([_TORCHVISION] if pipeline.calls else [])]
-    title = '    """Return the input of a model for an image, a uint8 RGB tensor [3, height, width]."""'
-    origin = f"    # {' '.join(pipeline.name.split()) or 'of a pipeline'}"  # a comment, since names are untrusted text
-    return "\n".join([*imports, "", "", "def preprocess(x):", title, origin, *(f"    {line}" for line in body), ""])
+    imports = ["import torch", *([_TORCHVISION] if pipeline.calls else [])]
+    return module_text(pipeline, imports, "a uint8 RGB tensor [3, height, width]", body)
 
 
 @singledispatch

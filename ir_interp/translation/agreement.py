@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ def difference_of_floats(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[i
         return f"output shape {list(mine.out_shape)} becomes {list(theirs.out_shape)}"
     if mine.padding != theirs.padding:
         return f"padding {mine.padding} becomes {theirs.padding}"
-    left, right = taps_by_axis(mine), taps_by_axis(theirs)
+    left, right = _remembered_taps(needed, shape), _remembered_taps(offered, shape)
     for axis in sorted(left.keys() | right.keys()):
         size, out = shape[axis] + sum(mine.padding[axis]), mine.out_shape[axis]
         identity = Taps(np.arange(out)[:, None], None)
@@ -73,6 +74,11 @@ def difference_of_floats(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[i
         if row is not None:
             return f"output {row} of axis {axis} ({size} -> {out}) takes other source pixels"
     return None
+
+
+@lru_cache(maxsize=64)  # a spec is compared with hundreds of offers
+def _remembered_taps(spec: ResizeSpec, shape: tuple[int, ...]) -> dict[int, Taps]:
+    return taps_by_axis(plan(spec, shape))
 
 
 def taps_by_axis(bound: Plan) -> dict[int, Taps]:

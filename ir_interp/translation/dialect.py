@@ -13,6 +13,7 @@ from typing import Any
 from ir_interp.errors import ReadError, SpecError, closest, spelled
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import ResizeSpec
+from ir_interp.translation.accessed_attributes import SeenValues, Watched
 
 Attributes = Mapping[str, Any]
 """The attributes of a layer by name: choices, flags and numbers; a number of None is an input at run time."""
@@ -195,16 +196,18 @@ class Dialect:
         which saves nine of ten readings.
         """
         offers: dict[ResizeSpec, dict[str, Any]] = {}
-        read: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}  # accessed names and their values
-        for attributes in self.attribute_sets(context.version, numbers):
+        choices, read = self.choices(context.version), dict[tuple[str, ...], SeenValues]()
+        for values in itertools.product(*choices.values()):
             # Sets that agree on all accessed names have the same meaning, whatever the others are.
-            if any(tuple(map(attributes.get, names)) in values for names, values in read.items()):
+            if any(seen.picked(values) in seen.known for seen in read.values()):
                 continue
-            watched = _Watched(attributes)
+            attributes = dict(zip(choices, values, strict=True)) | dict(numbers)
+            watched = Watched(attributes)
             with suppress(SpecError, ReadError):  # a combination that the dialect forbids
                 offers.setdefault(self.read(watched, context), attributes)
-            names = tuple(name for name in self.vocabulary if name in watched.names)
-            read.setdefault(names, set()).add(tuple(map(attributes.get, names)))
+            names = tuple(name for name in choices if name in watched.names)
+            seen = read.setdefault(names, SeenValues(tuple(name in watched.names for name in choices)))
+            seen.known.add(seen.picked(values))
         return offers
 
     def objection(self, numbers: Attributes, context: Context) -> str:
@@ -232,25 +235,6 @@ class Dialect:
         with suppress(SpecError, ReadError):
             return all(self.parse({**attributes, name: value}, context) == meaning for value in values)
         return False
-
-
-class _Watched(Mapping[str, Any]):
-    """Attributes that record which of them were accessed."""
-
-    def __init__(self, attributes: Attributes) -> None:
-        self.attributes = attributes
-        self.names: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        self.names.add(name)
-        return self.attributes[name]
-
-    def __iter__(self) -> Iterator[str]:
-        self.names |= set(self.attributes)
-        return iter(self.attributes)
-
-    def __len__(self) -> int:
-        return len(list(self))
 
 
 _HIGHEST_RANK = 8  # tried where the rank is unknown

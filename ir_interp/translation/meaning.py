@@ -45,10 +45,10 @@ def differences(needed: ResizeSpec, offered: ResizeSpec, shape: PartialShape | N
     mine, theirs = parts(needed, shape), parts(offered, shape)
     unequal: list[Difference] = []
     for part in sorted(mine.keys() | theirs.keys()):
-        difference = Difference(part, *(meaning_parts.get(part, _ABSENT.get(part)) for meaning_parts in (mine, theirs)))
+        pair = mine.get(part, _ABSENT.get(part)), theirs.get(part, _ABSENT.get(part))
         implied = part == "windows" and isinstance(needed.coordinates, Crop) != isinstance(offered.coordinates, Crop)
-        if difference.needed != difference.offered and not implied:
-            unequal += _unfolded(needed, offered) if part == "position" else [difference]
+        if pair[0] != pair[1] and not implied:
+            unequal += _unfolded(needed, offered) if part == "position" else [Difference(part, *pair)]
     return tuple(unequal)
 
 

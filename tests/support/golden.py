@@ -129,7 +129,7 @@ def faults(name: str, x: Array, spec: ResizeSpec, y: Array) -> Iterator[str]:
     for piece in (corner, (slice(y.shape[0] - 1, None), *corner[1:]), (slice(0, 1), slice(3, 5))):
         if resize(x, spec, region=piece).tobytes() != y[piece].tobytes():
             yield f"{name}: piece {piece}"
-    for count in ("1", "2", "4"):
+    for count in ("2", "4"):  # ``y`` is from one
         os.environ["IR_INTERP_THREADS"] = count
         if resize(x, spec).tobytes() != y.tobytes():
             yield f"{name}: {count} threads"
