@@ -54,7 +54,7 @@ def by_nodes(call: str, peer: str, shape: tuple[int, int] | None, folder: Path) 
 
     ends = [helper.make_tensor_value_info(name, 1, [1, 3, *_SIZE]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", ends[:1], ends[1:])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "a.onnx")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), folder / "a.onnx")
     whole = folder / ("whole.onnx" if peer == "onnxruntime" else "whole.xml")
     ir_interp.preprocess(folder / "a.onnx", whole, like=call, size=_SIZE, image_size=shape)
     if peer == "openvino":

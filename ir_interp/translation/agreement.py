@@ -76,7 +76,7 @@ def difference_of_floats(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[i
     return None
 
 
-@lru_cache(maxsize=64)  # a spec is compared with hundreds of offers
+@lru_cache(maxsize=16)  # a spec is compared with hundreds of offers
 def _remembered_taps(spec: ResizeSpec, shape: tuple[int, ...]) -> dict[int, Taps]:
     return taps_by_axis(plan(spec, shape))
 
