@@ -29,7 +29,7 @@ def shortened(x: NodeTensor, rows: Neighbours, columns: Neighbours, *, columns_f
 
     Values of 19 bits lose 4 before they are multiplied by the weights of rows, and the products 16. ``columns_first``
     transposes the image, so that Gather copies long runs, and multiplies integers: faster in onnxruntime, slower in
-    OpenVINO.
+    OpenVINO. The two rows of an output are summed apart: smaller tensors stay in the cache.
     """
     along = _along_turned_width if columns_first else _along_width
     row_weights = rows.weights if columns_first else [weights.unsqueeze(1, 2) for weights in rows.weights]
@@ -45,7 +45,7 @@ def shortened(x: NodeTensor, rows: Neighbours, columns: Neighbours, *, columns_f
 def _product_of_integers(sums: NodeTensor, weights: NodeTensor) -> NodeTensor:
     """Return floor(floor(sums) * weights / 2**16): a product of int32, without its lower 16 bits.
 
-    They are masked, since OpenVINO shifts and divides int32 as float32.
+    They are masked, since OpenVINO shifts and divides int32 as float32, and clips a Cast to uint16.
     """
     product = sums.cast("int32") * weights.cast("int32")
     return node("BitwiseAnd", product, sums.of(-(2**_PRODUCT_BITS), "int32")).cast("float32") * 2.0**-_PRODUCT_BITS

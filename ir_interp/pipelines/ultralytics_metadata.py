@@ -1,7 +1,7 @@
 """Pipelines of Ultralytics' models, from the metadata that its exporter writes into them.
 
-Source: Ultralytics 8.3, ``engine/exporter.py`` (the metadata), ``engine/predictor.py`` (``pre_transform``) and
-``data/augment.py`` (``LetterBox``, ``classify_transforms``).
+Source: Ultralytics 8.4, ``engine/exporter.py`` (the metadata), ``engine/predictor.py`` (``pre_transform``),
+``models/rtdetr/predict.py`` (``scale_fill``) and ``data/augment.py`` (``LetterBox``, ``classify_transforms``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLASSIFY = "classify"
 
 
 def read(metadata: Mapping[str, str]) -> Pipeline:
-    """Return the pipeline of a model: letterboxed, or cropped for classification.
+    """Return the pipeline of a model: letterboxed, stretched for RT-DETR, or cropped for classification.
 
     Images have the fixed size ``imgsz``. Raises ReadError for a model without this metadata, for an export with
     ``dynamic``, whose images have the size that the caller chooses, and for an unsupported task.
@@ -38,7 +38,8 @@ def read(metadata: Mapping[str, str]) -> Pipeline:
         raise ReadError(f"takes images of {metadata['channels']} channels; expected 3")
     steps: tuple[ImageStep, ...]
     if task in _LETTERBOXED:
-        steps = letterbox("opencv:linear", height, width, _GREY)
+        stretched = Resize(like="opencv:linear", size=Exactly(height=height, width=width))
+        steps = (stretched,) if _is_stretched(metadata) else letterbox("opencv:linear", height, width, _GREY)
     elif task == _CLASSIFY:
         frame = Exactly(height=height, width=width)
         steps = (
@@ -49,6 +50,20 @@ def read(metadata: Mapping[str, str]) -> Pipeline:
         raise ReadError(f"the task {task!r} is not supported; {closest(task, (*_LETTERBOXED, _CLASSIFY))}")
     rescaled = Rescale(factor=1 / 255, product=Product.QUOTIENT)
     return Pipeline(steps=(*steps, rescaled), name=f"Ultralytics {task}", alpha=AlphaRule.DROPPED)
+
+
+def _is_stretched(metadata: Mapping[str, str]) -> bool:
+    """Return whether a model is an RT-DETR: by its head, which older exports name in the description only.
+
+    Raises ReadError if neither names the kind of model.
+    """
+    if "head" in metadata:
+        return metadata["head"] == "RTDETRDecoder"
+    description = metadata.get("description", "").lower()
+    if "rtdetr" not in description and "yolo" not in description:
+        problem = "the metadata names no head, so that letterboxed and stretched images cannot be told apart"
+        raise ReadError(f"{problem}; export with a newer Ultralytics")
+    return "rtdetr" in description
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -23,7 +23,7 @@ CLIP = {
     "image_processor_type": "CLIPImageProcessorPil", "size": {"shortest_edge": 16}, "crop_size": 14, "resample": 2,
 }  # fmt: skip
 VIT = {"image_processor_type": "ViTImageProcessorPil", "size": {"height": 14, "width": 14}}
-ULTRALYTICS = {"task": "detect", "imgsz": "[14, 14]", "stride": "32"}
+ULTRALYTICS = {"task": "detect", "imgsz": "[14, 14]", "stride": "32", "head": "Detect"}
 
 
 def with_alpha(height: int, width: int) -> Any:

@@ -21,6 +21,7 @@ from ir_interp.pipelines import ultralytics_metadata
 from ir_interp.pipelines.output_size import (
     NUMPY,
     ByRatio,
+    Exactly,
     Inside,
     Multiple,
     NearestMultiple,
@@ -31,6 +32,7 @@ from ir_interp.pipelines.output_size import (
     SidesWithin,
     SizeRounding,
 )
+from ir_interp.pipelines.steps import Resize
 from tests.preprocess.test_preprocess import identity, image, letterboxed, made
 
 PLAIN = {
@@ -219,7 +221,7 @@ def test_transforms_of_another_library_with_the_same_name() -> None:
         ir_interp.pipeline(composed)
 
 
-METADATA = {"task": "detect", "imgsz": "[32, 64]", "stride": "32"}
+METADATA = {"task": "detect", "imgsz": "[32, 64]", "stride": "32", "description": "Ultralytics YOLOv8n model"}
 
 
 def test_metadata_of_ultralytics(tmp_path: Path) -> None:
@@ -231,9 +233,16 @@ def test_metadata_of_ultralytics(tmp_path: Path) -> None:
     x = image(np.random.default_rng(0), 50, 70)
     expected = letterboxed("opencv:linear", x, (32, 64), 114) / np.float32(255)
     assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), expected)
+    stretched = [Resize(like="opencv:linear", size=Exactly(height=32, width=64))]
+    for changed in ({"head": "RTDETRDecoder"}, {"description": "Ultralytics rtdetr-l model trained on coco.yaml"}):
+        assert list(ultralytics_metadata.read({**METADATA, **changed}).steps[:-1]) == stretched
     of_caller = {**METADATA, "args": "{'batch': 1, 'dynamic': True}"}
     for metadata, message in (
         (of_caller, "exported with dynamic=True, so that the caller chooses the size of the images; export with "),
+        (
+            {**METADATA, "description": "Ultralytics best model"},
+            "the metadata names no head, so that letterboxed and stretched images cannot be told apart",
+        ),
         ({**METADATA, "args": "yes"}, "args is 'yes'; expected the arguments of the export"),
         ({**METADATA, "imgsz": "[32]"}, r"imgsz is '\[32\]'; expected height and width"),
     ):

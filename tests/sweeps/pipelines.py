@@ -202,12 +202,14 @@ def ultralytics_models(draw: random.Random) -> Iterator[Case]:
     height, width = draw.randint(5, 60), draw.randint(5, 60)
     task = draw.choice(["detect", "classify"])
     size = [height, draw.choice([height, width])]
-    metadata = {"task": task, "imgsz": str(size), "stride": "32"}
+    head = draw.choice(["Detect", "RTDETRDecoder"])
+    metadata = {"task": task, "imgsz": str(size), "stride": "32", "head": head}
 
     def run(x: Array) -> Any:
         if task == "classify":
             return augment.classify_transforms(size)(Image.fromarray(x)).numpy()
-        y = augment.LetterBox(tuple(size), auto=False, stride=32)(image=np.ascontiguousarray(x[..., ::-1]))
+        box = augment.LetterBox(tuple(size), auto=False, stride=32, scale_fill=head == "RTDETRDecoder")
+        y = box(image=np.ascontiguousarray(x[..., ::-1]))
         return (torch.from_numpy(np.ascontiguousarray(y[..., ::-1].transpose(2, 0, 1))).float() / 255).numpy()
 
     yield Case(kind="ultralytics", text=json.dumps(metadata), read=lambda: ultralytics_metadata.read(metadata), run=run)

@@ -210,6 +210,7 @@ _EXPORTS = tuple(
     )
     for size in sizes
 )  # fmt: skip
+_STRETCHED = (("rtdetr-resnet50", (160, 160)), ("rtdetr-l", (192, 320)))
 
 
 def ultralytics() -> Iterator[Case]:
@@ -218,10 +219,11 @@ def ultralytics() -> Iterator[Case]:
     package = module("ultralytics")
     assert package is not None
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for name, size in _EXPORTS:
-            trained = package.YOLO(f"{name}.yaml")
+        for name, size in (*_EXPORTS, *_STRETCHED):
+            kind = package.RTDETR if name.startswith("rtdetr") else package.YOLO
+            trained = kind(f"{name}.yaml")
             path = Path(trained.export(format="onnx", imgsz=size, simplify=False, opset=17))
-            model = package.YOLO(path, task=trained.task)
+            model = kind(path) if kind is package.RTDETR else kind(path, task=trained.task)
             model.predict(np.zeros((8, 8, 3), np.uint8), verbose=False)
 
             def run(x: Array, model: Any = model) -> Any:
