@@ -37,6 +37,7 @@ def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: st
 def _pass(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> RunTimePass:
     bits = litert_weights.fractional_bits(spec, dtype)
     low, far = (pixel.cast("int32") for pixel in _pixels(ops, spec, axis, dtype))
+    # At the last pixel both are one, and its weights sum to 2**bits: a copy.
     high = (low + 1).minimum(axis.in_size.cast("int32") - 1)
     return RunTimePass(axis=axis.axis, indices=(low, high), weights=(2**bits - far, far), bits=bits)
 

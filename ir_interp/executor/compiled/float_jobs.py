@@ -32,6 +32,7 @@ from ir_interp.plan.pieces import Piece, taps_by_axis
 from ir_interp.shapes import Shape
 from ir_interp.spec import IntegerRounding
 
+# Types whose rows become float32 before they are summed.
 _NARROW = ("float16", "int16", "uint16")
 _SINGLE = np.dtype(np.float32)
 _MOST_BETWEEN = 2  # inputs without weight within a window: Lanczos' kernel has zeros

@@ -200,6 +200,7 @@ class _Memory:
 
     def __init__(self, x: Array) -> None:
         self._array = x
+        # The flag behind the address is whether the memory is read-only.
         self.__array_interface__ = {**x.__array_interface__, "data": (x.ctypes.data, False)}
 
 

@@ -73,6 +73,7 @@ def floats_rows_first(
     outputs, width, cells = len(row_weights), column_weights.shape[1], x.shape[1]
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     begin: Any = np.intp(first_columns.min())
+    # Rows are summed only where a window reads them: a narrow region of a wide image costs what its own columns do.
     count = np.intp(first_columns.max()) + width * depth - begin
     sums, places, infinite = np.empty(count, y.dtype), first_columns - np.uint32(begin), False
     for out in range(start, stop):

@@ -70,6 +70,7 @@ def adds_fours(bound: Plan, dtype: str) -> bool:
 
 
 _HELD = 2**24  # float32 represents every integer up to here
+# The largest value of a pixel.
 _SIXTEEN_BITS = {"uint16": 2**16 - 1, "int16": 2**15}
 
 
