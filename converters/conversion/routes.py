@@ -202,6 +202,7 @@ def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[Resiz
 
 PORTABLE = (FileKind.ONNX, FileKind.ONNX)
 
+_FOREIGN = {FileKind.ONNX: _foreign_to_onnx, FileKind.IR: _foreign_to_ir}
 PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Written]] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
     (FileKind.ONNX, FileKind.ONNX): _onnx_to_onnx,
@@ -216,8 +217,7 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
-    **dict.fromkeys(((kind, FileKind.ONNX) for kind in FOREIGN), _foreign_to_onnx),
-    **dict.fromkeys(((kind, FileKind.IR) for kind in FOREIGN), _foreign_to_ir),
+    **{(kind, end): route for kind in (FileKind.TFLITE, *FOREIGN) for end, route in _FOREIGN.items()},
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
 }

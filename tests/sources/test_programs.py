@@ -381,6 +381,29 @@ def test_an_exporter_without_its_package_is_not_asked(monkeypatch: pytest.Monkey
     assert row.predictions.keys().isdisjoint({"absent", "torch-script"})
 
 
+class Counting(torch.nn.Module):
+    """A module that changes with each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: Any) -> Any:
+        self.calls[:1].add_(1)
+        return interpolate(x, size=(7, 8), mode="bilinear") + self.calls
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "torchscript", "openvino"])
+def test_a_program_that_changes_is_refused(exporter: str) -> None:
+    """Its conversion would be proven: a first run equals that of the program."""
+    changing = program(Counting())
+    with pytest.raises(IrInterpError, match=r"the program changes its buffers \(calls\), which a model does not keep"):
+        ir_interp.convert(changing, "net.xml", exporter=exporter, verify=False)
+    ir_interp.convert(program(Alone()), "net.onnx")
+    with pytest.raises(IrInterpError, match=r"^reference: the program changes its buffers \(calls\)"):
+        ir_interp.compare("net.onnx", reference=changing)
+
+
 class Alone(torch.nn.Module):
     """One resize."""
 

@@ -13,6 +13,7 @@ from ir_interp.options.convert_options import ConvertOptions, Exporter
 from ...reports.conversion_report import FormPolicy
 from ..intermediate import Intermediate, as_ir
 from . import exported_rows
+from .changing_buffers import check_stateless
 from .exported_models import exported
 from .program_files import read
 
@@ -21,15 +22,20 @@ from .program_files import read
 def intermediate(
     source: Path, destination: Path, policy: FormPolicy, options: ConvertOptions
 ) -> Iterator[Intermediate]:
-    """Yield the model of a program, by the exporter that the options name."""
+    """Yield the model of a program, by the exporter that the options name.
+
+    Raises UnsupportedLayerError for a program that changes its buffers.
+    """
     if options.exporter is Exporter.OPENVINO:
         from .frontend import build
 
         program = read(source)
+        check_stateless(program, source.name)
         with as_ir(build(program, source.name, policy), destination, source.name) as between:
             yield replace(between, notes=exported_rows.sampled(program, source.name))
         return
     with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter) as plain:
+        check_stateless(plain.program, source.name)
         repaired = exported_rows.repaired(plain)
         yield Intermediate(
             model=repaired.model,

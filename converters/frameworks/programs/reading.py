@@ -12,6 +12,7 @@ from ir_interp.files.kinds import FileKind
 from ...sources.brief import Brief, Tensor, sizes
 from ...sources.frameworks import Reading
 from . import program_files
+from .changing_buffers import check_stateless
 from .program_resizes import calls, load
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def _brief(path: Path) -> Brief:
 
 
 def _function(source: Path | ExportedProgram) -> Callable[..., list[Array]]:
-    return program_files.function(program_files.read(source) if isinstance(source, Path) else source)
+    program, name = (program_files.read(source), source.name) if isinstance(source, Path) else (source, "reference")
+    check_stateless(program, name)
+    return program_files.function(program)
 
 
 READING = Reading(
