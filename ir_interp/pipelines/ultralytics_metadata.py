@@ -61,7 +61,7 @@ def _is_stretched(metadata: Mapping[str, str]) -> bool:
         return metadata["head"] == "RTDETRDecoder"
     description = metadata.get("description", "").lower()
     if "rtdetr" not in description and "yolo" not in description:
-        problem = "the metadata names no head, so that letterboxed and stretched images cannot be told apart"
+        problem = "the metadata names no head, which decides between letterboxed and stretched images"
         raise ReadError(f"{problem}; export with a newer Ultralytics")
     return "rtdetr" in description
 

@@ -241,7 +241,7 @@ def test_metadata_of_ultralytics(tmp_path: Path) -> None:
         (of_caller, "exported with dynamic=True, so that the caller chooses the size of the images; export with "),
         (
             {**METADATA, "description": "Ultralytics best model"},
-            "the metadata names no head, so that letterboxed and stretched images cannot be told apart",
+            "the metadata names no head, which decides between letterboxed and stretched images",
         ),
         ({**METADATA, "args": "yes"}, "args is 'yes'; expected the arguments of the export"),
         ({**METADATA, "imgsz": "[32]"}, r"imgsz is '\[32\]'; expected height and width"),
