@@ -21,7 +21,7 @@ from ir_interp.executor.loops.blocks import (
     lowest,
     nearest_or_doubtful,
 )
-from ir_interp.executor.loops.compiling import compiled
+from ir_interp.executor.loops.compiling import START, compiled
 from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
 from ir_interp.executor.loops.weighted_sums import along
 
@@ -173,7 +173,7 @@ def bytes_rows_first(
         for tap in range(taps):
             starts[tap] = first + tap * cells
         _blended(source, starts, begin, factors, place * taps, sums, count)
-        along(sums, 0, places, weights, width, depth, inner, total, 0)
+        along(sums, START, places, weights, width, depth, inner, total, START)
         if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
             _settle(
                 source,
@@ -236,7 +236,7 @@ def bytes_columns_first(
             if held[row % taps] != row:
                 along(source, row * cells, first_columns, weights, width, depth, inner, sums, starts[tap])
                 held[row % taps] = row
-        _blended(sums, starts, 0, factors, place * taps, total, made)
+        _blended(sums, starts, START, factors, place * taps, total, made)
         if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
             _settle(
                 source,
