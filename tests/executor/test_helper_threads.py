@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -98,6 +100,40 @@ def test_helpers_keep_no_arrays(waiting: ActiveWaiting | None) -> None:
     reference = work()
     meet(helpers, waiting)  # begins when the helper has forgotten the job before
     assert reference() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system places threads itself")
+@pytest.mark.skipif((os.cpu_count() or 1) == 1, reason="there is no other processor")
+def test_helpers_run_elsewhere_than_the_caller() -> None:
+    waiting, helpers, places, met = (
+        compiled_waiting(),
+        Helpers(nullcontext()),
+        dict[int, set[int]](),
+        threading.Barrier(3),
+    )
+
+    def place() -> None:
+        met.wait(SOON)
+        places[threading.get_ident()] = os.sched_getaffinity(0)
+
+    class Elsewhere:
+        """A caller on the first processor that this process may use."""
+
+        rest, wait = staticmethod(waiting.rest), staticmethod(waiting.wait)
+
+        def processor(self) -> int:
+            return min(os.sched_getaffinity(0))
+
+    mine = os.sched_getaffinity(0)
+    for _ in range(2):
+        helpers.run(place, 2, Elsewhere())
+    others = mine - {min(mine)}
+    assert sorted(map(sorted, places.values())) == sorted(map(sorted, (mine, others or mine, others or mine)))
+
+
+def test_the_processor_of_a_thread_is_one_that_it_may_use() -> None:
+    number = compiled_waiting().processor()
+    assert number in os.sched_getaffinity(0) if sys.platform.startswith("linux") else number == -1
 
 
 def test_active_waiting_ends_by_itself() -> None:

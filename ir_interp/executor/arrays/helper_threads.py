@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
@@ -11,6 +12,12 @@ from typing import Protocol
 import numpy as np
 
 from ir_interp.array_types import Array
+
+_UNKNOWN = -1
+
+
+def _unknown_processor() -> int:
+    return _UNKNOWN
 
 
 class ActiveWaiting(Protocol):
@@ -24,6 +31,9 @@ class ActiveWaiting(Protocol):
 
     def wait(self, ended: Array, count: int) -> None:
         """Wait until ``ended`` is ``count``."""
+
+    def processor(self) -> int:
+        """Return the number of the processor that runs this thread, if the system tells; else -1."""
 
 
 class Helpers:
@@ -39,18 +49,22 @@ class Helpers:
     def forget(self) -> None:
         """Start anew, in a forked process, where these threads do not exist."""
         self._queue: SimpleQueue[_Work] = SimpleQueue()
-        self._started, self._starting = 0, threading.Lock()
+        self._threads, self._starting = list[threading.Thread](), threading.Lock()
+        self._avoided, self._processor = _UNKNOWN, _unknown_processor
         self._calls = np.zeros(1, np.int64)
 
     def run(self, job: Callable[[], None], count: int, waiting: ActiveWaiting | None) -> None:
         """Run ``job`` in this thread and in at most ``count`` others; raise the first error of any."""
-        work = _Work(job, count, waiting)
-        if self._started < count:
+        work = _Work(job, count, int(self._calls[0]) + 1, waiting)
+        if len(self._threads) < count:
             self._start(count)
+        if waiting:
+            self._processor = waiting.processor
+        self._avoid(self._processor())
         try:
             for _ in range(count):
                 self._queue.put(work)
-            self._calls += 1
+            self._calls[0] = work.number
             job()
         finally:
             work.finish()  # even after an error: the others still write into the caller's arrays
@@ -58,31 +72,46 @@ class Helpers:
     def _start(self, count: int) -> None:
         """Start threads, up to ``count`` of them."""
         with suppress(RuntimeError), self._starting:  # while Python exits, no thread can be started
-            while self._started < count:
-                threading.Thread(target=self._serve, name="ir_interp", daemon=True).start()
-                self._started += 1
+            while len(self._threads) < count:
+                thread = threading.Thread(target=self._serve, name="ir_interp", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+                self._avoided = _UNKNOWN
+
+    def _avoid(self, processor: int) -> None:
+        """Keep the threads off the processor of the caller.
+
+        Linux wakes a thread where its caller runs, and may leave both there for many milliseconds.
+        """
+        if processor == self._avoided:
+            return
+        self._avoided = processor
+        with suppress(AttributeError, OSError):  # on other systems, and where a sandbox forbids it
+            others = os.sched_getaffinity(os.getpid()) - {processor}
+            for thread in self._threads if others else ():
+                os.sched_setaffinity(thread.native_id or 0, others)
 
     def _serve(self) -> None:
         while True:
             work = self._queue.get()
-            seen, waiting, ended = int(self._calls[0]), work.waiting, work.ended
+            waiting, ended, number = work.waiting, work.ended, work.number
             with self._call:
                 has_begun = work.help()
             if not has_begun:
                 ended = np.zeros_like(ended)
             del work  # with the arrays of the call
             if waiting:
-                waiting.rest(ended, self._calls, seen)
+                waiting.rest(ended, self._calls, number)  # not at all if another call has begun
 
 
 class _Work:
-    """A job that several threads run at once."""
+    """A job that several threads run at once, in the call of this ``number``."""
 
-    def __init__(self, job: Callable[[], None], count: int, waiting: ActiveWaiting | None) -> None:
+    def __init__(self, job: Callable[[], None], count: int, number: int, waiting: ActiveWaiting | None) -> None:
         self._job, self._count = job, count
         self._places = [None] * count  # one for each helper; the caller takes those that are left
         self._errors: SimpleQueue[BaseException | None] = SimpleQueue()
-        self.waiting, self.ended = waiting, np.zeros(1, np.int64)
+        self.number, self.waiting, self.ended = number, waiting, np.zeros(1, np.int64)
 
     def help(self) -> bool:
         """Run the job, unless the caller is done; return whether it ran."""

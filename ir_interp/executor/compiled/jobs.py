@@ -26,41 +26,39 @@ class Timing:
     """The last durations of a job on one thread and on several, in seconds.
 
     Whether threads pay depends on how fast the machine wakes one, on its caches and on the pauses between calls, so
-    both are tried, alone first, and the slower one again now and then: soon at first, since few calls may mislead.
+    both ways are timed. At the end of each period some calls in sequence go the slower way: the first may have to wake
+    a thread, the others have it at hand. Early periods are short, since few calls may mislead.
     """
 
     def __init__(self) -> None:
         self._seconds = {is_shared: deque[float](maxlen=_TRIES) for is_shared in (False, True)}
-        self._period = self._left = _SOONEST
-        self._pays: bool | None = None
+        self._period, self._left, self._pays = _SHORTEST, 2 * _TRIES, False
 
     def is_shared(self) -> bool:
         """Return whether threads are to share the next call."""
-        if self._pays is None:
-            return len(self._seconds[False]) == _TRIES
+        if not self._left:
+            self._begin()
         self._left -= 1
-        if self._left:
-            return self._pays
-        self._left = self._period = min(2 * self._period, _LATEST)
-        return not self._pays
+        return self._pays == (self._left >= _TRIES)
+
+    def _begin(self) -> None:
+        self._pays = min(self._seconds[True]) < min(self._seconds[False])
+        self._left, self._period = self._period, min(2 * self._period, _LONGEST)
 
     def add(self, seconds: float, *, is_shared: bool) -> None:
         """Add the duration of a call."""
         self._seconds[is_shared].append(seconds)
-        alone, shared = (sorted(self._seconds[way]) for way in (False, True))
-        if len(alone) == len(shared) == _TRIES:
-            self._pays = shared[_TRIES // 2] < alone[_TRIES // 2]
 
     def is_surely_alone(self) -> bool:
-        """Return whether the next call is alone and not measured; the last two of a period are, one each way."""
-        if self._pays is not False or self._left <= 2:
+        """Return whether the next call is alone and not measured."""
+        if self._pays or self._left <= 2 * _TRIES:
             return False
         self._left -= 1
         return True
 
 
-_TRIES = 3  # calls each way, of which the median counts
-_SOONEST, _LATEST = 8, 128  # calls until the slower way is tried again
+_TRIES = 3  # calls each way, of which the fastest counts: whatever else the machine does makes a call slower
+_SHORTEST, _LONGEST = 16, 256  # calls of a period
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -74,6 +74,7 @@ class _Loops:
         with self._work():
             waiting.rest(np.zeros(1, np.int64), np.ones(1, np.int64), 0)
             waiting.wait(np.zeros(1, np.int64), 0)
+            waiting.processor()
         return waiting
 
     def compiled(self, job: Job, x: Array, y: Array) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from typing import Any
 
 from llvmlite import ir
@@ -38,6 +39,26 @@ def wait(ended: Array, count: int) -> None:
         if _loaded(ended) == count:
             return
         _pause()
+
+
+@compiled
+def processor() -> int:
+    """Return the number of the processor that runs this thread; -1 where the system does not tell."""
+    number: int = _processor()
+    return number
+
+
+@intrinsic
+def _processor(context: Any) -> Any:
+    def made(_: Any, builder: Any, __: Any, ___: Any) -> Any:
+        number = ir.IntType(32)
+        if not sys.platform.startswith("linux"):
+            return ir.Constant(number, -1)
+        return builder.call(
+            cgutils.get_or_insert_function(builder.module, ir.FunctionType(number, []), "sched_getcpu"), []
+        )
+
+    return types.int32(), made
 
 
 @intrinsic
