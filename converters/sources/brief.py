@@ -23,7 +23,7 @@ class Tensor:
     shape: tuple[Length, ...] | None
 
     def __str__(self) -> str:
-        shape = "" if self.shape is None else "x".join("?" if each is None else str(each) for each in self.shape)
+        shape = "" if self.shape is None else "x".join("?" if size is None else str(size) for size in self.shape)
         return f"{self.name}: {self.dtype} " + (shape or ("of any rank" if self.shape is None else "scalar"))
 
 
@@ -70,7 +70,7 @@ class Brief:
 def sizes(path: Path, others: Iterable[Path] = ()) -> dict[str, int | None]:
     """Return the size of a file and of others beside it, by name; None for those that are missing."""
     files = (path, *sorted(others))
-    return {each.name: each.stat().st_size if is_file(each) else None for each in files}
+    return {file.name: file.stat().st_size if is_file(file) else None for file in files}
 
 
 def of_description(model: Description, title: str, path: Path, others: Iterable[Path] = ()) -> Brief:

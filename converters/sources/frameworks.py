@@ -77,7 +77,7 @@ def part(kind: FileKind | None, name: str) -> Any:
 
 def of_object(value: object) -> Reading | None:
     """Return the reading of a model in memory; None for another object."""
-    return next((each for each in map(_reading, names()) if each.holds(value)), None)
+    return next((framework for framework in map(_reading, names()) if framework.holds(value)), None)
 
 
 def _reading(name: str) -> Reading:

@@ -31,4 +31,4 @@ CONVERTED = frozenset(_NAMES.split())
 
 def first_unknown(operations: Iterable[str]) -> str | None:
     """Return the first type of operation that OpenVINO does not convert; None if it converts all."""
-    return next((each for each in operations if each not in CONVERTED), None)
+    return next((operation for operation in operations if operation not in CONVERTED), None)

@@ -30,8 +30,8 @@ def _changed(program: ExportedProgram) -> list[str]:
     buffers = dict(signature.inputs_to_buffers)
     for node in program.graph.nodes:
         written, viewed = _effects(node)
-        changed |= dict.fromkeys(buffers[each.name] for each in written if each.name in buffers)
-        buffer = next((buffers[each.name] for each in viewed if each.name in buffers), None)
+        changed |= dict.fromkeys(buffers[argument.name] for argument in written if argument.name in buffers)
+        buffer = next((buffers[argument.name] for argument in viewed if argument.name in buffers), None)
         if buffer is not None:
             buffers[node.name] = buffer
     return list(changed)
@@ -44,7 +44,7 @@ def _effects(node: torch.fx.Node) -> tuple[list[torch.fx.Node], list[torch.fx.No
     schema: Any = getattr(node.target, "_schema", None)
     if schema is None:
         return [], []
-    known = dict(zip((each.name for each in schema.arguments), node.args, strict=False)) | node.kwargs
-    aliases = {each.name: each.alias_info for each in schema.arguments if each.alias_info is not None}
+    known = dict(zip((argument.name for argument in schema.arguments), node.args, strict=False)) | node.kwargs
+    aliases = {argument.name: argument.alias_info for argument in schema.arguments if argument.alias_info is not None}
     nodes: dict[str, Any] = {name: known[name] for name in aliases if hasattr(known.get(name), "meta")}
     return [value for name, value in nodes.items() if aliases[name].is_write], list(nodes.values())

@@ -29,12 +29,15 @@ def _brief(path: Path) -> Brief:
         tuple(Tensor(name=name, dtype=dtype, shape=shape) for name, dtype, shape in those)
         for those in program_files.ends(program)
     )
-    weights = [*program.state_dict.values(), *(each for each in program.constants.values() if hasattr(each, "nbytes"))]
+    weights = [
+        *program.state_dict.values(),
+        *(constant for constant in program.constants.values() if hasattr(constant, "nbytes")),
+    ]
     return Brief(
         format="PyTorch exported program",
         inputs=inputs,
         outputs=outputs,
-        weights=(len(weights), sum(each.nbytes for each in weights)),
+        weights=(len(weights), sum(weight.nbytes for weight in weights)),
         files=sizes(path),
     )
 

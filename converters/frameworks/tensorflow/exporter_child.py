@@ -28,8 +28,8 @@ def _function(operation: Resize, array: Array) -> Any:
     import tensorflow as tf
 
     call = getattr(tf.raw_ops, operation.type)
-    size, *others = (np.array(each) for each in operation.inputs)
-    values = (size.astype(np.int32), *(each.astype(np.float32) for each in others))
+    size, *others = (np.array(value) for value in operation.inputs)
+    values = (size.astype(np.int32), *(value.astype(np.float32) for value in others))
     known = dict(zip(_INPUTS, values, strict=False)) | operation.attributes
     signature = [tf.TensorSpec(array.shape, array.dtype, name="x")]
     return tf.function(lambda x: call(images=x, **known), input_signature=signature, autograph=False)

@@ -15,7 +15,7 @@ _NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
 
 
 def _operations(path: Path) -> list[str]:
-    return [each for each in described(path).operations if each not in _NO_OPERATIONS]
+    return [operation for operation in described(path).operations if operation not in _NO_OPERATIONS]
 
 
 def _brief(path: Path) -> Brief:

@@ -13,13 +13,13 @@ from .tflite_files import load, read_file
 
 
 def _operations(path: Path) -> list[str]:
-    return [each.type for each in read_file(path).operators]
+    return [operator.type for operator in read_file(path).operators]
 
 
 def _brief(path: Path) -> Brief:
     file = read_file(path)
     inputs, outputs = (
-        tuple(Tensor(name=each.name, dtype=each.dtype, shape=each.shape) for each in those if each is not None)
+        tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those if end is not None)
         for those in (file.inputs, file.outputs)
     )
     return Brief(
