@@ -137,7 +137,9 @@ def _of_null(document: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[s
 
 def _check_own_code(auto_map: Any) -> None:
     """Raise ReadError if ``auto_map`` names code beside the model, which may process images in any way."""
-    names = sorted(_OWN_CODE & set(auto_map)) if isinstance(auto_map, Mapping) else []
+    if not isinstance(auto_map, Mapping | None):
+        raise ReadError(f"auto_map is {str(auto_map)[:40]!r}; expected an object")
+    names = sorted(_OWN_CODE & set(auto_map or ()))
     if names:
         problem = f"auto_map names {names[0]}, code of the model's own, which may differ from the class"
         raise ReadError(f"{problem}; remove it if you load the class of transformers")
@@ -171,6 +173,7 @@ def _check_release(config: Configuration, stem: str, stable: Mapping[str, Any]) 
 
 def _without_class(settings: Mapping[str, Any], backend: Backend | None) -> Configuration:
     """Return a configuration without a class, for which no defaults are known."""
+    _check_own_code(settings.get("auto_map"))
     _check_keys(settings, _COMMON)
     missing = [key for key in _REQUIRED if key not in settings]
     needs = {"do_resize": ("size", "resample"), "do_rescale": ("rescale_factor",), "do_center_crop": ("crop_size",)}

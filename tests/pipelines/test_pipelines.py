@@ -110,6 +110,15 @@ def test_json_that_is_refused(changes: dict[str, Any], message: str) -> None:
             "size is [14, 20], whose order depends on the release; expected height and width",
         ),
         (
+            {"do_resize": False, "do_rescale": False, "do_normalize": False}
+            | {"auto_map": {"AutoImageProcessor": "mine.Processor"}},
+            "auto_map names AutoImageProcessor, code of the model's own, which may differ from the class; remove it",
+        ),
+        (
+            {"image_processor_type": "ViTImageProcessor", "auto_map": "mine.Processor"},
+            "auto_map is 'mine.Processor'; expected an object",
+        ),
+        (
             {"image_processor_type": "ViTImageProcessor", "auto_map": {"AutoImageProcessor": "mine.Processor"}},
             "auto_map names AutoImageProcessor, code of the model's own, which may differ from the class; remove it",
         ),
