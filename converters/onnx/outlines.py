@@ -5,13 +5,15 @@ Parsing takes twice the bytes of a file, and a runtime that gets a changed copy 
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader
+from mmap import mmap
 
 import onnx
 from onnx.external_data_helper import set_external_data
+
+from ir_interp.files.memory import mapped
 
 from .onnx_save import field_start, number_of
 
@@ -25,6 +27,7 @@ _INITIALIZER = number_of(onnx.GraphProto, "initializer")
 _RAW = number_of(onnx.TensorProto, "raw_data")
 _ELSEWHERE = {number_of(onnx.TensorProto, name) for name in ("external_data", "data_location")}
 _Field = tuple[int, int, int, int]
+Data = bytes | mmap
 
 
 def outline(file: BufferedReader, name: str) -> bytes:
@@ -32,16 +35,14 @@ def outline(file: BufferedReader, name: str) -> bytes:
 
     Bytes that are no model are returned unchanged.
     """
-    content = file.read(_LARGE)
-    if len(content) < _LARGE:
-        return content
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    data = mapped(file)
+    if len(data) >= _LARGE:
         with suppress(IndexError, ValueError):  # of a broken message, which the parser will report
             return b"".join(_outlined_model(data, name))
-        return data[:]
+    return data[:]
 
 
-def _outlined_model(data: mmap.mmap, name: str) -> Iterator[bytes]:
+def _outlined_model(data: Data, name: str) -> Iterator[bytes]:
     for number, start, value, end in _fields(data, 0, len(data)):
         if number == _GRAPH:
             graph = b"".join(_outlined_graph(data, value, end, name))
@@ -50,7 +51,7 @@ def _outlined_model(data: mmap.mmap, name: str) -> Iterator[bytes]:
             yield data[start:end]
 
 
-def _outlined_graph(data: mmap.mmap, start: int, end: int, name: str) -> Iterator[bytes]:
+def _outlined_graph(data: Data, start: int, end: int, name: str) -> Iterator[bytes]:
     for number, first, value, last in _fields(data, start, end):
         if number == _INITIALIZER and last - value >= _LARGE:
             tensor = _outlined_tensor(data, value, last, name)
@@ -59,7 +60,7 @@ def _outlined_graph(data: mmap.mmap, start: int, end: int, name: str) -> Iterato
             yield data[first:last]
 
 
-def _outlined_tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes:
+def _outlined_tensor(data: Data, start: int, end: int, name: str) -> bytes:
     fields = list(_fields(data, start, end))
     raw = [field for field in fields if field[0] == _RAW]
     if len(raw) != 1 or any(number in _ELSEWHERE for number, *_ in fields):
@@ -73,7 +74,7 @@ def _outlined_tensor(data: mmap.mmap, start: int, end: int, name: str) -> bytes:
     return data[start:first] + data[last:end] + described
 
 
-def _fields(data: mmap.mmap, place: int, end: int) -> Iterator[_Field]:
+def _fields(data: Data, place: int, end: int) -> Iterator[_Field]:
     """Yield the fields of a message: number, start, start of the value, and end.
 
     Raises ValueError or IndexError if the message is broken.
@@ -96,7 +97,7 @@ def _fields(data: mmap.mmap, place: int, end: int) -> Iterator[_Field]:
         yield tag >> 3, start, value, place
 
 
-def _varint(data: mmap.mmap, place: int) -> tuple[int, int]:
+def _varint(data: Data, place: int) -> tuple[int, int]:
     """Return a number, and where it ends."""
     number = shift = 0
     while True:
