@@ -9,8 +9,8 @@ peak of the anonymous memory of all its processes. Pages of mapped files do not 
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.util
+import multiprocessing
 import os
 import re
 import subprocess
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from tests.support.places import ROOT
 
 _SIDE, _NARROW, _WIDE = 64, 4096, 8192  # the resized image has _SIDE x _SIDE = _NARROW pixels
-_PERIOD = 0.02  # seconds between samples
+_PERIOD = 0.05  # seconds between samples
 _COMMANDS = {
     "inspect": ["inspect", "{}"],
     "audit": ["audit", "{}"],
@@ -212,7 +212,12 @@ def main() -> int:
         folder = options.folder / name
         if not folder.exists():
             folder.mkdir(parents=True)
-            known.write(folder / known.model, options.layers)
+            # In a process that ends: the memory of frameworks is needed for the commands.
+            writer = multiprocessing.get_context("spawn").Process(
+                target=known.write, args=(folder / known.model, options.layers)
+            )
+            writer.start()
+            writer.join()
         for label, command in _COMMANDS.items():
             if options.commands not in label:
                 continue
