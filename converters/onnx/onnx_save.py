@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, helper, numpy_helper
 
 from ir_interp.files.memory import blocks, let_go
+from ir_interp.files.wire_format import field_start
 
 LARGEST = 2**31 - 2**24
 """Bytes of constants that one file holds: protobuf is limited to 2 GiB, and the nodes need room as well."""
@@ -101,23 +102,6 @@ def _head(tensor: onnx.TensorProto, size: int) -> bytes:
 def _described(name: str, value: NDArray[Any]) -> onnx.TensorProto:
     kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
     return onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
-
-
-def field_start(message: Any, name: str, size: int) -> bytes:
-    """Return the tag and length in front of a field of ``size`` bytes."""
-    return _varint(number_of(message, name) << 3 | 2) + _varint(size)
-
-
-def number_of(message: Any, name: str) -> int:
-    """Return the number of a field of a type of message."""
-    number: int = message.DESCRIPTOR.fields_by_name[name].number
-    return number
-
-
-def _varint(number: int) -> bytes:
-    """Return a number in groups of 7 bits, the lowest first (protobuf's encoding page, "Base 128 Varints")."""
-    low, high = number & 127, number >> 7
-    return bytes([low | 128]) + _varint(high) if high else bytes([low])
 
 
 def _save_apart(unsaved: Unsaved, output: Path) -> None:

@@ -14,8 +14,7 @@ import onnx
 from onnx.external_data_helper import set_external_data
 
 from ir_interp.files.memory import mapped
-
-from .onnx_save import field_start, number_of
+from ir_interp.files.wire_format import field_start, number_of
 
 _LARGE = 2**20
 """Bytes of the smallest tensor that stays in the file. Readers take the values of smaller ones, such as sizes."""

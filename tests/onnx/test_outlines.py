@@ -34,7 +34,7 @@ def saved(path: Path, *weights: Array) -> onnx.ModelProto:
 
 def test_the_values_of_weights(tmp_path: Path) -> None:
     """An odd place in the file is none at which a mapping may start."""
-    weights = np.arange(2**19, dtype=np.float32), np.float32([1.5]), np.ones(2**18, np.float32)
+    weights = np.arange(2**19, dtype=np.float32), np.array([1.5], np.float32), np.ones(2**18, np.float32)
     model = saved(tmp_path / "a.onnx", *weights)
     seen = read_outline(tmp_path / "a.onnx")
     sizes = [(tensor.data_location, len(tensor.raw_data)) for tensor in seen.graph.initializer]
@@ -57,7 +57,7 @@ def test_what_onnxruntime_computes(shift: int, tmp_path: Path) -> None:
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(tmp_path))
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    np.testing.assert_array_equal(session.run(None, {"x": np.float32([2])})[0], weight + 2)
+    np.testing.assert_array_equal(session.run(None, {"x": np.array([2], np.float32)})[0], weight + 2)
 
 
 def test_memory(tmp_path: Path) -> None:

@@ -96,9 +96,10 @@ def paddle(path: Path, layers: int) -> None:
     class Net(paddle.nn.Layer):
         def __init__(self) -> None:
             super().__init__()
-            initial = [paddle.nn.initializer.Assign(matrix) for matrix in matrices(layers)]
-            parts = [self.create_parameter(each.value.shape, default_initializer=each) for each in initial]
-            self.weights = paddle.nn.ParameterList(parts)
+            self.weights = paddle.nn.ParameterList()
+            for matrix in matrices(layers):
+                initial = paddle.nn.initializer.Assign(matrix)
+                self.weights.append(self.create_parameter(matrix.shape, default_initializer=initial))
 
         def forward(self, x: Any) -> Any:
             x = paddle.nn.functional.interpolate(x, size=[_SIDE, _SIDE], mode="bilinear").flatten(1)

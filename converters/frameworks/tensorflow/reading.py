@@ -8,7 +8,7 @@ from ir_interp.files.kinds import OF_TENSORFLOW
 
 from ...sources.brief import Brief, of_description
 from ...sources.frameworks import Reading
-from .tensorflow_files import SAVED_MODEL, described, format_of, function, label
+from .tensorflow_files import described, format_of, function, label, parts
 from .tensorflow_resizes import load
 
 _NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
@@ -19,8 +19,15 @@ def _operations(path: Path) -> list[str]:
 
 
 def _brief(path: Path) -> Brief:
-    variables = path.parent.glob("variables/variables.*") if path.name == SAVED_MODEL else ()
-    return of_description(described(path), format_of(path), path, variables)
+    return of_description(described(path), format_of(path), path, parts(path)[1:])
 
 
-READING = Reading(kinds=OF_TENSORFLOW, load=load, operations=_operations, brief=_brief, function=function, label=label)
+READING = Reading(
+    kinds=OF_TENSORFLOW,
+    load=load,
+    operations=_operations,
+    brief=_brief,
+    function=function,
+    parts=parts,
+    label=label,
+)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
+from ir_interp.files.memory import allow_files
 
 from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
-from . import keras_config
+from . import frozen_graph, keras_config
 from .graph_safety import HARMLESS, reaching_outside
-from .tensorflow_files import label
+from .tensorflow_files import label, parts
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
@@ -56,19 +57,21 @@ def _tensorflow() -> Any:
 
 
 def _described(path: str, frozen: Path) -> Description:
-    from tensorflow.python.framework import convert_to_constants
-
     function, names = _function(path, Path(path).stat().st_mtime_ns)
-    constant = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
+    constant, variables = frozen_graph.frozen(function)
     definition = constant.graph.as_graph_def()
     _check(_nodes(definition), Path(path))
-    frozen.write_bytes(definition.SerializeToString(deterministic=True))
+    frozen_graph.write(definition, variables, frozen, label(Path(path)))
     outputs = _output_names(function, len(constant.outputs))
     return Description(
         inputs=tuple(_end(tensor, tensor.op.name) for tensor in _placeholders(constant, names)),
         outputs=tuple(_end(tensor, name) for tensor, name in zip(constant.outputs, outputs, strict=True)),
         operations=tuple(node.op for node in _nodes(definition)),
-        constants=tuple(node.attr["value"].tensor.ByteSize() for node in _nodes(definition) if node.op == "Const"),
+        constants=tuple(
+            frozen_graph.size(variables[node.name]) if node.name in variables else node.attr["value"].tensor.ByteSize()
+            for node in _nodes(definition)
+            if node.op == "Const"
+        ),
         resizes=tuple(
             _resize(operation, constant) for operation in _operations(constant.graph) if operation.type in RESIZES
         ),
@@ -121,6 +124,7 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
 def _function(path: str, _: int) -> tuple[Any, list[str]]:
     """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none."""
     place = Path(path)
+    allow_files(*parts(place))
     if place.name == _SAVED_MODEL:
         function, names = _of_saved_model(place)
     else:

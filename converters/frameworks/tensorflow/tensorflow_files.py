@@ -39,6 +39,11 @@ def function(path: Path) -> Callable[..., dict[str, Array]]:
     return _TENSORFLOW.function(path, label(path))
 
 
+def parts(path: Path) -> list[Path]:
+    """Return the files of a model: those of its variables, too, if it is a SavedModel."""
+    return [path, *(sorted(path.parent.glob("variables/variables.*")) if path.name == SAVED_MODEL else ())]
+
+
 def format_of(path: Path) -> str:
     """Return what a file is."""
     kind = FileKind.of(path)

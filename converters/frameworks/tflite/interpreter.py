@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.files.memory import allow_files
 
 from ...workers.worker import Died, Late, Question, Worker
 from .schema import schema
@@ -49,6 +50,7 @@ def run(arrays: Sequence[Array], setting: tuple[str, bool]) -> list[Array] | str
 def _run(arrays: Sequence[Array], path: str, by_reference: bool) -> list[Array]:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    allow_files(Path(path))
     kernels = OpResolverType.BUILTIN_REF if by_reference else OpResolverType.AUTO
     net = Interpreter(model_path=path, num_threads=1, experimental_op_resolver_type=kernels)
     places = [detail["index"] for detail in net.get_input_details()]
