@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ir_interp.files.kinds import DESCRIBED, IN_FOLDERS, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
 from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
@@ -77,7 +77,7 @@ def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
 
 def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
-    if expect(path, *IN_FOLDERS, *DESCRIBED) is FileKind.ONNX:
+    if expect(path, *MODELS, *FOREIGN) is FileKind.ONNX:
         for node in completed(path, chosen_shapes.nodes(path, shapes)):
             dla = tensorrt_importer.remarks(node.op)
             yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)

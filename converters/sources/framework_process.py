@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +13,7 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.files.frameworks import Framework
 from ir_interp.files.sources import check_regular
 
 from ..workers.worker import Died, Late, Question, Worker
@@ -23,57 +23,57 @@ _SECONDS, _IDLE = 600.0, 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Framework:
-    """A framework: its title, its package, the extra that installs it, and the module that runs in its process.
+class Process:
+    """The process of a framework: ``child`` is the module of its folder that runs there.
 
     The module has the functions ``describe(path, setting)`` and ``run(arrays, path)``.
     """
 
-    title: str
-    package: str
-    extra: str
+    framework: Framework
     child: str
 
-    def check(self, path: Path, label: str) -> None:
-        """Raise ReadError for an unreadable file, IrInterpError if the package is missing."""
-        try:
-            check_regular(path)
-            path.open("rb").close()
-        except OSError as error:
-            raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-        self.check_installed(label)
+    def described(self, path: Path, setting: str = "") -> Description:
+        """Return what a model holds.
 
-    def check_installed(self, label: str) -> None:
-        """Raise IrInterpError if the package is missing."""
-        if importlib.util.find_spec(self.package) is None:
-            raise IrInterpError(f"{label} needs {self.title}: pip install 'ir-interp[{self.extra}]'")
-
-    def described(self, path: Path, label: str, setting: str = "") -> Description:
-        """Return what a model holds. Raises the error of the framework's process, IrInterpError if that dies."""
-        answer = self.answer("describe", str(path.absolute()), setting, label)
+        Raises ReadError for an unreadable file, IrInterpError if the framework is missing or dies, and its own error.
+        """
+        self._check(path)
+        answer = self.answer("describe", str(path.absolute()), setting, self.framework.label(path))
         if isinstance(answer, IrInterpError):
             raise answer
         assert isinstance(answer, Description)
         return answer
 
-    def function(self, path: Path, label: str) -> Callable[..., dict[str, Array]]:
-        """Return a model as a function of its inputs, in order, to its outputs by name."""
+    def function(self, path: Path) -> Callable[..., dict[str, Array]]:
+        """Return a model as a function of its inputs, in order, to its outputs by name. Raises as ``described``."""
+        self._check(path)
 
         def outputs(*arrays: Array) -> dict[str, Array]:
-            answer = self.answer("run", [np.asarray(array) for array in arrays], str(path.absolute()), label)
+            inputs, label = [np.asarray(array) for array in arrays], self.framework.label(path)
+            answer = self.answer("run", inputs, str(path.absolute()), label)
             if isinstance(answer, str):
-                raise IrInterpError(f"{self.title}: {answer}")
+                raise IrInterpError(f"{self.framework.title}: {answer}")
             return dict(answer)
 
         return outputs
 
     def answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
         """Return what a function of the framework's process answers. Raises IrInterpError if the process dies."""
-        question = Question(function=f"{self.child}:{function}", setting=setting, limit=_SECONDS, attempts=1)
-        answer = _worker(self.child).answer(question, item)
+        module = f"{self.framework.folder}.{self.child}"
+        question = Question(function=f"{module}:{function}", setting=setting, limit=_SECONDS, attempts=1)
+        answer = _worker(module).answer(question, item)
         if isinstance(answer, Died | Late):
-            raise IrInterpError(f"{label} does not run in {self.title}: {answer}")
+            raise IrInterpError(f"{label} does not run in {self.framework.title}: {answer}")
         return answer
+
+    def _check(self, path: Path) -> None:
+        """Raise ReadError for an unreadable file, IrInterpError if the framework is missing."""
+        try:
+            check_regular(path)
+            path.open("rb").close()
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+        self.framework.check_installed(self.framework.label(path))
 
 
 @cache

@@ -16,15 +16,15 @@ from ir_interp.ir.reading import nets
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import external_files, read_file
 from .brief import Brief, Tensor, sizes
-from .frameworks import reading
-from .readers import operations, saved_model
+from .frameworks import reading_of
+from .readers import model_file, operations
 
 
 def brief(path: Path) -> Brief | None:
     """Return a summary of a model; None for files that hold only layers. Raises ReadError for unreadable files."""
-    path = saved_model(path)
+    path = model_file(path)
     kind = FileKind.of(path)
-    framework = reading(kind)
+    framework = reading_of(kind)
     if framework is not None:
         found = framework.brief(path)
     elif kind is FileKind.ONNX:
@@ -42,7 +42,7 @@ def brief(path: Path) -> Brief | None:
 def parts(path: Path) -> list[Path]:
     """Return the files of a model, including an IR's .bin and a model's external data."""
     kind = FileKind.of(path)
-    framework = reading(kind)
+    framework = reading_of(kind)
     if framework is not None:
         return framework.parts(path)
     if kind is FileKind.ONNX:

@@ -19,7 +19,7 @@ from ir_interp.cli.written_records import RunRecord, report
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind, is_image, is_in_store, is_tiff
+from ir_interp.files.kinds import WITH_RESIZES, FileKind, is_image, is_in_store, is_tiff, listed
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.tiff_header import is_raster
 from ir_interp.library_registry import is_call
@@ -46,7 +46,7 @@ def run(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="The file with the resize (.onnx, .xml, .tflite, .pt2, .json); with --like, the image."
+            metavar="FILE", help=f"The file with the resize ({listed(WITH_RESIZES)}); with --like, the image."
         ),
     ],
     output: Annotated[

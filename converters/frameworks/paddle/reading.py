@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ir_interp.files.kinds import FileKind
-
 from ...sources.brief import Brief, of_description
 from ...sources.frameworks import Reading
 from .paddle_files import described, function, weights
@@ -22,7 +20,6 @@ def _brief(path: Path) -> Brief:
 
 
 READING = Reading(
-    kinds=(FileKind.PADDLE,),
     load=load,
     operations=_operations,
     brief=_brief,

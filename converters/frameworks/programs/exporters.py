@@ -31,7 +31,7 @@ from ...verify.against_reference import compare_with
 from ...verify.compare.array_differences import compare
 from ...verify.run.inputs import Inputs
 from ...workers.worker import Died, Late, Question, Worker
-from . import program_files, program_resizes
+from . import FRAMEWORK, program_files, program_resizes
 from .exported_models import ExportedModel, ExportedResize, exported
 from .program_resizes import Call
 
@@ -156,7 +156,7 @@ def _elsewhere(name: str, program: ExportedProgram) -> Verdict:
     """Return whether a resize computes what PyTorch does in the exporter's own runtime, in a process of its own."""
     (x,), _ = program.example_inputs
     with scratch() as folder:
-        path = folder / f"resize{FileKind.PROGRAM.value}"
+        path = folder / f"resize{FRAMEWORK.extensions[0]}"
         program_files.save(program, path)
         question = Question(
             function=f"{_CHILD}:answer", setting=(name, str(path.absolute())), limit=_SECONDS, attempts=1

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import ReadError
 from ir_interp.files.sources import check_regular
 from ir_interp.shapes import PartialShape
 
 from ...runtimes.messages import first_line
-from . import containers
+from . import FRAMEWORK, containers
 from .attention import of_any_layout
 from .python_lines import place
 
@@ -37,11 +37,9 @@ def read(path: Path) -> ExportedProgram:
     """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
     with silent():
         _check(path)
-        try:
-            import onnxscript  # noqa: F401  # of the extra, too, so one message covers both
-            import torch.export
-        except ImportError:
-            raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
+        FRAMEWORK.check_installed(path.name)
+        import torch.export
+
         try:
             containers.register(path)
             return of_any_layout(torch.export.load(path))

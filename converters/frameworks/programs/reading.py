@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ir_interp.array_types import Array
-from ir_interp.files.kinds import FileKind
 
 from ...sources.brief import Brief, Tensor, sizes
 from ...sources.frameworks import Reading
@@ -49,11 +48,9 @@ def _function(source: Path | ExportedProgram) -> Callable[..., list[Array]]:
 
 
 READING = Reading(
-    kinds=(FileKind.PROGRAM,),
     load=load,
     operations=_operations,
     brief=_brief,
     function=_function,
-    in_memory=("torch.export", "ExportedProgram"),
     save=program_files.save,
 )

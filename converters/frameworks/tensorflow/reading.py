@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir_interp.files.kinds import OF_TENSORFLOW
-
 from ...sources.brief import Brief, of_description
 from ...sources.frameworks import Reading
-from .tensorflow_files import SAVED_MODEL, described, format_of, function, label
+from .tensorflow_files import described, format_of, function, is_saved_model
 from .tensorflow_resizes import load
 
 _NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
@@ -19,8 +17,8 @@ def _operations(path: Path) -> list[str]:
 
 
 def _brief(path: Path) -> Brief:
-    variables = path.parent.glob("variables/variables.*") if path.name == SAVED_MODEL else ()
+    variables = path.parent.glob("variables/variables.*") if is_saved_model(path) else ()
     return of_description(described(path), format_of(path), path, variables)
 
 
-READING = Reading(kinds=OF_TENSORFLOW, load=load, operations=_operations, brief=_brief, function=function, label=label)
+READING = Reading(load=load, operations=_operations, brief=_brief, function=function)

@@ -16,14 +16,13 @@ from ir_interp.files.kinds import FileKind
 
 from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
-from . import keras_config
+from . import FRAMEWORK, keras_config
 from .graph_safety import HARMLESS, reaching_outside
-from .tensorflow_files import label
+from .tensorflow_files import GRAPH, KERAS, is_saved_model
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
 Array = NDArray[Any]
-_SAVED_MODEL = "saved_model.pb"
 _SIGNATURE = "serving_default"
 
 
@@ -34,7 +33,7 @@ def describe(path: str, frozen: str) -> Description | IrInterpError:
     except IrInterpError as error:
         return error
     except Exception as error:  # whatever TensorFlow raises for another file
-        return ReadError(f"TensorFlow cannot load it: {first_line(error)}", label(Path(path)))
+        return ReadError(f"TensorFlow cannot load it: {first_line(error)}", FRAMEWORK.label(Path(path)))
 
 
 def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
@@ -102,7 +101,9 @@ def _operations(graph: Any) -> Iterator[Any]:
 def _check(nodes: Iterable[Any], path: Path) -> None:
     outside = reaching_outside(node.op for node in nodes)
     if outside:
-        raise UnsupportedLayerError(f"operation {outside} reaches outside the graph, and is not run", label(path))
+        raise UnsupportedLayerError(
+            f"operation {outside} reaches outside the graph, and is not run", FRAMEWORK.label(path)
+        )
 
 
 def _check_effects(nodes: Iterable[Any], path: Path) -> None:
@@ -113,7 +114,7 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
         known = op_def_registry.get(node.op)
         if known is None or (known.is_stateful and node.op not in HARMLESS):
             raise UnsupportedLayerError(
-                f"operation {node.op} may have effects outside the graph; it is not run", label(path)
+                f"operation {node.op} may have effects outside the graph; it is not run", FRAMEWORK.label(path)
             )
 
 
@@ -121,10 +122,10 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
 def _function(path: str, _: int) -> tuple[Any, list[str]]:
     """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none."""
     place = Path(path)
-    if place.name == _SAVED_MODEL:
+    if is_saved_model(place):
         function, names = _of_saved_model(place)
     else:
-        function, names = (_of_graph if FileKind.of(place) is FileKind.GRAPH else _of_keras)(place), [""]
+        function, names = (_of_graph if FileKind.of(place) is GRAPH else _of_keras)(place), [""]
     _check_effects(_nodes(function.graph.as_graph_def()), place)
     return function, names
 
@@ -139,7 +140,7 @@ def _of_saved_model(path: Path) -> tuple[Any, list[str]]:
     model = _tensorflow().saved_model.load(str(path.parent))
     if _SIGNATURE not in model.signatures:
         known = ", ".join(model.signatures) or "none"
-        raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", label(path))
+        raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", FRAMEWORK.label(path))
     function = model.signatures[_SIGNATURE]
     function._owner = model  # its variables live as long as the model
     return function, sorted(function.structured_input_signature[1])
@@ -162,7 +163,7 @@ def _of_graph(path: Path) -> Any:
 
 def _of_keras(path: Path) -> Any:
     tensorflow = _tensorflow()
-    if FileKind.of(path) is FileKind.KERAS:
+    if FileKind.of(path) is KERAS:
         keras_config.check_file(path)
     else:
         _check_h5(path)

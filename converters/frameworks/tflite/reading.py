@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir_interp.files.kinds import FileKind
-
 from ...sources.brief import Brief, Tensor, sizes
 from ...sources.frameworks import Reading
 from . import litert_reference
@@ -32,7 +30,6 @@ def _brief(path: Path) -> Brief:
 
 
 READING = Reading(
-    kinds=(FileKind.TFLITE,),
     load=load,
     operations=_operations,
     brief=_brief,
