@@ -29,8 +29,8 @@ class Reading:
     and ``slack`` by how much its outputs may differ on arrays; None if they are not rounded to levels. ``label`` is the
     name of a model in messages.
 
-    ``in_memory`` is the module and name of a class whose objects are models, too: ``save`` writes one to a file, and
-    ``function`` takes it.
+    ``holds`` returns whether an object is such a model in memory: ``save`` writes one to a file, and ``function`` takes
+    it.
     """
 
     kinds: tuple[FileKind, ...]
@@ -41,14 +41,8 @@ class Reading:
     parts: Callable[[Path], list[Path]] = lambda path: [path]
     slack: Callable[[Path], Callable[..., list[float]] | None] = lambda path: None
     label: Callable[[Path], str] = lambda path: path.name
-    in_memory: tuple[str, str] = ("", "")
+    holds: Callable[[object], bool] = lambda value: False
     save: Callable[[Any, Path], None] | None = None
-
-    def holds(self, value: object) -> bool:
-        """Return whether an object is a model of this framework; False if its package is not imported."""
-        module, name = self.in_memory
-        kind = getattr(sys.modules.get(module), name, None)
-        return isinstance(kind, type) and isinstance(value, kind)
 
 
 @cache
@@ -78,6 +72,12 @@ def part(kind: FileKind | None, name: str) -> Any:
 def of_object(value: object) -> Reading | None:
     """Return the reading of a model in memory; None for another object."""
     return next((framework for framework in map(_reading, names()) if framework.holds(value)), None)
+
+
+def is_of_class(value: object, module: str, name: str) -> bool:
+    """Return whether an object is of a class of a package; False if the package is not imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
 
 
 def _reading(name: str) -> Reading:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,8 +29,11 @@ if TYPE_CHECKING:
     import onnx
     import openvino
     import torch.export
+    import torch.nn
 
-Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | torch.export.ExportedProgram"
+InMemory: TypeAlias = "torch.export.ExportedProgram | tuple[torch.nn.Module, Any]"
+"""A program of PyTorch, or a module with its inputs: a tensor, a tuple of arguments, or a dict of keyword arguments."""
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | InMemory"
 """A source of resizes: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 
 _LONGEST = 100  # of the name of a model in memory, used for its file
@@ -72,12 +74,12 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
     """Return whether an object is an ONNX model in memory."""
-    return _is(source, "onnx", "ModelProto")
+    return frameworks.is_of_class(source, "onnx", "ModelProto")
 
 
 def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
     """Return whether an object is an OpenVINO model in memory."""
-    return _is(source, "openvino", "Model")
+    return frameworks.is_of_class(source, "openvino", "Model")
 
 
 def has_own_framework(source: object) -> bool:
@@ -116,12 +118,6 @@ def name_of(source: Source, name: str = "source") -> str:
     return _named(source).name if is_in_memory(source) else _path(source, name).name
 
 
-def _is(source: object, package: str, name: str) -> bool:
-    """Return whether an object is of a class of a package; False if the package is not imported."""
-    kind = getattr(sys.modules.get(package), name, None)
-    return isinstance(kind, type) and isinstance(source, kind)
-
-
 @contextmanager
 def as_file(source: Source, name: str = "source") -> Iterator[Path]:
     """Yield the path of a source; a model in memory is written to a temporary file, under its own name.
@@ -138,15 +134,17 @@ def as_file(source: Source, name: str = "source") -> Iterator[Path]:
 
 
 def _is_module(source: object) -> bool:
-    return _is(source, "torch.nn", "Module")
+    return frameworks.is_of_class(source, "torch.nn", "Module")
 
 
 def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
         return saved_model(checked_path(source, name))
     if _is_module(source):
-        raise SpecError(f"{name} is a torch module; pass torch.export.export(module, args), which records its inputs")
-    kinds = "a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram"
+        raise SpecError(
+            f"{name} is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"
+        )
+    kinds = "a path, an onnx.ModelProto, an openvino.Model, a torch.export.ExportedProgram or a module with its inputs"
     raise SpecError(f"{name} is {shown(source)}; expected {kinds}")
 
 
