@@ -214,7 +214,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.load(5),
-        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram",
+        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model, a torch.export.ExportedProgram or a "
+        "module with its inputs",
     ),
 ]
 

@@ -25,7 +25,8 @@ class Reading:
     ``parts`` every file of a model. ``function`` returns a model as a function of arrays, which the framework computes,
     and ``slack`` by how much its outputs may differ on arrays; None if they are not rounded to levels.
 
-    ``save`` writes a model in memory to a file, and ``function`` takes it, if the framework declares its class.
+    ``holds`` returns whether an object is such a model in memory: ``save`` writes one to a file, and ``function`` takes
+    it.
     """
 
     load: Callable[[Path, Semantics], list[ResizeOp]]
@@ -34,6 +35,7 @@ class Reading:
     function: Callable[[Any], Callable[..., Any]]
     parts: Callable[[Path], list[Path]] = lambda path: [path]
     slack: Callable[[Path], Callable[..., list[float]] | None] = lambda path: None
+    holds: Callable[[object], bool] = lambda value: False
     save: Callable[[Any, Path], None] | None = None
 
 
@@ -55,10 +57,11 @@ def reading_of(kind: FileKind | None) -> Reading | None:
 
 def of_object(value: object) -> Framework | None:
     """Return the framework of a model in memory; None for another object."""
-    return next((framework for framework in FRAMEWORKS if is_a(value, *framework.in_memory)), None)
+    declaring = (framework for framework in FRAMEWORKS if framework.in_memory)
+    return next((framework for framework in declaring if reading(framework).holds(value)), None)
 
 
-def is_a(value: object, module: str, name: str) -> bool:
+def is_of_class(value: object, module: str, name: str) -> bool:
     """Return whether an object is of a class of a module; False if that is not imported."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and isinstance(value, kind)

@@ -24,14 +24,17 @@ from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 from ..runtimes.openvino_saving import save_model
-from .frameworks import is_a, of_object, reading, reading_of
+from .frameworks import is_of_class, of_object, reading, reading_of
 
 if TYPE_CHECKING:
     import onnx
     import openvino
     import torch.export
+    import torch.nn
 
-Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | torch.export.ExportedProgram"
+InMemory: TypeAlias = "torch.export.ExportedProgram | tuple[torch.nn.Module, Any]"
+"""A program of PyTorch, or a module with its inputs: a tensor, a tuple of arguments, or a dict of keyword arguments."""
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | InMemory"
 """A source of resizes: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 
 _LONGEST = 100  # of the name of a model in memory, used for its file
@@ -72,12 +75,12 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
     """Return whether an object is an ONNX model in memory."""
-    return is_a(source, "onnx", "ModelProto")
+    return is_of_class(source, "onnx", "ModelProto")
 
 
 def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
     """Return whether an object is an OpenVINO model in memory."""
-    return is_a(source, "openvino", "Model")
+    return is_of_class(source, "openvino", "Model")
 
 
 def has_own_framework(source: object) -> bool:
@@ -132,17 +135,19 @@ def as_file(source: Source, name: str = "source") -> Iterator[Path]:
 
 
 def _is_module(source: object) -> bool:
-    return is_a(source, "torch.nn", "Module")
+    return is_of_class(source, "torch.nn", "Module")
 
 
 def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
         return model_file(checked_path(source, name))
     if _is_module(source):
-        raise SpecError(f"{name} is a torch module; pass torch.export.export(module, args), which records its inputs")
-    classes = " or ".join(f"a {'.'.join(framework.in_memory)}" for framework in FRAMEWORKS if any(framework.in_memory))
-    expected = f"a path, an onnx.ModelProto, an openvino.Model or {classes}"
-    raise SpecError(f"{name} is {shown(source)}; expected {expected}")
+        raise SpecError(
+            f"{name} is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"
+        )
+    classes = [kind for framework in FRAMEWORKS for kind in framework.in_memory]
+    *others, last = ("a path", "an onnx.ModelProto", "an openvino.Model", *classes)
+    raise SpecError(f"{name} is {shown(source)}; expected {', '.join(others)} or {last}")
 
 
 def _named(model: Any) -> Path:

@@ -13,7 +13,6 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.cli.written_records import PlotRecord, report
 from ir_interp.errors import IrInterpError
-from ir_interp.files.kinds import WITH_RESIZES, listed
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.options.plot_options import PlotOptions
 from ir_interp.options.shared_options import named_layer
@@ -28,7 +27,7 @@ ir-interp plot layer.xml changed.png --what image --against document --input pho
 
 @with_options(PlotOptions)
 def plot(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=f"The file with the resize: {listed(WITH_RESIZES)}.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file with the resize, as inspect takes it.")],
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .png or .svg file to write.")],
     options: PlotOptions,
 ) -> None:

@@ -12,7 +12,6 @@ from ir_interp.cli import progress
 from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import printed_form
 from ir_interp.cli.written_records import PreprocessRecord, report
-from ir_interp.files.kinds import FOREIGN, MODELS, listed
 from ir_interp.options.declaration import keywords
 from ir_interp.options.preprocess_options import PreprocessOptions
 
@@ -27,7 +26,7 @@ ir-interp preprocess model.onnx ready.onnx --config preprocessor_config.json
 def preprocess(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help=f"A model ({listed((*MODELS, *FOREIGN))}) whose input is an image."),
+        typer.Argument(metavar="MODEL", help="A model whose input is an image, as convert takes it."),
     ],
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT", help="The .onnx or .xml file to write; its input is the raw image.")

@@ -19,7 +19,7 @@ from ir_interp.cli.written_records import RunRecord, report
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import WITH_RESIZES, FileKind, is_image, is_in_store, is_tiff, listed
+from ir_interp.files.kinds import FileKind, is_image, is_in_store, is_tiff
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.tiff_header import is_raster
 from ir_interp.library_registry import is_call
@@ -45,9 +45,7 @@ ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output s
 def run(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help=f"The file with the resize ({listed(WITH_RESIZES)}); with --like, the image."
-        ),
+        typer.Argument(metavar="FILE", help="The file with the resize, as inspect takes it; with --like, the image."),
     ],
     output: Annotated[
         Path, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")

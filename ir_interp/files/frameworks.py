@@ -36,8 +36,8 @@ class Framework:
     """Whether ``--exporter`` chooses what writes the model that stands for one of its own."""
     file_in_folder: str = ""
     """Name of the model in a folder that stands for it."""
-    in_memory: tuple[str, str] = ("", "")
-    """Module and name of a class whose objects are models, too."""
+    in_memory: tuple[str, ...] = ()
+    """The objects that are models, too, in the words of an error; ``READING`` recognises and saves them."""
 
     def label(self, path: Path) -> str:
         """Return the name of a model in messages: its file, or the folder that stands for it."""

@@ -290,13 +290,54 @@ def test_containers_whose_package_is_not_imported() -> None:
     assert [op.where for op in ir_interp.load(file)] == [line(Contained, 1)]
 
 
-def test_modules_are_to_be_exported() -> None:
-    for source in (Changed(), torch.nn.Sequential()):
-        for function in (ir_interp.load, ir_interp.audit):
-            with pytest.raises(
-                SpecError, match=r" is a torch module; pass torch.export.export\(module, args\), which "
-            ):
-                function(source)
+class Scaled(torch.nn.Module):
+    def forward(self, x: Any, *, factor: Any = 1.0) -> Any:
+        return interpolate(x, scale_factor=1.3, mode="bilinear") * factor
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_module_with_its_inputs_is_a_program(place: int) -> None:
+    x = torch.from_numpy(X)
+    inputs = (x, (x,), {"x": x, "factor": torch.rand(1)})[place]
+    module = Scaled().eval(), inputs
+    assert [op.where for op in ir_interp.load(module)] == [line(Scaled, 1)]
+    for name in ("net.onnx", "net.xml"):
+        report = ir_interp.convert(module, name)
+        assert (report.source, report.verification is not None) == (Path("program.pt2"), True)
+        assert ir_interp.compare(name, module, seed=1).passes
+        assert ir_interp.compare(name, reference=module, seed=1).passes
+    assert len(ir_interp.audit([module, module]).rows) == 2
+
+
+class Guarded(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        (Scaled(), "source is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"),
+        (
+            (Scaled(), torch.rand(1)),
+            "the module is in training mode, in which layers such as dropout are random; call .eval() first",
+        ),
+        (
+            (Scaled().eval(), X),
+            "the inputs of the module are of type ndarray; expected a tensor, a tuple of arguments, or a dict of "
+            "keyword arguments",
+        ),
+        ((Scaled().eval(), {}), "program.pt2: PyTorch cannot export the module: missing a required argument: 'x'"),
+        ((Guarded().eval(), torch.rand(1)), "program.pt2: PyTorch cannot export the module: Could not guard on data"),
+    ],
+)
+def test_modules_that_are_no_programs(source: Any, problem: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(IrInterpError, match=f"^{re.escape(problem)}"):
+        ir_interp.load(source)
+    with pytest.raises(IrInterpError):
+        ir_interp.convert(source, "net.onnx")
+    assert not Path("net.onnx").exists()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_program_is_only_compared_with_a_model() -> None:
@@ -402,6 +443,22 @@ def test_a_program_that_changes_is_refused(exporter: str) -> None:
     ir_interp.convert(program(Alone()), "net.onnx")
     with pytest.raises(IrInterpError, match=r"^reference: the program changes its buffers \(calls\)"):
         ir_interp.compare("net.onnx", reference=changing)
+
+
+class CopyingBuffer(torch.nn.Module):
+    """A module that writes a copy of its buffer, of another element type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("offset", torch.full((1,), 2, dtype=torch.int32))
+
+    def forward(self, x: Any) -> Any:
+        return interpolate(x, size=(7, 8), mode="bilinear") + self.offset.to(torch.float32).add_(1)
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "openvino"])
+def test_a_copied_buffer_may_be_written(exporter: str) -> None:
+    assert ir_interp.convert(program(CopyingBuffer()), "net.xml", exporter=exporter).verification is not None
 
 
 class Alone(torch.nn.Module):

@@ -10,5 +10,5 @@ FRAMEWORK = Framework(
     extensions=(".pt2",),
     stand_in=".onnx",
     has_exporters=True,
-    in_memory=("torch.export", "ExportedProgram"),
+    in_memory=("a torch.export.ExportedProgram", "a module with its inputs"),
 )

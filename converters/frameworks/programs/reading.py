@@ -10,12 +10,12 @@ from ir_interp.array_types import Array
 
 from ...sources.brief import Brief, Tensor, sizes
 from ...sources.frameworks import Reading
-from . import program_files
+from . import modules, program_files
 from .changing_buffers import check_stateless
 from .program_resizes import calls, load
 
 if TYPE_CHECKING:
-    from torch.export import ExportedProgram
+    from ...sources.readers import InMemory
 
 
 def _operations(path: Path) -> list[str]:
@@ -41,10 +41,15 @@ def _brief(path: Path) -> Brief:
     )
 
 
-def _function(source: Path | ExportedProgram) -> Callable[..., list[Array]]:
-    program, name = (program_files.read(source), source.name) if isinstance(source, Path) else (source, "reference")
+def _function(source: Path | InMemory) -> Callable[..., list[Array]]:
+    name = source.name if isinstance(source, Path) else "reference"
+    program = program_files.read(source) if isinstance(source, Path) else modules.exported(source, name)
     check_stateless(program, name)
     return program_files.function(program)
+
+
+def _save(model: InMemory, path: Path) -> None:
+    program_files.save(modules.exported(model, path.name), path)
 
 
 READING = Reading(
@@ -52,5 +57,6 @@ READING = Reading(
     operations=_operations,
     brief=_brief,
     function=_function,
-    save=program_files.save,
+    holds=modules.holds,
+    save=_save,
 )
