@@ -51,7 +51,7 @@ class Exporter:
     writer: str
 
 
-def verdicts(exporters: Mapping[str, Exporter], source: Any, array: Array, expected: Array) -> dict[str, Verdict]:
+def asked(exporters: Mapping[str, Exporter], source: Any, array: Array, expected: Array) -> dict[str, Verdict]:
     """Return the verdict of each installed exporter on a source, of which ``expected`` is the output for ``array``."""
     return {name: _verdict(exporter, source, array, expected) for name, exporter in _installed(exporters).items()}
 

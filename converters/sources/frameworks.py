@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ir_interp.files.frameworks import FRAMEWORKS, Framework
 from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 
-if TYPE_CHECKING:
-    from .brief import Brief
+from .model_description import Description
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """The reading of a framework's models, by the path of a file.
 
-    ``load`` returns the resizes, ``operations`` the types of all operations, ``brief`` a summary without these, and
-    ``parts`` every file of a model. ``function`` returns a model as a function of arrays, which the framework computes,
+    ``load`` returns the resizes, ``describe`` everything else that reports show, and ``parts`` every file of a model,
+    the one of this path first. ``function`` returns a model as a function of arrays, which the framework computes,
     and ``slack`` by how much its outputs may differ on arrays; None if they are not rounded to levels.
 
     ``holds`` returns whether an object is such a model in memory: ``save`` writes one to a file, and ``function`` takes
@@ -30,8 +29,7 @@ class Reading:
     """
 
     load: Callable[[Path, Semantics], list[ResizeOp]]
-    operations: Callable[[Path], Iterable[str]]
-    brief: Callable[[Path], Brief]
+    describe: Callable[[Path], Description]
     function: Callable[[Any], Callable[..., Any]]
     parts: Callable[[Path], list[Path]] = lambda path: [path]
     slack: Callable[[Path], Callable[..., list[float]] | None] = lambda path: None

@@ -15,9 +15,9 @@ from ir_interp.ir.reading import nets
 
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import external_files, read_file
-from .brief import Brief, Tensor, sizes
+from .brief import Brief, Tensor, of_description, sizes
 from .frameworks import reading_of
-from .readers import model_file, operations
+from .readers import counted, model_file, operations
 
 
 def brief(path: Path) -> Brief | None:
@@ -26,8 +26,9 @@ def brief(path: Path) -> Brief | None:
     kind = FileKind.of(path)
     framework = reading_of(kind)
     if framework is not None:
-        found = framework.brief(path)
-    elif kind is FileKind.ONNX:
+        model = framework.describe(path)
+        return replace(of_description(model, framework.parts(path)), operations=counted(model.operations))
+    if kind is FileKind.ONNX:
         found = _of_onnx(path)
     elif kind is FileKind.IR:
         whole = next(nets(path))

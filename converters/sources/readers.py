@@ -197,8 +197,15 @@ def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, including subgraphs, the most frequent first; None for other files."""
     kind = FileKind.of(path)
     framework = reading_of(kind)
-    types = framework.operations if framework else _TYPES.get(kind) if kind else None
-    return dict(Counter(sorted(types(path))).most_common()) if types else None
+    if framework:
+        return counted(framework.describe(path).operations)
+    types = _TYPES.get(kind) if kind else None
+    return counted(types(path)) if types else None
+
+
+def counted(types: Iterable[str]) -> dict[str, int]:
+    """Return the number of operations by type, the most frequent first."""
+    return dict(Counter(sorted(types)).most_common())
 
 
 def _of_onnx(path: Path) -> list[str]:

@@ -96,6 +96,7 @@ def _described(path: Path) -> Description:
     block = program.global_block()
     weights = [variable for variable in program.list_vars() if variable.persistable and variable.name not in _ENDS]
     return Description(
+        format="PaddlePaddle program",
         inputs=tuple(_end(block.var(name)) for name in feeds),
         outputs=tuple(map(_end, fetches)),
         operations=tuple(operation.type for operation in _operations(program) if operation.type not in _ENDS),

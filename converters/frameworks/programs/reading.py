@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ir_interp.array_types import Array
 
-from ...sources.brief import Brief, Tensor, sizes
 from ...sources.frameworks import Reading
+from ...sources.model_description import Description, End
 from . import modules, program_files
 from .changing_buffers import check_stateless
 from .program_resizes import calls, load
@@ -18,26 +18,22 @@ if TYPE_CHECKING:
     from ...sources.readers import InMemory
 
 
-def _operations(path: Path) -> list[str]:
-    return [call.operation for call in calls(program_files.read(path))]
-
-
-def _brief(path: Path) -> Brief:
+def _described(path: Path) -> Description:
     program = program_files.read(path)
     inputs, outputs = (
-        tuple(Tensor(name=name, dtype=dtype, shape=shape) for name, dtype, shape in those)
+        tuple(End(name=name, dtype=dtype, shape=shape) for name, dtype, shape in those)
         for those in program_files.ends(program)
     )
     weights = [
         *program.state_dict.values(),
         *(constant for constant in program.constants.values() if hasattr(constant, "nbytes")),
     ]
-    return Brief(
+    return Description(
         format="PyTorch exported program",
         inputs=inputs,
         outputs=outputs,
-        weights=(len(weights), sum(weight.nbytes for weight in weights)),
-        files=sizes(path),
+        operations=tuple(call.operation for call in calls(program)),
+        constants=tuple(weight.nbytes for weight in weights),
     )
 
 
@@ -54,8 +50,7 @@ def _save(model: InMemory, path: Path) -> None:
 
 READING = Reading(
     load=load,
-    operations=_operations,
-    brief=_brief,
+    describe=_described,
     function=_function,
     holds=modules.holds,
     save=_save,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ir_interp.files.kinds import FileKind
 
-from ...audit.audited_resizes import Found, foreign
-from ...audit.chosen_shapes import Shapes
-from ...audit.framework_exporters import NOT_TRIED, Exporter, all_are, ask, random_image, verdicts
+from ...audit.framework_exporters import NOT_TRIED, Exporter, all_are, ask, asked, random_image
 from ...audit.verdicts import Verdict
 from ...runtimes.outcome import Kind
 from ...sources.model_description import Resize
@@ -28,9 +26,9 @@ EXPORTERS: Mapping[str, Exporter] = {
 }
 
 
-def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a model, each with the verdicts of its exporters if they are asked."""
-    return foreign(path, shapes, lambda: map(of_operation, described(path).resizes) if asks_exporters else None)
+def verdicts(path: Path) -> Iterator[dict[str, Verdict]]:
+    """Yield the verdicts of all exporters on each resize of a model."""
+    yield from map(of_operation, described(path).resizes)
 
 
 def of_operation(operation: Resize) -> dict[str, Verdict]:
@@ -41,4 +39,4 @@ def of_operation(operation: Resize) -> dict[str, Verdict]:
     expected = ask(f"{_CHILD}:expected", array, operation)
     if isinstance(expected, Died | Late):
         return all_are(Verdict(kind=Kind.CRASHES, reason=f"TensorFlow: {expected}"), EXPORTERS)
-    return verdicts(EXPORTERS, operation, array, expected)
+    return asked(EXPORTERS, operation, array, expected)

@@ -18,12 +18,13 @@ from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
 from . import FRAMEWORK, keras_config
 from .graph_safety import HARMLESS, reaching_outside
-from .tensorflow_files import GRAPH, KERAS, is_saved_model
+from .tensorflow_files import GRAPH, KERAS, format_of, is_saved_model
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
 Array = NDArray[Any]
 _SIGNATURE = "serving_default"
+_NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
 
 
 def describe(path: str, frozen: str) -> Description | IrInterpError:
@@ -64,9 +65,10 @@ def _described(path: str, frozen: Path) -> Description:
     frozen.write_bytes(definition.SerializeToString(deterministic=True))
     outputs = _output_names(function, len(constant.outputs))
     return Description(
+        format=format_of(Path(path)),
         inputs=tuple(_end(tensor, tensor.op.name) for tensor in _placeholders(constant, names)),
         outputs=tuple(_end(tensor, name) for tensor, name in zip(constant.outputs, outputs, strict=True)),
-        operations=tuple(node.op for node in _nodes(definition)),
+        operations=tuple(node.op for node in _nodes(definition) if node.op not in _NO_OPERATIONS),
         constants=tuple(node.attr["value"].tensor.ByteSize() for node in _nodes(definition) if node.op == "Const"),
         resizes=tuple(
             _resize(operation, constant) for operation in _operations(constant.graph) if operation.type in RESIZES

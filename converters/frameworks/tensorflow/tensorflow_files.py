@@ -43,6 +43,11 @@ def format_of(path: Path) -> str:
     return "TensorFlow SavedModel" if is_saved_model(path) or kind is None else _FORMATS[kind]
 
 
+def parts(path: Path) -> list[Path]:
+    """Return every file of a model."""
+    return [path, *(path.parent.glob("variables/variables.*") if is_saved_model(path) else ())]
+
+
 def is_saved_model(path: Path) -> bool:
     """Return whether a file is the graph of a SavedModel, not a frozen graph."""
     return path.name == FRAMEWORK.file_in_folder

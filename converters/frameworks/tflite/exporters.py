@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
-from ...audit.audited_resizes import Found, foreign
-from ...audit.chosen_shapes import Shapes
-from ...audit.framework_exporters import Exporter, random_image, verdicts
+from ...audit.framework_exporters import Exporter, asked, random_image
 from ...audit.verdicts import Verdict
 from . import interpreter
 from .single_operator import write_resize
@@ -31,9 +29,9 @@ EXPORTERS: Mapping[str, Exporter] = {
 }
 
 
-def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a file, each with the verdicts of its exporters if they are asked."""
-    return foreign(path, shapes, lambda: map(_of_resize, load(path)) if asks_exporters else None)
+def verdicts(path: Path) -> Iterator[dict[str, Verdict]]:
+    """Yield the verdicts of all exporters on each resize of a file."""
+    yield from map(_of_resize, load(path))
 
 
 def _of_resize(op: ResizeOp) -> dict[str, Verdict]:
@@ -43,7 +41,7 @@ def _of_resize(op: ResizeOp) -> dict[str, Verdict]:
         array = random_image(op.shape or (), op.dtype or "float32")
         write_resize(replace(op, shape=array.shape), source)
         [expected] = interpreter.outputs(source, [array])
-        return verdicts(EXPORTERS, source, array, expected)
+        return asked(EXPORTERS, source, array, expected)
 
 
 def by_tf2onnx(source: Path, array: Array, path: Path) -> None:
