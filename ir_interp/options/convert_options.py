@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp import arguments
-from ir_interp.files.kinds import CHANNELS_LAST, DESCRIBED, FileKind
+from ir_interp.files.kinds import CHANNELS_LAST, DESCRIBED, FOREIGN, FileKind
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
@@ -60,6 +60,10 @@ def _chooses_forms(start: FileKind, end: FileKind) -> bool:
 
 def _is_verified(start: FileKind, end: FileKind) -> bool:
     return end in _MODELS
+
+
+def _takes_images(start: FileKind, end: FileKind) -> bool:
+    return start in (*_MODELS, *FOREIGN) and end in _MODELS and (start, end) != (_ONNX, _ONNX)
 
 
 def _between_models(start: FileKind, end: FileKind) -> bool:
@@ -166,6 +170,18 @@ class ConvertOptions:
         routes=_is_verified,
         needs=shared.IMAGES,
         panel=_RESULT,
+    )
+    preprocess: str | None = option(
+        WORD,
+        "Put this pipeline in front of an input, so that the result takes images: preprocessor_config.json:pil.",
+        "--preprocess",
+        metavar="[NAME=]PIPELINE",
+        panel=_RESULT,
+        routes=_takes_images,
+        places=(FILE,),
+    )
+    image_size: tuple[int, int] | None = shared.image_size(
+        routes=_takes_images, needs=shared.PREPROCESS, places=(FILE,), panel=_RESULT
     )
     verify: bool = option(
         SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True
