@@ -23,7 +23,7 @@ from ir_interp.files.scratch import scratch
 from ir_interp.shapes import PartialShape
 
 from ..runtimes.outcome import Kind
-from ..sources.frameworks import reading_of
+from ..sources.frameworks import reading
 from ..verify.against_reference import compare_with
 from ..verify.compare import tolerances
 from ..verify.compare.array_differences import compare
@@ -91,7 +91,7 @@ def _verdict(exporter: Exporter, source: Any, array: Array, expected: Array) -> 
 
 def _compared(path: Path, kind: FileKind, array: Array, expected: Array, folder: Path) -> Verdict:
     """Return whether a written model computes what its source does."""
-    framework = reading_of(kind)
+    framework = reading(kind)
     if framework is not None:
         [actual] = framework.function(path)(array)
         compared = compare("output", expected, actual)

@@ -42,6 +42,13 @@ def convert(source: Source, destination: Path, options: ConvertOptions) -> Conve
         return replace(_convert(source, path, destination, options), source=shown_path(source, path))
 
 
+def checked_kinds(source: Path, destination: Path, options: ConvertOptions) -> tuple[FileKind, FileKind]:
+    """Return the kinds of both files. Raises ReadError if there is no route, SpecError for options without effect."""
+    kinds = _kinds(source, destination)
+    check_options(kinds, options, source.name)
+    return kinds
+
+
 def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
     try:
         return PATHS[kinds](source, output, options)
@@ -52,8 +59,7 @@ def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, optio
 
 
 def _convert(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
-    kinds = _kinds(source, destination)
-    check_options(kinds, options, source.name)
+    kinds = checked_kinds(source, destination, options)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
     inputs = [*Inputs.of(options).paths, *([options.into] if options.into else [])]
     check_outputs([*files, *options.reports], [*parts(source), *inputs])

@@ -37,7 +37,7 @@ class Reading:
     save: Callable[[Any, Path], None] | None = None
 
 
-def reading(framework: Framework) -> Reading:
+def declared_by(framework: Framework) -> Reading:
     """Return the reading of a framework."""
     declared: Reading = framework.module("reading").READING
     return declared
@@ -48,15 +48,15 @@ def part(kind: FileKind | None, name: str) -> Any:
     return kind.framework.module(name) if kind and kind.framework else None
 
 
-def reading_of(kind: FileKind | None) -> Reading | None:
+def reading(kind: FileKind | None) -> Reading | None:
     """Return the reading of a kind of file; None if it belongs to no framework."""
-    return reading(kind.framework) if kind and kind.framework else None
+    return declared_by(kind.framework) if kind and kind.framework else None
 
 
 def of_object(value: object) -> Framework | None:
     """Return the framework of a model in memory; None for another object."""
     declaring = (framework for framework in FRAMEWORKS if framework.in_memory)
-    return next((framework for framework in declaring if reading(framework).holds(value)), None)
+    return next((framework for framework in declaring if declared_by(framework).holds(value)), None)
 
 
 def is_of_class(value: object, module: str, name: str) -> bool:

@@ -16,7 +16,7 @@ from ir_interp.ir.reading import nets
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import external_files, read_file
 from .brief import Brief, Tensor, of_description, sizes
-from .frameworks import reading_of
+from .frameworks import reading
 from .readers import counted, model_file, operations
 
 
@@ -24,7 +24,7 @@ def brief(path: Path) -> Brief | None:
     """Return a summary of a model; None for files that hold only layers. Raises ReadError for unreadable files."""
     path = model_file(path)
     kind = FileKind.of(path)
-    framework = reading_of(kind)
+    framework = reading(kind)
     if framework is not None:
         model = framework.describe(path)
         return replace(of_description(model, framework.parts(path)), operations=counted(model.operations))
@@ -43,7 +43,7 @@ def brief(path: Path) -> Brief | None:
 def parts(path: Path) -> list[Path]:
     """Return the files of a model, including an IR's .bin and a model's external data."""
     kind = FileKind.of(path)
-    framework = reading_of(kind)
+    framework = reading(kind)
     if framework is not None:
         return framework.parts(path)
     if kind is FileKind.ONNX:

@@ -24,7 +24,7 @@ from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 from ..runtimes.openvino_saving import save_model
-from .frameworks import is_of_class, of_object, reading, reading_of
+from .frameworks import declared_by, is_of_class, of_object, reading
 
 if TYPE_CHECKING:
     import onnx
@@ -54,7 +54,7 @@ def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "
 
 def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
     kind = expect(path, *WITH_RESIZES)
-    framework = reading_of(kind)
+    framework = reading(kind)
     if framework is not None:
         return framework.load(path, semantics)
     if kind is FileKind.ONNX:
@@ -162,7 +162,7 @@ def _named(model: Any) -> Path:
 
 def _save(model: Any, path: Path) -> None:
     framework = of_object(model)
-    save = reading(framework).save if framework else None
+    save = declared_by(framework).save if framework else None
     if save is not None:
         save(model, path)
     elif is_onnx_model(model):
@@ -196,7 +196,7 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, including subgraphs, the most frequent first; None for other files."""
     kind = FileKind.of(path)
-    framework = reading_of(kind)
+    framework = reading(kind)
     if framework:
         return counted(framework.describe(path).operations)
     types = _TYPES.get(kind) if kind else None

@@ -19,7 +19,7 @@ from ir_interp.files.memory import MemoryBoundError, check_bytes
 from ir_interp.files.sources import check_regular
 from ir_interp.views.image_arrays import array as array_of
 
-from ..sources.frameworks import of_object, reading
+from ..sources.frameworks import declared_by, of_object
 from ..sources.readers import model_file
 from .run.array_files import Named
 
@@ -75,13 +75,13 @@ def reference(value: Any) -> Reference:
         path = model_file(arguments.path(value, "reference"))
         kind = FileKind.of(path)
         if kind and kind.framework:
-            model = reading(kind.framework)
+            model = declared_by(kind.framework)
             label = kind.framework.label(path)
             return ComputedOutputs(label=label, function=model.function(path), slack=model.slack(path))
         return SavedOutputs(label=path.name, arrays=tuple(_read(path)))
     framework = of_object(value)
     if framework is not None:
-        return ComputedOutputs(label="reference", function=reading(framework).function(value))
+        return ComputedOutputs(label="reference", function=declared_by(framework).function(value))
     if callable(value) and not hasattr(value, "__array__"):
         return ComputedOutputs(label="reference", function=value)
     return SavedOutputs(label="reference", arrays=tuple(_named(value, "reference")))

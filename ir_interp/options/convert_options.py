@@ -59,6 +59,10 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
     return end in _MODELS
 
 
+def _takes_images(start: FileKind, end: FileKind) -> bool:
+    return start in (*_MODELS, *FOREIGN) and end in _MODELS and (start, end) != (_ONNX, _ONNX)
+
+
 def _between_models(start: FileKind, end: FileKind) -> bool:
     return (start in _MODELS or start.stand_in is not None) and end in _MODELS
 
@@ -168,6 +172,18 @@ class ConvertOptions:
         routes=_is_verified,
         needs=shared.IMAGES,
         panel=_RESULT,
+    )
+    preprocess: str | None = option(
+        WORD,
+        "Put this pipeline in front of an input, so that the result takes images: preprocessor_config.json:pil.",
+        "--preprocess",
+        metavar="[NAME=]PIPELINE",
+        panel=_RESULT,
+        routes=_takes_images,
+        places=(FILE,),
+    )
+    image_size: tuple[int, int] | None = shared.image_size(
+        routes=_takes_images, needs=shared.PREPROCESS, places=(FILE,), panel=_RESULT
     )
     verify: bool = option(
         SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True

@@ -362,20 +362,61 @@ def test_programs_are_opened_only_by_name() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".onnx", ".xml"])
-def test_preprocessing_in_front(suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("is_conversion", [True, False])
+def test_preprocessing_in_front(suffix: str, is_conversion: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """One command makes a model that takes photos, from the program and the configuration of its training."""
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Upsample(scale_factor=2, mode="bilinear"))
     torch.export.save(program(model, np.zeros((1, 3, 24, 24), np.float32)), "net.pt2")
     Path("config.json").write_text(json.dumps(CONFIGURATION))
-    given = ("--config", "config.json", "--backend", "pil", "--image-size", "40,50")
-    code, printed, _ = command(capsys, "preprocess", "net.pt2", f"net{suffix}", *given)
-    assert (code, printed) == (0, f"wrote net{suffix}: input 'image', uint8 [40, 50, 3]\n")
+    if is_conversion:
+        flags = ["--preprocess", "config.json:pil", "--image-size", "40,50"]
+        code, printed, _ = command(capsys, "convert", "net.pt2", f"net{suffix}", *flags)
+        assert "input 'image' takes uint8 [40, 50, 3]; ViTImageProcessor (pil backend) computes 'input'" in printed
+        assert "before conversion the model is equal to net.pt2 behind ViTImageProcessor (pil backend) with" in printed
+    else:
+        flags = ["--config", "config.json", "--backend", "pil", "--image-size", "40,50"]
+        code, printed, _ = command(capsys, "preprocess", "net.pt2", f"net{suffix}", *flags)
+        assert printed == f"wrote net{suffix}: input 'image', uint8 [40, 50, 3]\n"
+    assert code == 0
     np.save("x.npy", np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))
     pipeline = ir_interp.pipeline("config.json", backend="pil")
     assert ir_interp.compare(
         f"net{suffix}",
         reference=lambda x: model(torch.from_numpy(pipeline(x)[None])),
         inputs={"image": "x.npy"},
+    ).passes
+
+
+class Merged(torch.nn.Module):
+    """An image and a mask, which stays an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 2, 3)
+
+    def forward(self, mask: Any, image: Any) -> Any:
+        return interpolate(self.conv(image), size=(9, 8), mode="bilinear") * mask
+
+
+def test_options_of_a_conversion_with_preprocessing() -> None:
+    """Those of the program apply to it, those of the result to that; every input but the image stays."""
+    Path("config.json").write_text(json.dumps(CONFIGURATION))
+    image = torch.from_numpy(np.random.default_rng(1).random((1, 3, 24, 24), np.float32))
+    module = Merged().eval(), (torch.rand(1, 1, 9, 8), image)
+    options: Any = {"image_size": (31, 40), "exporter": "torchscript", "fp16": True, "only": "decomposed", "seed": 3}
+    with pytest.raises(ReadError, match=r"^program.onnx: 2 inputs; name one"):
+        ir_interp.convert(module, "net.xml", preprocess="config.json:pil", **options)
+    assert not Path("net.xml").exists()
+    report = ir_interp.convert(module, "net.xml", preprocess="image=config.json:pil", **options)
+    (row,) = report.rows
+    assert not row.form.startswith("openvino")
+    assert report.verification is not None
+    assert "compared with weights in half precision" in report.verification.outputs[0].remark
+    pipeline = ir_interp.pipeline("config.json", backend="pil")
+    assert ir_interp.compare(
+        "net.xml",
+        reference=lambda mask, x: module[0](torch.from_numpy(mask), torch.from_numpy(pipeline(x)[None])),
+        tolerance=1e-2,
     ).passes
 
 
