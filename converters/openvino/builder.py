@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -14,6 +14,7 @@ import openvino as ov
 import openvino.opset13 as ops
 from openvino.frontend import ConversionExtension, FrontEndManager, NodeContext
 from openvino.frontend.onnx import ConversionExtension as OnnxExtension
+from openvino.opset15 import bitwise_left_shift, bitwise_right_shift
 
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, read
@@ -39,12 +40,14 @@ T = TypeVar("T")
 class Frontend:
     """A frontend of OpenVINO: its name in OpenVINO, and in messages.
 
-    Those that know operators by domain, or inputs by name, have extensions of their own.
+    Those that know operators by domain, or inputs by name, have extensions of their own. ``corrected`` converts the
+    operations that the frontend reads wrongly and silently.
     """
 
     name: str
     title: str
     extension: Callable[..., Any] = ConversionExtension
+    corrected: Mapping[str, Callable[[NodeContext], Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,8 @@ class ResizeBuilder:
         frontend = FrontEndManager().load_by_framework(self.frontend.name)
         for op in operations:
             frontend.add_extension(self.frontend.extension(op, self.converter(op)))
+        for op, convert in self.frontend.corrected.items():
+            frontend.add_extension(self.frontend.extension(op, convert))
         return self.guarded(lambda: frontend.convert(frontend.load(str(path))))
 
     def guarded(self, convert: Callable[[], ov.Model]) -> ov.Model:
@@ -168,11 +173,17 @@ class ResizeBuilder:
         return frozenset(node.get_friendly_name() for result in resizes for node in result.nodes)
 
 
+def _shift(node: NodeContext) -> list[ov.Output]:
+    """Return shifted bits; the frontend divides, and the CPU plugin rounds a product with the inverse of a constant."""
+    shift = bitwise_right_shift if node.get_attribute("direction") == "RIGHT" else bitwise_left_shift
+    return list(shift(node.get_input(0), node.get_input(1)).outputs())
+
+
 @dataclass(slots=True, kw_only=True)
 class Builder(ResizeBuilder):
     """Converts the nodes of an ONNX model; ``names`` are those of nodes by their outputs."""
 
-    frontend: ClassVar = Frontend("onnx", "ONNX", OnnxExtension)
+    frontend: ClassVar = Frontend("onnx", "ONNX", OnnxExtension, {"BitShift": _shift})
     opset: int
     semantics: Semantics
     lone: frozenset[str]

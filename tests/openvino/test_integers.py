@@ -11,7 +11,7 @@ import pytest
 import ir_interp
 from ir_interp import Grade
 from tests.support.configurations import OnnxCase, model_of
-from tests.support.graphs import openvino_outputs
+from tests.support.graphs import openvino_outputs, save_model
 from tests.support.runtimes import Array, onnxruntime_resize
 from tests.support.translations import save_onnx
 
@@ -110,3 +110,20 @@ def test_an_image_of_real_size(mode: str, antialias: int, target: str, tmp_path:
     found, grade = converted(case, x, tmp_path, target=target)
     assert grade is Grade.EXACT_FOR_SHAPE
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifted_bits(bits: int, direction: str, tmp_path: Path) -> None:
+    """The frontend divides, and OpenVINO multiplies by the inverse of a constant: 15 / 8 was 2 in 32 bits."""
+    x, by = [15, 7, 3, 1, 0, 100, 63, 14, 12], [3, 3, 2, 1, 5, 0, 1, 2, 3]
+    numbers = ", ".join(map(str, by))
+    save_model(
+        tmp_path / "a.onnx",
+        f"""g (uint{bits}[9] x) => (uint{bits}[9] y) <uint{bits}[9] by = {{{numbers}}}> {{
+            y = BitShift <direction = "{direction}"> (x, by) }}""",
+    )
+    ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml", verify=False)
+    (shifted,) = openvino_outputs(tmp_path / "a.xml", {"x": np.array(x, f"uint{bits}")})
+    expected = [n >> k if direction == "RIGHT" else n << k for n, k in zip(x, by, strict=True)]
+    np.testing.assert_array_equal(shifted, np.array(expected) % 2**bits)
