@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,25 @@ from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.frameworks import Framework
 from ir_interp.files.sources import check_regular
 
-from ..workers.worker import Died, Late, Question, Worker
+from ..runtimes.messages import first_line
+from ..workers.worker import Died, Late, Question, lasting
 from .model_description import Description
 
 _SECONDS, _IDLE = 600.0, 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of a framework, as the line that names its reason."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """The process of a framework: ``child`` is the module of its folder that runs there.
 
-    The module has the functions ``describe(path, setting)`` and ``run(arrays, path)``.
+    The module has the functions ``describe(path, setting)`` and ``run(arrays, path)``, and may have ``reason(error)``.
     """
 
     framework: Framework
@@ -38,9 +45,10 @@ class Process:
         Raises ReadError for an unreadable file, IrInterpError if the framework is missing or dies, and its own error.
         """
         self._check(path)
-        answer = self.answer("describe", str(path.absolute()), setting, self.framework.label(path))
-        if isinstance(answer, IrInterpError):
-            raise answer
+        label = self.framework.label(path)
+        answer = self._answer("describe", str(path.absolute()), setting, label)
+        if isinstance(answer, Failure):
+            raise ReadError(f"{self.framework.title} cannot load it: {answer.reason}", label)
         assert isinstance(answer, Description)
         return answer
 
@@ -50,20 +58,27 @@ class Process:
 
         def outputs(*arrays: Array) -> dict[str, Array]:
             inputs, label = [np.asarray(array) for array in arrays], self.framework.label(path)
-            answer = self.answer("run", inputs, str(path.absolute()), label)
-            if isinstance(answer, str):
-                raise IrInterpError(f"{self.framework.title}: {answer}")
-            return dict(answer)
+            return dict(self.answer("run", inputs, str(path.absolute()), label))
 
         return outputs
 
     def answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
-        """Return what a function of the framework's process answers. Raises IrInterpError if the process dies."""
+        """Return what a function of the framework's process returns. Raises IrInterpError if it fails."""
+        answer = self._answer(function, item, setting, label)
+        if isinstance(answer, Failure):
+            raise IrInterpError(f"{self.framework.title}: {answer.reason}")
+        return answer
+
+    def _answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
         module = f"{self.framework.folder}.{self.child}"
-        question = Question(function=f"{module}:{function}", setting=setting, limit=_SECONDS, attempts=1)
-        answer = _worker(module).answer(question, item)
+        question = Question(
+            function=f"{__name__}:answer", setting=(module, function, setting), limit=_SECONDS, attempts=1
+        )
+        answer = lasting(module, _IDLE).answer(question, item)
         if isinstance(answer, Died | Late):
             raise IrInterpError(f"{label} does not run in {self.framework.title}: {answer}")
+        if isinstance(answer, IrInterpError):
+            raise answer
         return answer
 
     def _check(self, path: Path) -> None:
@@ -76,9 +91,13 @@ class Process:
         self.framework.check_installed(self.framework.label(path))
 
 
-@cache
-def _worker(_: str) -> Worker:
-    """Return the process of a framework, which has imported it and loaded models after its first answer."""
-    worker = Worker(idle=_IDLE)
-    atexit.register(worker.close)
-    return worker
+def answer(item: Any, setting: tuple[str, str, Any]) -> Any:
+    """Return what a function of a module returns, in this process; its error of this program, any other as Failure."""
+    module, function, value = setting
+    child = importlib.import_module(module)
+    try:
+        return getattr(child, function)(item, value)
+    except IrInterpError as error:
+        return error
+    except Exception as error:  # whatever a framework raises
+        return Failure(getattr(child, "reason", first_line)(error))

@@ -99,12 +99,12 @@ MODULES = {
     "exporters": """
         from ir_interp.files.kinds import FileKind
 
-        from ...audit.framework_exporters import Exporter, asked, random_image
+        from ...audit.framework_exporters import Writer, asked, random_image
         from .conversion import saved
         from .reading import function, shape_of
 
         EXPORTERS = {
-            "blocks": Exporter(
+            "blocks": Writer(
                 title="Blocks's exporter", package="blocks", kind=FileKind.ONNX, writer=f"{__name__}:write"
             )
         }

@@ -9,21 +9,15 @@ from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 
-from ...audit.framework_exporters import NOT_TRIED, Exporter, all_are, asked, random_image
+from ...audit.framework_exporters import NOT_TRIED, OPSET, Writer, all_are, asked, frontend, random_image
 from ...audit.verdicts import Verdict
 from ...sources.model_description import Resize
 from .paddle_files import described, weights, write_resize
 from .paddle_resizes import connected
 
-_OPSET = 18
-EXPORTERS: Mapping[str, Exporter] = {
-    "openvino-paddle": Exporter(
-        title="OpenVINO's Paddle frontend",
-        package="openvino",
-        kind=FileKind.IR,
-        writer="ir_interp.converters.audit.framework_exporter_child:by_openvino",
-    ),
-    "paddle2onnx": Exporter(
+EXPORTERS: Mapping[str, Writer] = {
+    "openvino-paddle": frontend("Paddle"),
+    "paddle2onnx": Writer(
         title="Paddle2ONNX", package="paddle2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_paddle2onnx"
     ),
 }
@@ -48,4 +42,4 @@ def by_paddle2onnx(source: Path, array: Array, path: Path) -> None:
     """Write the ONNX model that Paddle2ONNX makes of a program, as it is."""
     import paddle2onnx
 
-    paddle2onnx.export(str(source), str(weights(source)), str(path), opset_version=_OPSET, optimize_tool="None")
+    paddle2onnx.export(str(source), str(weights(source)), str(path), opset_version=OPSET, optimize_tool="None")

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError
 
 from ...sources.framework_process import Process
 from ...sources.model_description import Description, Resize
@@ -41,7 +40,4 @@ def write_resize(operation: Resize, array: Array, path: Path) -> Array:
     Raises IrInterpError if Paddle is missing, or refuses it.
     """
     FRAMEWORK.check_installed(path.name)
-    answer = _PROCESS.answer("write_resize", array, (operation, str(path.absolute())), path.name)
-    if isinstance(answer, str):
-        raise IrInterpError(f"{FRAMEWORK.title}: {answer}")
-    return np.asarray(answer)
+    return np.asarray(_PROCESS.answer("write_resize", array, (operation, str(path.absolute())), path.name))

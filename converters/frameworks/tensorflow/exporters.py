@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ir_interp.files.kinds import FileKind
 
-from ...audit.framework_exporters import NOT_TRIED, Exporter, all_are, ask, asked, random_image
+from ...audit.framework_exporters import NOT_TRIED, Writer, all_are, ask, asked, random_image
 from ...audit.verdicts import Verdict
 from ...runtimes.outcome import Kind
 from ...sources.model_description import Resize
@@ -15,12 +15,12 @@ from ...workers.worker import Died, Late
 from .tensorflow_files import described
 
 _CHILD = f"{__package__}.exporter_child"
-EXPORTERS: Mapping[str, Exporter] = {
-    "tf2onnx": Exporter(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{_CHILD}:by_tf2onnx"),
-    "openvino-tensorflow": Exporter(
+EXPORTERS: Mapping[str, Writer] = {
+    "tf2onnx": Writer(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{_CHILD}:by_tf2onnx"),
+    "openvino-tensorflow": Writer(
         title="OpenVINO's TensorFlow frontend", package="openvino", kind=FileKind.IR, writer=f"{_CHILD}:by_openvino"
     ),
-    "tflite-converter": Exporter(
+    "tflite-converter": Writer(
         title="LiteRT's converter", package="ai_edge_litert", kind=FileKind.TFLITE, writer=f"{_CHILD}:by_litert"
     ),
 }

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.array_types import Array
+from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
-from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
 from . import FRAMEWORK, keras_config
 from .graph_safety import HARMLESS, reaching_outside
@@ -22,31 +21,17 @@ from .tensorflow_files import GRAPH, KERAS, format_of, is_saved_model
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
-Array = NDArray[Any]
 _SIGNATURE = "serving_default"
 _NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
 
 
-def describe(path: str, frozen: str) -> Description | IrInterpError:
-    """Return what a model holds, and write its frozen graph; or the error."""
-    try:
-        return _described(path, Path(frozen))
-    except IrInterpError as error:
-        return error
-    except Exception as error:  # whatever TensorFlow raises for another file
-        return ReadError(f"TensorFlow cannot load it: {first_line(error)}", FRAMEWORK.label(Path(path)))
-
-
-def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
-    """Return the outputs of a model by name; or the reason why it does not run."""
-    try:
-        function, names = _function(path, Path(path).stat().st_mtime_ns)
-        tensors = [_tensorflow().constant(array) for array in arrays]
-        results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
-        outputs = [np.asarray(result) for result in _flat(results)]
-        return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
-    except Exception as error:  # whatever TensorFlow raises
-        return first_line(error)
+def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
+    """Return the outputs of a model by name."""
+    function, names = _function(path, Path(path).stat().st_mtime_ns)
+    tensors = [_tensorflow().constant(array) for array in arrays]
+    results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
+    outputs = [np.asarray(result) for result in _flat(results)]
+    return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
 
 
 def _tensorflow() -> Any:
@@ -55,14 +40,15 @@ def _tensorflow() -> Any:
     return tensorflow
 
 
-def _described(path: str, frozen: Path) -> Description:
+def describe(path: str, frozen: str) -> Description:
+    """Return what a model holds, and write its frozen graph."""
     from tensorflow.python.framework import convert_to_constants
 
     function, names = _function(path, Path(path).stat().st_mtime_ns)
     constant = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
     definition = constant.graph.as_graph_def()
     _check(_nodes(definition), Path(path))
-    frozen.write_bytes(definition.SerializeToString(deterministic=True))
+    Path(frozen).write_bytes(definition.SerializeToString(deterministic=True))
     outputs = _output_names(function, len(constant.outputs))
     return Description(
         format=format_of(Path(path)),

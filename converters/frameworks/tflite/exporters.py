@@ -11,21 +11,15 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
-from ...audit.framework_exporters import Exporter, asked, random_image
+from ...audit.framework_exporters import OPSET, Writer, asked, frontend, random_image
 from ...audit.verdicts import Verdict
 from . import interpreter
 from .single_operator import write_resize
 from .tflite_files import load
 
-_OPSET = 18
-EXPORTERS: Mapping[str, Exporter] = {
-    "tf2onnx-tflite": Exporter(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_tf2onnx"),
-    "openvino-tflite": Exporter(
-        title="OpenVINO's TFLite frontend",
-        package="openvino",
-        kind=FileKind.IR,
-        writer="ir_interp.converters.audit.framework_exporter_child:by_openvino",
-    ),
+EXPORTERS: Mapping[str, Writer] = {
+    "tf2onnx-tflite": Writer(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_tf2onnx"),
+    "openvino-tflite": frontend("TFLite"),
 }
 
 
@@ -48,4 +42,4 @@ def by_tf2onnx(source: Path, array: Array, path: Path) -> None:
     """Write the ONNX model that tf2onnx makes of a file."""
     import tf2onnx
 
-    tf2onnx.convert.from_tflite(str(source), opset=_OPSET, output_path=str(path))
+    tf2onnx.convert.from_tflite(str(source), opset=OPSET, output_path=str(path))
