@@ -174,7 +174,7 @@ class ResizeBuilder:
 
 
 def _shift(node: NodeContext) -> list[ov.Output]:
-    """Return shifted bits; the frontend divides, and the CPU plugin rounds a product with the inverse of a constant."""
+    """Return shifted bits; the frontend multiplies and divides, and the CPU plugin does that in float32."""
     shift = bitwise_right_shift if node.get_attribute("direction") == "RIGHT" else bitwise_left_shift
     return list(shift(node.get_input(0), node.get_input(1)).outputs())
 
