@@ -73,7 +73,7 @@ def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
             source = resize.source
             node = nodes.pop(resize.written.name, None) if resize.written else None
             matched = node or Found(file=path, op=source, mistakes=(), remarks=())
-            op = replace(matched.op, where=source.where)
+            op = replace(matched.op, name=source.name, where=source.where)
             resizes.append(replace(matched, file=path, op=op, exporters=verdicts.get(source.name, {})))
     return resizes
 
