@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ir_interp.errors import ReadError, VerificationError
 from ir_interp.files.atomic import OutputError, check_outputs, replacing
-from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_pickled
+from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_refused
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.paths import exists
 from ir_interp.files.scratch import scratch
@@ -114,7 +114,7 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
     check_named(source, starts)
     check_named(destination, ends)
-    check_not_pickled(source)
+    check_not_refused(source)
     # A known extension without a route is an error of its own, below.
     for path, extensions in ((source, starts), (destination, ends)):
         if not path.suffix:

@@ -13,7 +13,7 @@ import numpy as np
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.frameworks import Framework
-from ir_interp.files.sources import check_regular
+from ir_interp.files.sources import check_readable
 
 from ..runtimes.messages import first_line
 from ..workers.worker import Died, Late, Question, lasting
@@ -83,11 +83,7 @@ class Process:
 
     def _check(self, path: Path) -> None:
         """Raise ReadError for an unreadable file, IrInterpError if the framework is missing."""
-        try:
-            check_regular(path)
-            path.open("rb").close()
-        except OSError as error:
-            raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+        check_readable(path)
         self.framework.check_installed(self.framework.label(path))
 
 

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ir_interp.files.frameworks import FRAMEWORKS, Framework
 from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Semantics
 
-from .model_description import Description
+if TYPE_CHECKING:
+    from .model_description import Description
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

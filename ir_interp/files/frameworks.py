@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class Framework:
     """Whether ``--exporter`` chooses what writes the model that stands for one of its own."""
     file_in_folder: str = ""
     """Name of the model in a folder that stands for it."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Reasons why other files of it are refused, and remedies: by extension, or by a key of a .json."""
     in_memory: tuple[str, ...] = ()
     """The objects that are models, too, in the words of an error; ``READING`` recognises and saves them."""
 
@@ -63,3 +66,8 @@ def _declared() -> tuple[Framework, ...]:
 
 
 FRAMEWORKS = _declared()
+
+
+def refusal(mark: str) -> str | None:
+    """Return why a framework's file with an extension, or with a key in JSON, is refused; None for others."""
+    return next((framework.refused[mark] for framework in FRAMEWORKS if mark in framework.refused), None)

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from ir_interp.errors import ReadError, closest
-from ir_interp.files.frameworks import FRAMEWORKS, Framework
+from ir_interp.files.frameworks import FRAMEWORKS, Framework, refusal
 from ir_interp.files.paths import is_folder
 
 
@@ -52,7 +52,6 @@ _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
 _FRAMEWORK_OF = {FileKind(extension): framework for framework in FRAMEWORKS for extension in framework.extensions}
 IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 """Extensions of images."""
-_PICKLED = (".pt", ".pth")
 _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
 AUDITED = "`ir-interp audit` takes folders"
@@ -79,7 +78,7 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITE
         return own_kind
     extensions = [kind.value for kind in kinds]
     check_named(path, extensions, folders)
-    check_not_pickled(path)
+    check_not_refused(path)
     expected = closest(path.suffix if own_kind is None else "", extensions)
     problem = f"unknown file type {path.suffix!r}" if path.suffix else "has no extension"
     raise ReadError(f"{problem}; {expected}", path.name)
@@ -90,11 +89,11 @@ def listed(kinds: Iterable[FileKind]) -> str:
     return ", ".join(kind.value for kind in kinds)
 
 
-def check_not_pickled(path: Path) -> None:
-    """Raise ReadError for a file that only PyTorch's code can load: weights, a module, or TorchScript."""
-    if path.suffix.lower() in _PICKLED:
-        problem = "files of torch.save and torch.jit.save are not read; expected an exported program"
-        raise ReadError(f"{problem}; save torch.export.export(module, inputs) by torch.export.save as .pt2", path.name)
+def check_not_refused(path: Path) -> None:
+    """Raise ReadError for a file of a framework that is refused."""
+    problem = refusal(extension(path))
+    if problem is not None:
+        raise ReadError(problem, path.name)
 
 
 def extension(path: Path) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
-from ir_interp.files.sources import check_regular
+from ir_interp.files.sources import check_readable
 from ir_interp.shapes import PartialShape
 
 from ...runtimes.messages import first_line
@@ -36,7 +36,7 @@ End: TypeAlias = tuple[str, str, PartialShape]
 def read(path: Path) -> ExportedProgram:
     """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
     with silent():
-        _check(path)
+        check_readable(path)
         FRAMEWORK.check_installed(path.name)
         import torch.export
 
@@ -49,14 +49,6 @@ def read(path: Path) -> ExportedProgram:
             script = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
             problem = script if _is_torch_script(path) else first_line(_cause_of_loading(path, error))
             raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
-
-
-def _check(path: Path) -> None:
-    """Raise ReadError for a file that cannot be read; before the import of torch, which may be missing."""
-    try:
-        check_regular(path)
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
 
 
 def _is_torch_script(path: Path) -> bool:
