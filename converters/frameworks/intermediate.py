@@ -51,10 +51,10 @@ def as_ir(
         model, first = folder / f"{destination.stem}{FileKind.IR.value}", built.rows
         save(with_channels_second(built.model, name) if moves_channels else built.model, model)
         del built  # its weights are in memory, and others will be while models run
-        yield Intermediate(model=model, rows=lambda rows: _merged(first, rows), proof=proof)
+        yield Intermediate(model=model, rows=lambda rows: merged(first, rows), proof=proof)
 
 
-def _merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
+def merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
     """Return the rows of two conversions in sequence: the form that a resize has in the end, and the lesser grade."""
     # Grades are declared from the best to the least, so the later of two is the lesser.
     by_name, grades = {row.name: row for row in then}, list(Grade)

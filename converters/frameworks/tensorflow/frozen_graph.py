@@ -6,6 +6,8 @@ TensorFlow's own conversion to constants holds them seven times.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,25 +24,62 @@ _LARGEST = 2**31 - 2**24
 """Bytes of the variables of a graph: protobuf is limited to 2 GiB, and the operations need room as well."""
 
 
-def frozen(function: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a function with constants in place of variables, and its large variables by the names of the constants.
+def frozen(function: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """Return a function with constants in place of variables, its graph, and its large variables by their constants.
 
-    The constants of these hold one number for all elements.
+    The constants of these hold a single 0 in the graph; ``write`` writes their values.
     """
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    with _without_values():
+        result = convert_variables_to_constants_v2(function, lower_control_flow=False)
+    definition, variables = result.graph.as_graph_def(), _variables(function)
+    stand_ins = {node.name for node in nodes(definition) if _is_stand_in(node)}
+    if stand_ins <= variables.keys():
+        return result, definition, {name: variables[name] for name in stand_ins}
+    # Something else is large, or in a branch, or looks like a stand-in: TensorFlow writes all values itself.
+    result = convert_variables_to_constants_v2(function, lower_control_flow=False)
+    return result, result.graph.as_graph_def(), {}
+
+
+@contextmanager
+def _without_values() -> Iterator[None]:
+    """Let TensorFlow write a single 0 in place of the elements of a large variable."""
     from tensorflow.python.framework import convert_to_constants, tensor_util
 
     def constant(values: Any, dtype: Any, shape: Any) -> Any:
-        stand_in = np.zeros((), values.dtype) if values.nbytes >= _LARGE else values
-        return tensor_util.make_tensor_proto(stand_in, dtype, shape)
+        is_large = values.nbytes >= _LARGE and not values.dtype.hasobject
+        return tensor_util.make_tensor_proto(np.zeros((), values.dtype) if is_large else values, dtype, shape)
 
     convert_to_constants.tensor_util = SimpleNamespace(**vars(tensor_util) | {"make_tensor_proto": constant})
     try:
-        result = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
+        yield
     finally:
         convert_to_constants.tensor_util = tensor_util
+
+
+def _variables(function: Any) -> dict[str, Any]:
+    """Return the variables that the main graph of a function reads, by the names of their constants."""
     handles = {id(variable.handle): variable for variable in function.graph.variables}
-    variables = {inner.op.name: handles[id(outer)] for outer, inner in function.graph.captures if id(outer) in handles}
-    return result, {name: variable for name, variable in variables.items() if size(variable) >= _LARGE}
+    return {inner.op.name: handles[id(outer)] for outer, inner in function.graph.captures if id(outer) in handles}
+
+
+def _is_stand_in(node: Any) -> bool:
+    """Return whether a node is a large constant that does not write all its elements."""
+    from tensorflow.dtypes import as_dtype
+
+    tensor = node.attr["value"].tensor
+    if node.op != "Const" or tensor.tensor_content:
+        return False
+    count = prod(dimension.size for dimension in tensor.tensor_shape.dim)
+    return bool(count * as_dtype(tensor.dtype).size >= _LARGE)
+
+
+def nodes(definition: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph, those of functions included."""
+    yield from definition.node
+    for function in definition.library.function:
+        yield from function.node_def
 
 
 def size(variable: Any) -> int:
