@@ -57,10 +57,9 @@ def _simplify(model: ov.Model) -> None:
 @contextmanager
 def _hidden_weights(model: ov.Model) -> Iterator[None]:
     """Put inputs in the place of weights that together exceed the memory limit: transformations would copy them."""
-    constants = [node for node in nodes_of(model) if node.get_type_name() == "Constant"]
-    large = [node for node in constants if node.get_byte_size() >= _LARGE]
+    large = [node for node in nodes_of(model) if node.get_type_name() == "Constant" and node.get_byte_size() >= _LARGE]
     if sum(node.get_byte_size() for node in large) <= bound():
-        large = []
+        large = []  # also because a copied weight stays in memory while something refers to it
     inputs = [ops.parameter(node.shape, node.get_element_type()) for node in large]
     for constant, stand_in in zip(large, inputs, strict=True):
         constant.output(0).replace(stand_in.output(0))

@@ -89,9 +89,8 @@ def keras(path: Path, layers: int) -> None:
 
 def paddle(path: Path, layers: int) -> None:
     """Write a program of Paddle."""
+    os.environ |= {"FLAGS_enable_pir_api": "0"}  # which Paddle reads when it is imported
     import paddle
-
-    paddle.set_flags({"FLAGS_enable_pir_api": False})
 
     class Net(paddle.nn.Layer):
         def __init__(self) -> None:
