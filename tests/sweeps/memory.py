@@ -95,19 +95,17 @@ def paddle(path: Path, layers: int) -> None:
     class Net(paddle.nn.Layer):
         def __init__(self) -> None:
             super().__init__()
-            self.weights = paddle.nn.ParameterList()
-            for matrix in matrices(layers):
-                initial = paddle.nn.initializer.Assign(matrix)
-                self.weights.append(self.create_parameter(matrix.shape, default_initializer=initial))
+            self.layers = paddle.nn.Sequential()
+            for place, matrix in enumerate(matrices(layers)):
+                weights = paddle.ParamAttr(initializer=paddle.nn.initializer.Assign(matrix))
+                self.layers.add_sublayer(f"linear{place}", paddle.nn.Linear(*matrix.shape, weights, False))
+                self.layers.add_sublayer(f"relu{place}", paddle.nn.ReLU())
 
         def forward(self, x: Any) -> Any:
-            x = paddle.nn.functional.interpolate(x, size=[_SIDE, _SIDE], mode="bilinear").flatten(1)
-            for weight in self.weights:
-                x = paddle.nn.functional.relu(paddle.matmul(x, weight))
-            return x
+            return self.layers(paddle.nn.functional.interpolate(x, size=[_SIDE, _SIDE], mode="bilinear").flatten(1))
 
     spec = [paddle.static.InputSpec([1, 1, 32, 32], "float32", "x")]
-    paddle.jit.save(paddle.jit.to_static(Net(), full_graph=True), str(path.with_suffix("")), input_spec=spec)
+    paddle.jit.save(Net(), str(path.with_suffix("")), input_spec=spec)
 
 
 def onnx(path: Path, layers: int) -> None:
