@@ -58,6 +58,33 @@ def test_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: boo
         assert np.array_equal(numpy_helper.to_array(tensor), value)
 
 
+@pytest.mark.parametrize("is_large", [False, True])
+def test_weights_of_a_second_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_large: bool) -> None:
+    """They become part of the model, unless that would be too large."""
+    whole = onnx.ModelProto()
+    whole.CopyFrom(MODEL)
+    values: list[Array] = [
+        np.arange(600, dtype=np.float32),
+        np.zeros((0, 3)),
+        np.ones(400, ml_dtypes.int4),
+        np.array(2.5),
+    ]
+    whole.graph.initializer.extend(numpy_helper.from_array(value, f"c{place}") for place, value in enumerate(values))
+    whole.graph.initializer[0].doc_string = "of 600 numbers"
+    (tmp_path / "source").mkdir()
+    source, output = tmp_path / "source" / "a.onnx", tmp_path / "a.onnx"
+    apart = onnx.ModelProto()
+    apart.CopyFrom(whole)
+    onnx.save(apart, str(source), save_as_external_data=True, location="a.onnx.data", size_threshold=0)
+    monkeypatch.setattr(onnx_save, "LARGEST", 0 if is_large else onnx_save.LARGEST)
+    onnx_save.save_joined(source, output)
+    assert sorted(path.name for path in tmp_path.glob("a*")) == ["a.onnx", *(["a.onnx.data"] if is_large else [])]
+    result = onnx.load(str(output))
+    for tensor, value in zip(result.graph.initializer, values, strict=True):
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor), value)
+    assert result.graph.initializer[0].doc_string == "of 600 numbers"
+
+
 def test_memory(tmp_path: Path) -> None:
     """A model of one file holds no copy of its constants but for a block."""
     value = np.zeros(2**27, np.uint8)
