@@ -50,7 +50,8 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
     name, pipeline = _input_and_pipeline(options.preprocess)
     request = Preprocess(pipeline=of_text(pipeline), image_size=options.image_size, layout=options.layout or "")
     files = (destination.with_suffix(".bin"), destination) if end is FileKind.IR else (destination,)
-    check_outputs([*files, *options.reports], [*parts(source), *Inputs.of(options).paths])
+    settings = Path(with_backend(pipeline)[0])
+    check_outputs([*files, *options.reports], [*parts(source), *Inputs.of(options).paths, settings])
     first, last = _of_steps(options, start)
     with ExitStack() as stack:
         pages = {path: stack.enter_context(replacing(path))[0] for path in options.reports}

@@ -62,6 +62,10 @@ def test_it_is_the_model_of_both_commands(source: str, result: str, capsys: pyte
             "input 'mask' takes 1 channels; images have 3",
         ),
         (["--preprocess", "none.json:pil"], "none.json: cannot be read: No such file or directory"),
+        (
+            ["--preprocess", "image=config.json:pil", "--report", "config.json"],
+            "config.json is an input and would be overwritten; choose another name",
+        ),
     ],
 )
 def test_pipelines_that_do_not_fit(flags: list[str], error: str, capsys: pytest.CaptureFixture[str]) -> None:
