@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.files.memory import allow_files
 
 from ...sources.framework_process import Process
 from . import FRAMEWORK
@@ -31,6 +32,7 @@ def run(arrays: Sequence[Array], setting: tuple[str, bool]) -> list[Array]:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     path, by_reference = setting
+    allow_files(Path(path))
     kernels = OpResolverType.BUILTIN_REF if by_reference else OpResolverType.AUTO
     net = Interpreter(model_path=path, num_threads=1, experimental_op_resolver_type=kernels)
     places = [detail["index"] for detail in net.get_input_details()]

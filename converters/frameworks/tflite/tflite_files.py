@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ir_interp.errors import ReadError
+from ir_interp.files.memory import mapped
 from ir_interp.files.sources import opened
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import PartialShape
@@ -32,12 +34,12 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """A tensor of a file: ``data`` are the bytes of a constant."""
+    """A tensor of a file: ``data`` are the bytes of a constant, which stay in the file."""
 
     name: str
     dtype: str
     shape: PartialShape
-    data: bytes
+    data: bytes | memoryview
     quantisation: Quantisation
 
 
@@ -76,7 +78,7 @@ def read_file(path: Path) -> File:
     """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated."""
     try:
         with opened(path) as file:
-            content = file.read()
+            content = mapped(file)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     if content[4:8] != IDENTIFIER:
@@ -98,7 +100,7 @@ def is_quantised(file: File) -> bool:
 class _File:
     """A file while it is read."""
 
-    def __init__(self, content: bytes, name: str) -> None:
+    def __init__(self, content: bytes | mmap, name: str) -> None:
         self.schema, self.name, self.limit = schema(), name, len(content)
         self.model = self.schema.Model.GetRootAs(content, 0)
         self.types = _names(self.schema.BuiltinOperator)
@@ -136,13 +138,14 @@ class _File:
         lengths = [tensor.Shape(n) for n in range(self._count(tensor.ShapeLength()))]
         signed = [tensor.ShapeSignature(n) for n in range(self._count(tensor.ShapeSignatureLength()))] or lengths
         buffer = self.model.Buffers(tensor.Buffer())
-        content = buffer.DataAsNumpy() if buffer is not None and self._count(buffer.DataLength()) else b""
+        is_constant = buffer is not None and self._count(buffer.DataLength())
+        content = memoryview(buffer.DataAsNumpy()) if is_constant else b""
         element = self.elements.get(tensor.Type(), str(tensor.Type()))
         return Tensor(
             name=(tensor.Name() or b"").decode(),
             dtype=self.dtypes.get(element, element.lower()),
             shape=tuple(None if length < 0 else length for length in signed),
-            data=bytes(content),
+            data=content,
             quantisation=self._quantisation(tensor.Quantization()),
         )
 
