@@ -21,6 +21,7 @@ from ir_interp.translation.grades import Grade
 from ...dialects.tflite import DIALECT
 from ...openvino import trial
 from ...openvino.builder import Built, ResizeBuilder
+from ...openvino.described_ends import check_numbers
 from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
 from ...openvino.interpolate_subgraph import resize as build_resize
 from ...openvino.node_names import number_anew
@@ -28,6 +29,7 @@ from ...openvino.openvino_primitives import element_name
 from ...openvino.run_time_lengths import narrowed
 from ...reports.conversion_report import FormPolicy
 from ...runtimes import litert
+from . import wide_levels
 from .tflite_files import KINDS, File, Quantisation, read_file, resize
 
 
@@ -38,15 +40,18 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
     OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
     """
     file = read_file(source)
+    if file.is_split:
+        problem = "its weights lie behind the model, where OpenVINO's TFLite frontend does not read them"
+        raise UnsupportedLayerError(f"{problem}; convert it again without buffer offsets", source.name)
     for operator in file.operators:
         if operator.type in KINDS and operator.graph:
-            raise UnsupportedLayerError("a resize in a branch or loop is not supported", operator.where)
-        if any(end.dtype == "int16" and end.quantisation.scales for end in operator.outputs if end is not None):
-            problem = f"{operator.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 compiles at times"
+            problem = "a resize in a branch, a loop or a second signature is not supported"
             raise UnsupportedLayerError(problem, operator.where)
+    check_numbers([(end.name, end.dtype) for end in (*file.inputs, *file.outputs) if end is not None], source.name)
     trial.check_frontend(source, "tflite")
     builder = _Builder.of(file, source.name, policy or FormPolicy())
     model = _in_order(builder.read("tflite", KINDS, source), file, source.name)
+    wide_levels.in_primitives(model)
     number_anew(model)  # before nodes are identified by their names
     builder.name_nodes()
     return Built(model=model, rows=builder.rows(), exact=builder.nodes())
@@ -61,6 +66,9 @@ def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
         missing = [name for name in required if name not in known]
         if missing:
             raise UnsupportedLayerError(f"OpenVINO's TFLite frontend drops {missing[0]!r}, an input or output", name)
+    twice = next((name for name in names[1] if names[1].count(name) > 1), None)
+    if twice is not None:
+        raise UnsupportedLayerError(f"{twice!r} is an output twice; expected outputs of different names", name)
     return ov.Model([results[name] for name in names[1]], [inputs[name] for name in names[0]], "tflite")
 
 
