@@ -3,12 +3,12 @@
 ``load`` reads, ``resize`` runs, ``prepare`` plans a resize once for many runs, ``convert`` translates. ``audit``,
 ``compare``, ``explain`` and ``plot`` show how runtimes and files compute it. All of them share ``ResizeSpec``.
 
-A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers), .pt2 (a program that PyTorch
-exported), .tflite, .keras, .h5, .pb (a frozen graph, or that of a SavedModel, which its folder may stand for), .pdmodel
-or .json (layers, docs/layer-json.md), in upper or lower case. A ``source`` may also be a model in memory: an
-``openvino.Model``, a ``torch.export.ExportedProgram``, or an ``onnx.ModelProto``, which must contain its weights if it
-is to be run; places in it start with its name. Every mistake in a call of these functions is a SpecError or a ReadError
-that names the closest valid choice.
+A path ends in .onnx (a model), .xml (an IR, with or without its .bin, or pasted layers), .json (layers,
+docs/layer-json.md) or an extension of another framework's models, which ``convert`` lists, in upper or lower case; the
+folder of a SavedModel stands for it. A ``source`` may also be a model in memory: an ``openvino.Model``, a
+``torch.export.ExportedProgram``, a ``torch.nn.Module`` with its inputs, as in ``(module, torch.rand(1, 3, 64, 64))``,
+or an ``onnx.ModelProto``, which must contain its weights if it is to be run; places in it start with its name. Every
+mistake in a call of these functions is a SpecError or a ReadError that names the closest valid choice.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
         lambda: ir_interp.convert("a.onnx", "b.xml", onyl="native"),  # type: ignore[call-arg]
-        "convert() has no argument 'onyl'; expected one of 24, such as only; did you mean 'only'?",
+        "convert() has no argument 'onyl'; expected one of 26, such as only; did you mean 'only'?",
     ),
     (
         lambda: ir_interp.resize(X, spec(), size=(2, 2)),  # type: ignore[call-arg]
@@ -214,7 +214,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.load(5),
-        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram",
+        "source is 5; expected a path, an onnx.ModelProto, an openvino.Model, a torch.export.ExportedProgram or a "
+        "module with its inputs",
     ),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.converters.sources import frameworks
+from ir_interp.files.frameworks import FRAMEWORKS
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -74,9 +75,16 @@ def test_what_is_none_of_the_expected_kinds() -> None:
         expect("folder/a.JSON", *MODELS)
 
 
-def test_each_kind_of_a_framework_has_one_folder() -> None:
-    kinds = [kind for name in frameworks.names() for kind in frameworks.module(name, "reading").READING.kinds]
-    assert sorted(kinds, key=FOREIGN.index) == list(FOREIGN)
+def test_each_extension_of_a_framework_has_one_folder() -> None:
+    declared = sorted(extension for framework in FRAMEWORKS for extension in framework.extensions)
+    assert declared == [kind.value for kind in FOREIGN]
+
+
+def test_each_framework_has_an_extra_with_its_packages() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for framework in FRAMEWORKS:
+        for package in framework.packages:
+            assert package.replace("_", "-") in " ".join(extras[framework.extra])
 
 
 def test_extensions_are_looked_at_in_one_place() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ir_interp.files.kinds import DESCRIBED, IN_FOLDERS, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
 from ir_interp.ir.interpolates import layers
 from ir_interp.ir.net import Layer
 from ir_interp.resize_op import ResizeOp
@@ -46,28 +46,20 @@ def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = 
     framework = part(FileKind.of(path), "exporters")
     if framework is None:
         return list(found(path, chosen_shapes.chosen(path, shapes)))
-    resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
-    return resizes
-
-
-def foreign(
-    path: Path, shapes: chosen_shapes.Shapes, verdicts: Callable[[], Iterable[dict[str, Verdict]] | None]
-) -> list[Found]:
-    """Return the resizes of another framework's model, with the ``verdicts`` of its exporters in their order.
-
-    These are None if no exporter is asked.
-    """
+    if hasattr(framework, "audited"):  # PyTorch's, in which an exported model decides
+        resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
+        return resizes
     chosen_shapes.chosen(path, shapes)  # refuses a shape that an input cannot have
     resizes = [Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=()) for op in load(path)]
-    known = verdicts()
-    if known is None:
+    if not asks_exporters:
         return resizes
-    return [
-        replace(
-            resize, exporters={name: with_releases(name, resize.op, verdict) for name, verdict in exporters.items()}
-        )
-        for resize, exporters in zip(resizes, known, strict=True)
-    ]
+    return [_asked(*pair) for pair in zip(resizes, framework.verdicts(path), strict=True)]
+
+
+def _asked(resize: Found, verdicts: Mapping[str, Verdict]) -> Found:
+    """Return a resize with the verdicts of its exporters."""
+    by_release = {name: with_releases(name, resize.op, verdict) for name, verdict in verdicts.items()}
+    return replace(resize, exporters=by_release)
 
 
 def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
@@ -77,7 +69,7 @@ def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
 
 def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:
     """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
-    if expect(path, *IN_FOLDERS, *DESCRIBED) is FileKind.ONNX:
+    if expect(path, *MODELS, *FOREIGN) is FileKind.ONNX:
         for node in completed(path, chosen_shapes.nodes(path, shapes)):
             dla = tensorrt_importer.remarks(node.op)
             yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)

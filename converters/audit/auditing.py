@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ir_interp.errors import ReadError
-from ir_interp.files.kinds import IN_FOLDERS, FileKind
+from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed
 from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import opened
 from ir_interp.ir.xml import is_foreign
@@ -18,7 +18,7 @@ from ..predictions.runtimes_asked import Runtime, runtimes_of
 from ..reports.conversion_report import Progress, silent
 from ..runtimes.outcome import Outcome
 from ..sources.frameworks import part
-from ..sources.readers import saved_model
+from ..sources.readers import model_file
 from . import chosen_shapes
 from .audited_resizes import Found, of_file
 from .findings import Audited
@@ -28,20 +28,20 @@ from .verdicts import Verdict, judge
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
-    """Return files as they are, and every .onnx and .xml in folders. Raises ReadError if there are none."""
+    """Return files as they are, and every model in folders. Raises ReadError if there are none."""
     return expanded(paths).files
 
 
 def expanded(paths: Iterable[Path]) -> Expanded:
-    """Return files as they are, and every .onnx, .xml and .tflite in folders.
+    """Return files as they are, and every model in folders.
 
     ``@list.txt`` stands for the paths in that file, one per line. Raises ReadError if there are none.
     """
-    models, listed = Expanded(), list(paths)
-    for path in listed:
+    models, sources = Expanded(), list(paths)
+    for path in sources:
         models.add(path)
-    if listed and not (models.files or models.closed or models.skipped):
-        raise ReadError("no model; expected .onnx, .xml or .tflite files", ", ".join(map(str, listed)))
+    if sources and not (models.files or models.closed or models.skipped):
+        raise ReadError(f"no model; expected files of {listed(IN_FOLDERS)}", ", ".join(map(str, sources)))
     return models
 
 
@@ -71,10 +71,10 @@ class Expanded:
             is_folder = stat.S_ISDIR(path.stat().st_mode)
         except (OSError, ValueError) as error:
             raise ReadError(f"cannot be read: {getattr(error, 'strerror', None) or error}", str(path)) from None
-        if is_folder and saved_model(path) == path:
+        if is_folder and model_file(path) == path:
             self._add_folder(path)
         else:
-            self.files.append(saved_model(path))
+            self.files.append(model_file(path))
 
     def _add_folder(self, folder: Path) -> None:
         for path in _inside(folder, self.closed):
@@ -89,8 +89,8 @@ class Expanded:
             return
         self.lists.add(place)
         self.open.append(place)
-        for listed in _listed(path):
-            self.add(listed)
+        for source in _listed(path):
+            self.add(source)
         self.open.pop()
 
 

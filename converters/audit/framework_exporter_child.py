@@ -35,7 +35,7 @@ def write(array: Array, setting: tuple[str, Any, Path]) -> Verdict | None:
     return None
 
 
-def by_openvino(source: Path, array: Array, path: Path) -> None:
+def read(source: Path, array: Array, path: Path) -> None:
     """Write the IR that OpenVINO's frontend makes of a file."""
     import openvino
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ir_interp.errors import ReadError, VerificationError
 from ir_interp.files.atomic import OutputError, check_outputs, replacing
-from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_pickled
+from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_refused
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
 from ir_interp.files.paths import exists
 from ir_interp.files.scratch import scratch
@@ -42,6 +42,13 @@ def convert(source: Source, destination: Path, options: ConvertOptions) -> Conve
         return replace(_convert(source, path, destination, options), source=shown_path(source, path))
 
 
+def checked_kinds(source: Path, destination: Path, options: ConvertOptions) -> tuple[FileKind, FileKind]:
+    """Return the kinds of both files. Raises ReadError if there is no route, SpecError for options without effect."""
+    kinds = _kinds(source, destination)
+    check_options(kinds, options, source.name)
+    return kinds
+
+
 def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
     try:
         return PATHS[kinds](source, output, options)
@@ -52,8 +59,7 @@ def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, optio
 
 
 def _convert(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
-    kinds = _kinds(source, destination)
-    check_options(kinds, options, source.name)
+    kinds = checked_kinds(source, destination, options)
     files = (destination.with_suffix(".bin"), destination) if kinds[1] is FileKind.IR else (destination,)
     inputs = [*Inputs.of(options).paths, *([options.into] if options.into else [])]
     check_outputs([*files, *options.reports], [*parts(source), *inputs])
@@ -108,7 +114,7 @@ def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:
     starts, ends = (list(dict.fromkeys(known[place].value for known in PATHS)) for place in (0, 1))
     check_named(source, starts)
     check_named(destination, ends)
-    check_not_pickled(source)
+    check_not_refused(source)
     # A known extension without a route is an error of its own, below.
     for path, extensions in ((source, starts), (destination, ends)):
         if not path.suffix:

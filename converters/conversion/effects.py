@@ -31,7 +31,7 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
             problem = f"{option.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
             remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and option.name == "opset" else ""
             raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
-    if kinds == (FileKind.PROGRAM, FileKind.IR) and options.exporter is Exporter.OPENVINO and options.fp16:
+    if kinds[1] is FileKind.IR and options.exporter is Exporter.OPENVINO and options.fp16:
         raise SpecError("--fp16 has no effect on the IR of --exporter openvino; leave out one of them")
     _check_versions(options)
     # channels move without an image, too
@@ -45,7 +45,7 @@ def _target_elsewhere(kinds: tuple[FileKind, FileKind], target: str) -> str:
     start, end = kinds
     if end is not FileKind.ONNX:
         remedy = "leave it out, or name the result .onnx" if start is FileKind.ONNX else "leave it out"
-    elif target.startswith(_OPERATOR_SET) and start is not FileKind.PROGRAM:
+    elif target.startswith(_OPERATOR_SET) and start.stand_in is not FileKind.ONNX:
         remedy = f"use --opset {target.removeprefix(_OPERATOR_SET)}"
     else:
         remedy = f"convert to .onnx without it, then that .onnx with --target {target}"

@@ -217,7 +217,7 @@ PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Wr
     (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.ONNX, FileKind.TFLITE): _layer_to_tflite,
     (FileKind.IR, FileKind.TFLITE): _layer_to_tflite,
-    **{(kind, end): route for kind in (FileKind.TFLITE, *FOREIGN) for end, route in _FOREIGN.items()},
+    **{(kind, end): route for kind in FOREIGN for end, route in _FOREIGN.items()},
     (FileKind.TFLITE, FileKind.JSON): _to_json,
     (FileKind.TFLITE, FileKind.PYTHON): _to_python,
 }

@@ -18,14 +18,15 @@ _TEXT = 2  # the wire type of strings and messages
 
 def exporter(path: Path) -> str:
     """Return the producer of a model and its version, of an IR the version; "unknown" if not recorded."""
-    if FileKind.of(path) is FileKind.PROGRAM:
-        return "PyTorch"
+    kind = FileKind.of(path)
+    if kind and kind.framework:
+        return UNKNOWN if kind is FileKind.TFLITE else kind.framework.title  # a .tflite records no converter
     try:
         with opened(path) as file:
             head = file.read(_HEAD)
     except OSError:
         return UNKNOWN
-    if FileKind.of(path) is FileKind.IR:
+    if kind is FileKind.IR:
         match = re.search(rb"<net[^>]*\sversion=\"(\d+)\"", head)
         return f"OpenVINO IR v{match[1].decode()}" if match else UNKNOWN
     texts = _texts(head)

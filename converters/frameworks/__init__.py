@@ -1,5 +1,6 @@
-"""Frameworks whose models are sources, each a folder of its own; ``sources.frameworks`` finds them.
+"""Frameworks whose models are sources, each a folder of its own; to add one, nothing else is changed but its extra.
 
-A folder has three modules: ``reading`` declares a ``READING``, ``conversion`` yields the model that stands for a
-source, and ``exporters`` audits its resizes, and names the exporters that are asked about them.
+A folder declares a ``FRAMEWORK`` in its ``__init__``, which ``ir_interp.files.frameworks`` reads on every start. It has
+three modules: ``reading`` with a ``READING``, ``conversion`` with the context manager ``intermediate`` of the model
+that stands for a source, and ``exporters`` with ``EXPORTERS`` by name and their ``verdicts`` on each resize.
 """

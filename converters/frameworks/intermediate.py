@@ -55,7 +55,7 @@ def as_ir(
         model = folder / f"{destination.stem}{FileKind.IR.value}"
         save(with_channels_second(built.model, name) if moves_channels else built.model, model)
         changes = _half_precision(built.model)
-        yield Intermediate(model=model, rows=lambda rows: _merged(built.rows, rows), changes=changes, proof=proof)
+        yield Intermediate(model=model, rows=lambda rows: merged(built.rows, rows), changes=changes, proof=proof)
 
 
 def _half_precision(model: ov.Model) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def _half_precision(model: ov.Model) -> tuple[str, ...]:
     return ()
 
 
-def _merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
+def merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:
     """Return the rows of two conversions in sequence: the form that a resize has in the end, and the lesser grade."""
     # Grades are declared from the best to the least, so the later of two is the lesser.
     by_name, grades = {row.name: row for row in then}, list(Grade)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 from openvino.frontend import ConversionExtension, FrontEndManager, NodeContext
 from openvino.frontend.onnx import ConversionExtension as OnnxExtension
-from openvino.frontend.paddle import ConversionExtension as PaddleExtension
+from openvino.opset15 import bitwise_left_shift, bitwise_right_shift
 
 from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, read
@@ -25,14 +26,28 @@ from ..onnx.resize_nodes import dialect_version, given_names
 from ..reports.conversion_report import FormPolicy, Row
 from ..runtimes.messages import reason
 from .interpolate_subgraph import Resized, RunTime, partial_shape, resize
+from .node_names import number_anew
 from .run_time_lengths import constant_of, narrowed
 
 _ELEMENT = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "boolean": "bool"}
 
 
 _INCOMPLETE = "Conversion is failed for"  # a message about operations; the frontend goes on with others
-_TITLES = {"onnx": "ONNX", "tf": "TensorFlow", "tflite": "TFLite", "pytorch": "PyTorch", "paddle": "Paddle"}
-_EXTENSIONS: dict[str, Callable[..., Any]] = {"onnx": OnnxExtension, "paddle": PaddleExtension}
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Frontend:
+    """A frontend of OpenVINO: its name in OpenVINO, and in messages.
+
+    Those that know operators by domain, or inputs by name, have extensions of their own. ``corrected`` converts the
+    operations that the frontend reads wrongly and silently.
+    """
+
+    name: str
+    title: str
+    extension: Callable[..., Any] = ConversionExtension
+    corrected: Mapping[str, Callable[[NodeContext], Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,25 +67,26 @@ class Built:
 class ResizeBuilder:
     """Converts resizes of any format as its frontend meets them, and records the result of each."""
 
+    frontend: ClassVar[Frontend]
     file: str
     policy: FormPolicy = field(default_factory=FormPolicy)
     resizes: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
     errors: list[IrInterpError] = field(default_factory=list)
 
-    def read(self, framework: str, operations: Iterable[str], path: Path) -> ov.Model:
+    def read(self, operations: Iterable[str], path: Path) -> ov.Model:
         """Return the model that a frontend makes of a file, with its resizes, which are these ``operations``.
 
         Raises an ExceptionGroup of InexactError for resizes without an exact form if these stop the frontend,
         UnsupportedLayerError if it refuses the rest.
         """
-        frontend = FrontEndManager().load_by_framework(framework)
-        # Frontends that know operators by domain, or inputs by name, have extensions of their own.
-        extension = _EXTENSIONS.get(framework, ConversionExtension)
+        frontend = FrontEndManager().load_by_framework(self.frontend.name)
         for op in operations:
-            frontend.add_extension(extension(op, self.converter(op)))
-        return self.guarded(framework, lambda: frontend.convert(frontend.load(str(path))))
+            frontend.add_extension(self.frontend.extension(op, self.converter(op)))
+        for op, convert in self.frontend.corrected.items():
+            frontend.add_extension(self.frontend.extension(op, convert))
+        return self.guarded(lambda: frontend.convert(frontend.load(str(path))))
 
-    def guarded(self, framework: str, convert: Callable[[], ov.Model]) -> ov.Model:
+    def guarded(self, convert: Callable[[], ov.Model]) -> ov.Model:
         """Return the model that a frontend converts. Raises as ``read`` does."""
         try:
             return convert()
@@ -79,7 +95,7 @@ class ResizeBuilder:
                 raise self.errors[0] from None
             if _INCOMPLETE not in str(error):  # otherwise the omitted part is the cause of refusals
                 self.rows()  # the placeholders of refused resizes make no complete model
-            problem = f"OpenVINO's {_TITLES[framework]} frontend refuses it: {reason(error)}"
+            problem = f"OpenVINO's {self.frontend.title} frontend refuses it: {reason(error)}"
             raise UnsupportedLayerError(problem, self.file) from error
 
     def converter(self, op: str) -> Callable[[NodeContext], Any]:
@@ -121,6 +137,11 @@ class ResizeBuilder:
     def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         return resize(x, op, run_time, self.policy)
 
+    def built(self, model: ov.Model) -> Built:
+        """Return a model that was read, with its rows. Raises as ``rows`` does."""
+        number_anew(model)  # before nodes are identified by their names
+        return Built(model=model, rows=self.rows(), exact=self.nodes())
+
     def rows(self) -> tuple[Row, ...]:
         """Return a row for each resize, or raise all refusals together."""
         refusals = []
@@ -138,7 +159,12 @@ class ResizeBuilder:
         return tuple(rows)
 
     def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
-        """Return a resize with its name and place, which may be known only when the model is complete."""
+        """Return a resize with its name and place, which may be known only when the model is complete.
+
+        It names the node of one that is a single layer.
+        """
+        if output.get_node().get_type_name() == "Interpolate":
+            output.get_node().set_friendly_name(op.name)
         return op
 
     def nodes(self) -> frozenset[str]:
@@ -147,10 +173,17 @@ class ResizeBuilder:
         return frozenset(node.get_friendly_name() for result in resizes for node in result.nodes)
 
 
+def _shift(node: NodeContext) -> list[ov.Output]:
+    """Return shifted bits; the frontend multiplies and divides, and the CPU plugin does that in float32."""
+    shift = bitwise_right_shift if node.get_attribute("direction") == "RIGHT" else bitwise_left_shift
+    return list(shift(node.get_input(0), node.get_input(1)).outputs())
+
+
 @dataclass(slots=True, kw_only=True)
 class Builder(ResizeBuilder):
     """Converts the nodes of an ONNX model; ``names`` are those of nodes by their outputs."""
 
+    frontend: ClassVar = Frontend("onnx", "ONNX", OnnxExtension, {"BitShift": _shift})
     opset: int
     semantics: Semantics
     lone: frozenset[str]
@@ -210,6 +243,14 @@ def _stand_in(x: ov.Output, op: ResizeOp) -> ov.Output:
     if op.shape is None:
         return ops.convert(x, "f32").output(0)
     return ops.parameter(ov.PartialShape.dynamic(len(op.shape)), x.get_element_type()).output(0)
+
+
+def in_order(resizes: Iterable[tuple[str, T]]) -> defaultdict[str, deque[T]]:
+    """Return resizes by the types of their operations, as a frontend that keeps the order meets them."""
+    by_type: defaultdict[str, deque[T]] = defaultdict(deque)
+    for op_type, waiting in resizes:
+        by_type[op_type].append(waiting)
+    return by_type
 
 
 def numpy_name(element: ov.Type) -> str:

@@ -98,7 +98,7 @@ def _saved(model: onnx.ModelProto, path: Path) -> Path:
 def _converted(source: Path, builder: Builder) -> Built:
     """Return the frontend's result for a file, with our converters for its resizes."""
     try:
-        model = builder.read("onnx", OPS, source)
+        model = builder.read(OPS, source)
     except UnsupportedLayerError as refusal:
         if _OPTIMIZED not in refusal.problem:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,23 @@ from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Aspect, Crop, Sizes
+from ir_interp.spec import Aspect, AtRunTime, Crop, Sizes
 
-from .interpolate_subgraph import partial_shape
+from .interpolate_subgraph import RunTime, partial_shape
+
+
+def at_run_time(op: ResizeOp, x: ov.Output, target: Callable[[], ov.Output]) -> tuple[ResizeOp, RunTime]:
+    """Return a resize as ``narrowed`` does, with its inputs of run time, if it waits for the tensor ``target()``."""
+    if not isinstance(op.spec.target, AtRunTime):
+        return op, RunTime()
+    op, rest = narrowed(op, x, target())
+    return op, RunTime(target=rest)
+
+
+def vector(parts: Iterable[ov.Output], element: str = "i64") -> ov.Output:
+    """Return sizes or scales, of one tensor or several, as one of rank 1."""
+    flat = [ops.reshape(ops.convert(part, element), ops.constant(np.array([-1])), special_zero=False) for part in parts]
+    return ops.concat(flat, 0).output(0)
 
 
 def narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, ov.Output | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, VerificationError
+from ir_interp.files.scratch import scratch
 
 from ..verify.against_reference import compare_with
 from ..verify.run.inputs import Inputs
@@ -25,18 +27,25 @@ def prove(image: NewInput, steps: Path) -> None:
 
     It runs on random images of several sizes. Raises ShapeError if the pipeline takes none of them.
     """
-    samples = []
-    for place, array in enumerate(_accepted(image)):
-        samples.append(steps.with_name(f"image{place}.npy"))
-        np.save(samples[-1], array)
-    inputs = Inputs(files={image.name: tuple(samples)})
-    [output] = compare_with(steps, image.form.of_pixels, inputs).outputs
+    with sampled(image) as files:
+        [output] = compare_with(steps, image.form.of_pixels, Inputs(files={image.name: files})).outputs
     if not output.compared.passes:
         pipeline = image.form.request.pipeline.name or "the pipeline"
         raise VerificationError(
             f"input {output.name!r} does not get the values of {pipeline}: it {output.compared.difference}; "
             "nothing was written"
         )
+
+
+@contextmanager
+def sampled(image: NewInput) -> Iterator[tuple[Path, ...]]:
+    """Yield files of random images of several sizes. Raises ShapeError if the pipeline takes none of them."""
+    with scratch() as folder:
+        files = []
+        for place, array in enumerate(_accepted(image)):
+            files.append(folder / f"image{place}.npy")
+            np.save(files[-1], array)
+        yield tuple(files)
 
 
 def _accepted(image: NewInput) -> Iterator[NDArray[Any]]:

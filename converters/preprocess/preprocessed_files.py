@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from ir_interp.errors import SpecError
@@ -16,6 +18,7 @@ from ir_interp.pipelines.pipeline_source import of_call
 
 from ..conversion.converting import convert
 from ..onnx.onnx_save import save
+from ..reports.conversion_report import ConversionReport
 from ..sources.model_summary import parts
 from ..sources.pipeline_files import of_path
 from .pipeline_proof import prove
@@ -36,28 +39,58 @@ def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> s
         batch=options.batch,
         channels=options.channels,
     )
-    kind = expect(source, *MODELS, *FOREIGN)
+    expect(source, *MODELS, *FOREIGN)
     as_ir = expect(destination, *MODELS, folders="") is FileKind.IR
     files = (destination, *([destination.with_suffix(".bin")] if as_ir else []))
     check_outputs(files, parts(source))
+    conversions = ConvertOptions(verify=options.verify)
     with scratch() as folder, replacing(*files) as (output, *_):
-        read = source
-        if kind is not FileKind.ONNX:
-            read = folder / f"{source.stem}.onnx"
-            convert(source, read, ConvertOptions(verify=options.verify))
-        image = _write_ir(read, output, request, options) if as_ir else write(read, output, request, options.name)
-        if options.verify:
-            prove(image, _steps(image, folder / f"steps{destination.suffix}"))
-    return image.name
+        whole = write_onnx(
+            source, folder / f"{destination.stem}.onnx", request, conversions, options.name, wide=not as_ir
+        )
+        save_as(whole, output, conversions)
+    return whole.image.name
 
 
-def _write_ir(source: Path, output: Path, request: Preprocess, options: PreprocessOptions) -> NewInput:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """An ONNX model with a pipeline in front of it: its input for images, and the report of its conversion, if any."""
+
+    path: Path
+    image: NewInput
+    report: ConversionReport | None
+
+
+def write_onnx(
+    source: Path, path: Path, request: Preprocess, options: ConvertOptions, name: str | None = None, *, wide: bool
+) -> Whole:
+    """Write a model with a pipeline in front of its input ``name``; one that is no .onnx is converted first.
+
+    Numbers beyond float32 are in float64 only if the result may be ``wide``: not for OpenVINO.
+    """
     with scratch() as folder:
-        whole = folder / f"{output.stem}.onnx"
-        image = write(source, whole, request, options.name, wide=False)
-        convert(whole, output, ConvertOptions(verify=options.verify))
-    keep_single(output, image.form.name, f"{LAYER}/")
-    return image
+        report = None
+        if FileKind.of(source) is not FileKind.ONNX:
+            report = convert(source, folder / f"{source.stem}.onnx", options)
+        image = write(report.destination if report else source, path, request, name, wide=wide)
+    return Whole(path=path, image=image, report=report)
+
+
+def save_as(whole: Whole, output: Path, options: ConvertOptions) -> ConversionReport | None:
+    """Write a model to ``output``, by a conversion to an IR, and prove the nodes in front; return the report, if any.
+
+    Raises VerificationError if the result's runtime computes other values than the pipeline.
+    """
+    report = None
+    if FileKind.of(output) is FileKind.IR:
+        report = convert(whole.path, output, options)
+        keep_single(output, whole.image.form.name, f"{LAYER}/")
+    else:
+        shutil.copyfile(whole.path, output)
+    if options.verify:
+        with scratch() as folder:
+            prove(whole.image, _steps(whole.image, folder / f"steps{output.suffix}"))
+    return report
 
 
 def _steps(image: NewInput, path: Path) -> Path:

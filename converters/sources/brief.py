@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TypedDict, cast
@@ -73,16 +73,16 @@ def sizes(path: Path, others: Iterable[Path] = ()) -> dict[str, int | None]:
     return {file.name: file.stat().st_size if is_file(file) else None for file in files}
 
 
-def of_description(model: Description, title: str, path: Path, others: Iterable[Path] = ()) -> Brief:
-    """Return a summary of a model that its framework describes; ``others`` are files beside it."""
+def of_description(model: Description, files: Sequence[Path]) -> Brief:
+    """Return a summary of a model that its framework describes; ``files`` are its own one, and those beside it."""
     inputs, outputs = (
         tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those)
         for those in (model.inputs, model.outputs)
     )
     return Brief(
-        format=title,
+        format=model.format,
         inputs=inputs,
         outputs=outputs,
         weights=(len(model.constants), sum(model.constants)),
-        files=sizes(path, others),
+        files=sizes(files[0], files[1:]),
     )

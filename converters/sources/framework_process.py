@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import importlib.util
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,71 +12,88 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.files.sources import check_regular
+from ir_interp.files.frameworks import Framework
+from ir_interp.files.sources import check_readable
 
-from ..workers.worker import Died, Late, Question, Worker
+from ..runtimes.messages import first_line
+from ..workers.worker import Died, Late, Question, lasting
 from .model_description import Description
 
 _SECONDS, _IDLE = 600.0, 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Framework:
-    """A framework: its title, its package, the extra that installs it, and the module that runs in its process.
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of a framework, as the line that names its reason."""
 
-    The module has the functions ``describe(path, setting)`` and ``run(arrays, path)``.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """The process of a framework: ``child`` is the module of its folder that runs there.
+
+    The module has the functions ``describe(path, setting)`` and ``run(arrays, path)``, and may have ``reason(error)``.
     """
 
-    title: str
-    package: str
-    extra: str
+    framework: Framework
     child: str
 
-    def check(self, path: Path, label: str) -> None:
-        """Raise ReadError for an unreadable file, IrInterpError if the package is missing."""
-        try:
-            check_regular(path)
-            path.open("rb").close()
-        except OSError as error:
-            raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-        self.check_installed(label)
+    def described(self, path: Path, setting: str = "") -> Description:
+        """Return what a model holds.
 
-    def check_installed(self, label: str) -> None:
-        """Raise IrInterpError if the package is missing."""
-        if importlib.util.find_spec(self.package) is None:
-            raise IrInterpError(f"{label} needs {self.title}: pip install 'ir-interp[{self.extra}]'")
-
-    def described(self, path: Path, label: str, setting: str = "") -> Description:
-        """Return what a model holds. Raises the error of the framework's process, IrInterpError if that dies."""
-        answer = self.answer("describe", str(path.absolute()), setting, label)
-        if isinstance(answer, IrInterpError):
-            raise answer
+        Raises ReadError for an unreadable file, IrInterpError if the framework is missing or dies, and its own error.
+        """
+        self._check(path)
+        label = self.framework.label(path)
+        answer = self._answer("describe", str(path.absolute()), setting, label)
+        if isinstance(answer, Failure):
+            raise ReadError(f"{self.framework.title} cannot load it: {answer.reason}", label)
         assert isinstance(answer, Description)
         return answer
 
-    def function(self, path: Path, label: str) -> Callable[..., dict[str, Array]]:
-        """Return a model as a function of its inputs, in order, to its outputs by name."""
+    def function(self, path: Path) -> Callable[..., dict[str, Array]]:
+        """Return a model as a function of its inputs, in order, to its outputs by name. Raises as ``described``."""
+        self._check(path)
 
         def outputs(*arrays: Array) -> dict[str, Array]:
-            answer = self.answer("run", [np.asarray(array) for array in arrays], str(path.absolute()), label)
-            if isinstance(answer, str):
-                raise IrInterpError(f"{self.title}: {answer}")
-            return dict(answer)
+            inputs, label = [np.asarray(array) for array in arrays], self.framework.label(path)
+            return dict(self.answer("run", inputs, str(path.absolute()), label))
 
         return outputs
 
     def answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
-        """Return what a function of the framework's process answers. Raises IrInterpError if the process dies."""
-        question = Question(function=f"{self.child}:{function}", setting=setting, limit=_SECONDS, attempts=1)
-        answer = _worker(self.child).answer(question, item)
-        if isinstance(answer, Died | Late):
-            raise IrInterpError(f"{label} does not run in {self.title}: {answer}")
+        """Return what a function of the framework's process returns. Raises IrInterpError if it fails."""
+        answer = self._answer(function, item, setting, label)
+        if isinstance(answer, Failure):
+            raise IrInterpError(f"{self.framework.title}: {answer.reason}")
         return answer
 
+    def _answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
+        module = f"{self.framework.folder}.{self.child}"
+        question = Question(
+            function=f"{__name__}:answer", setting=(module, function, setting), limit=_SECONDS, attempts=1
+        )
+        answer = lasting(module, _IDLE).answer(question, item)
+        if isinstance(answer, Died | Late):
+            raise IrInterpError(f"{label} does not run in {self.framework.title}: {answer}")
+        if isinstance(answer, IrInterpError):
+            raise answer
+        return answer
 
-@cache
-def _worker(_: str) -> Worker:
-    """Return the process of a framework, which has imported it and loaded models after its first answer."""
-    worker = Worker(idle=_IDLE)
-    atexit.register(worker.close)
-    return worker
+    def _check(self, path: Path) -> None:
+        """Raise ReadError for an unreadable file, IrInterpError if the framework is missing."""
+        check_readable(path)
+        self.framework.check_installed(self.framework.label(path))
+
+
+def answer(item: Any, setting: tuple[str, str, Any]) -> Any:
+    """Return what a function of a module returns, in this process; its error of this program, any other as Failure."""
+    module, function, value = setting
+    child = importlib.import_module(module)
+    try:
+        return getattr(child, function)(item, value)
+    except IrInterpError as error:
+        return error
+    except Exception as error:  # whatever a framework raises
+        return Failure(getattr(child, "reason", first_line)(error))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import ReadError, closest
+from ir_interp.files.frameworks import refusal
 from ir_interp.files.sources import json_object
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import AtRunTime
@@ -17,8 +18,6 @@ from ir_interp.translation.grades import Translation
 from . import registry
 
 _OWN = ("name", "input")
-_OLD_FORMAT = "save the model again with the environment variable FLAGS_enable_pir_api=0"
-_PIR = "base_code"  # the first key of a program that Paddle 3 saves by default
 _DTYPES = (
     "bfloat16",
     "bool",
@@ -41,8 +40,9 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     """Return the layers of a JSON file. Raises ReadError, which names the layer and the setting."""
     document = json_object(path, "an object with a dialect and layers")
     where = path.name
-    if _PIR in document:
-        raise ReadError(f"a program of Paddle's PIR format; expected a .pdmodel; {_OLD_FORMAT}", where)
+    problem = next(filter(None, map(refusal, document)), None)
+    if problem is not None:
+        raise ReadError(problem, where)
     try:
         dialect = registry.get(_text(document, "dialect", where))
     except ReadError as error:

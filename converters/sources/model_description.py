@@ -10,12 +10,12 @@ from ir_interp.shapes import PartialShape
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """An input or output: its tensor in the graph that OpenVINO reads, and its name in the model."""
+    """An input or output: its name in the model, and its tensor in the graph that OpenVINO reads, if it needs that."""
 
-    tensor: str
     name: str
     dtype: str
     shape: PartialShape | None
+    tensor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +32,11 @@ class Resize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A model: its ends, the types of its operations, the bytes of its constants, and its resizes."""
+    """A model: its ends, the types of its operations, the bytes of its constants, and resizes that others read."""
 
+    format: str
     inputs: tuple[End, ...]
     outputs: tuple[End, ...]
     operations: tuple[str, ...]
     constants: tuple[int, ...]
-    resizes: tuple[Resize, ...]
+    resizes: tuple[Resize, ...] = ()

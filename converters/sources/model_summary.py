@@ -15,19 +15,20 @@ from ir_interp.ir.reading import nets
 
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import external_files, read_file
-from .brief import Brief, Tensor, sizes
+from .brief import Brief, Tensor, of_description, sizes
 from .frameworks import reading
-from .readers import operations, saved_model
+from .readers import counted, model_file, operations
 
 
 def brief(path: Path) -> Brief | None:
     """Return a summary of a model; None for files that hold only layers. Raises ReadError for unreadable files."""
-    path = saved_model(path)
+    path = model_file(path)
     kind = FileKind.of(path)
     framework = reading(kind)
     if framework is not None:
-        found = framework.brief(path)
-    elif kind is FileKind.ONNX:
+        model = framework.describe(path)
+        return replace(of_description(model, framework.parts(path)), operations=counted(model.operations))
+    if kind is FileKind.ONNX:
         found = _of_onnx(path)
     elif kind is FileKind.IR:
         whole = next(nets(path))

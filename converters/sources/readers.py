@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 from ir_interp.arguments import path as checked_path
 from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
+from ir_interp.files.frameworks import FRAMEWORKS
 from ir_interp.files.kinds import FOREIGN, WITH_RESIZES, FileKind, expect
 from ir_interp.files.paths import is_file
 from ir_interp.files.scratch import scratch
@@ -24,14 +24,17 @@ from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 from ..runtimes.openvino_saving import save_model
-from . import frameworks
+from .frameworks import declared_by, is_of_class, of_object, reading
 
 if TYPE_CHECKING:
     import onnx
     import openvino
     import torch.export
+    import torch.nn
 
-Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | torch.export.ExportedProgram"
+InMemory: TypeAlias = "torch.export.ExportedProgram | tuple[torch.nn.Module, Any]"
+"""A program of PyTorch, or a module with its inputs: a tensor, a tuple of arguments, or a dict of keyword arguments."""
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | InMemory"
 """A source of resizes: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 
 _LONGEST = 100  # of the name of a model in memory, used for its file
@@ -51,7 +54,7 @@ def load(source: Source, semantics: Semantics = Semantics.RUNTIME, name: str = "
 
 def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
     kind = expect(path, *WITH_RESIZES)
-    framework = frameworks.reading(kind)
+    framework = reading(kind)
     if framework is not None:
         return framework.load(path, semantics)
     if kind is FileKind.ONNX:
@@ -72,30 +75,30 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
     """Return whether an object is an ONNX model in memory."""
-    return _is(source, "onnx", "ModelProto")
+    return is_of_class(source, "onnx", "ModelProto")
 
 
 def is_openvino_model(source: object) -> TypeGuard[openvino.Model]:
     """Return whether an object is an OpenVINO model in memory."""
-    return _is(source, "openvino", "Model")
+    return is_of_class(source, "openvino", "Model")
 
 
 def has_own_framework(source: object) -> bool:
     """Return whether a source is a model that its own framework runs, such as PyTorch or LiteRT."""
     if isinstance(source, str | os.PathLike):
-        return FileKind.of(saved_model(Path(source))) in FOREIGN
-    return frameworks.of_object(source) is not None
+        return FileKind.of(model_file(Path(source))) in FOREIGN
+    return of_object(source) is not None
 
 
-def saved_model(path: Path) -> Path:
-    """Return the graph of a SavedModel, which a folder stands for; any other path as it is."""
-    graph = path / "saved_model.pb"
-    return graph if is_file(graph) else path
+def model_file(path: Path) -> Path:
+    """Return the file of a model that a folder stands for, such as a SavedModel; any other path as it is."""
+    names = (framework.file_in_folder for framework in FRAMEWORKS if framework.file_in_folder)
+    return next(filter(is_file, (path / name for name in names)), path)
 
 
 def is_in_memory(source: object) -> bool:
     """Return whether an object is a model, not the path of one."""
-    return is_onnx_model(source) or is_openvino_model(source) or frameworks.of_object(source) is not None
+    return is_onnx_model(source) or is_openvino_model(source) or of_object(source) is not None
 
 
 def shown_path(source: Source, path: Path) -> Path:
@@ -116,12 +119,6 @@ def name_of(source: Source, name: str = "source") -> str:
     return _named(source).name if is_in_memory(source) else _path(source, name).name
 
 
-def _is(source: object, package: str, name: str) -> bool:
-    """Return whether an object is of a class of a package; False if the package is not imported."""
-    kind = getattr(sys.modules.get(package), name, None)
-    return isinstance(kind, type) and isinstance(source, kind)
-
-
 @contextmanager
 def as_file(source: Source, name: str = "source") -> Iterator[Path]:
     """Yield the path of a source; a model in memory is written to a temporary file, under its own name.
@@ -138,32 +135,36 @@ def as_file(source: Source, name: str = "source") -> Iterator[Path]:
 
 
 def _is_module(source: object) -> bool:
-    return _is(source, "torch.nn", "Module")
+    return is_of_class(source, "torch.nn", "Module")
 
 
 def _path(source: object, name: str) -> Path:
     if isinstance(source, str | os.PathLike):
-        return saved_model(checked_path(source, name))
+        return model_file(checked_path(source, name))
     if _is_module(source):
-        raise SpecError(f"{name} is a torch module; pass torch.export.export(module, args), which records its inputs")
-    kinds = "a path, an onnx.ModelProto, an openvino.Model or a torch.export.ExportedProgram"
-    raise SpecError(f"{name} is {shown(source)}; expected {kinds}")
+        raise SpecError(
+            f"{name} is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"
+        )
+    classes = [kind for framework in FRAMEWORKS for kind in framework.in_memory]
+    *others, last = ("a path", "an onnx.ModelProto", "an openvino.Model", *classes)
+    raise SpecError(f"{name} is {shown(source)}; expected {', '.join(others)} or {last}")
 
 
 def _named(model: Any) -> Path:
     """Return a file name for a model in memory."""
-    framework = frameworks.of_object(model)
+    framework = of_object(model)
     if framework is not None:  # which has no name
-        return Path(f"program{framework.kinds[0].value}")
+        return Path(f"program{framework.extensions[0]}")
     name = model.graph.name if is_onnx_model(model) else model.get_friendly_name()
     kind = FileKind.ONNX if is_onnx_model(model) else FileKind.IR
     return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
 
 
 def _save(model: Any, path: Path) -> None:
-    framework = frameworks.of_object(model)
-    if framework is not None and framework.save is not None:
-        framework.save(model, path)
+    framework = of_object(model)
+    save = declared_by(framework).save if framework else None
+    if save is not None:
+        save(model, path)
     elif is_onnx_model(model):
         from google.protobuf.message import EncodeError
 
@@ -195,9 +196,16 @@ _NO_OPERATIONS = ("parameter", "result", "const")
 def operations(path: Path) -> dict[str, int] | None:
     """Return the number of operations by type, including subgraphs, the most frequent first; None for other files."""
     kind = FileKind.of(path)
-    framework = frameworks.reading(kind)
-    types = framework.operations if framework else _TYPES.get(kind) if kind else None
-    return dict(Counter(sorted(types(path))).most_common()) if types else None
+    framework = reading(kind)
+    if framework:
+        return counted(framework.describe(path).operations)
+    types = _TYPES.get(kind) if kind else None
+    return counted(types(path)) if types else None
+
+
+def counted(types: Iterable[str]) -> dict[str, int]:
+    """Return the number of operations by type, the most frequent first."""
+    return dict(Counter(sorted(types)).most_common())
 
 
 def _of_onnx(path: Path) -> list[str]:

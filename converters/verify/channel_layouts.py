@@ -15,7 +15,7 @@ from ir_interp.array_types import Array
 from ir_interp.files.kinds import CHANNELS_LAST, FileKind
 from ir_interp.options.image_options import IMAGE_RANK
 
-from ..sources.readers import saved_model
+from ..sources.readers import model_file
 from .references import ComputedOutputs, reference
 
 
@@ -32,7 +32,7 @@ def channels_second(arrays: Iterable[Array]) -> list[Array]:
 def for_channels_second(value: Any) -> Any:
     """Return the reference of a result with channels second; a file of a format with channels last is transposed."""
     is_path = isinstance(value, str | os.PathLike)
-    if not is_path or FileKind.of(saved_model(Path(value))) not in CHANNELS_LAST:
+    if not is_path or FileKind.of(model_file(Path(value))) not in CHANNELS_LAST:
         return value
     model = reference(value)
     assert isinstance(model, ComputedOutputs)

@@ -19,8 +19,8 @@ from ir_interp.files.memory import MemoryBoundError, check_bytes
 from ir_interp.files.sources import check_regular
 from ir_interp.views.image_arrays import array as array_of
 
-from ..sources import frameworks
-from ..sources.readers import saved_model
+from ..sources.frameworks import declared_by, of_object
+from ..sources.readers import model_file
 from .run.array_files import Named
 
 _NUMBERS = "biufc"  # kinds of NumPy's element types
@@ -65,23 +65,23 @@ Reference = SavedOutputs | ComputedOutputs
 
 
 def reference(value: Any) -> Reference:
-    """Return a reference that a user named: a path (.npz, .npy, .pt2), arrays, a program of PyTorch, or a function.
+    """Return a reference that a user named: a path, arrays, a model in memory, or a function.
 
     A reference is returned as it is. Raises ReadError for a file that holds no arrays, SpecError for another value.
     """
     if isinstance(value, Reference):
         return value
     if isinstance(value, str) or hasattr(value, "__fspath__"):
-        path = arguments.path(value, "reference")
-        path = saved_model(path)
-        framework = frameworks.reading(FileKind.of(path))
-        if framework is not None:
-            function, slack = framework.function(path), framework.slack(path)
-            return ComputedOutputs(label=framework.label(path), function=function, slack=slack)
+        path = model_file(arguments.path(value, "reference"))
+        kind = FileKind.of(path)
+        if kind and kind.framework:
+            model = declared_by(kind.framework)
+            label = kind.framework.label(path)
+            return ComputedOutputs(label=label, function=model.function(path), slack=model.slack(path))
         return SavedOutputs(label=path.name, arrays=tuple(_read(path)))
-    framework = frameworks.of_object(value)
+    framework = of_object(value)
     if framework is not None:
-        return ComputedOutputs(label="reference", function=framework.function(value))
+        return ComputedOutputs(label="reference", function=declared_by(framework).function(value))
     if callable(value) and not hasattr(value, "__array__"):
         return ComputedOutputs(label="reference", function=value)
     return SavedOutputs(label="reference", arrays=tuple(_named(value, "reference")))

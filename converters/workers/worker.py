@@ -6,6 +6,7 @@ resizes in installed runtimes (``audit.probe``), and models to verify, each in a
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import math
 import os
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,6 +69,14 @@ class Question:
     setting: Any = None
     limit: float = threading.TIMEOUT_MAX
     attempts: int = 2
+
+
+@cache
+def lasting(name: str, idle: float) -> Worker:
+    """Return the process of this name, which holds what it imported and loaded until ``idle`` seconds have passed."""
+    worker = Worker(idle=idle)
+    atexit.register(worker.close)
+    return worker
 
 
 class NotStartedError(IrInterpError):

@@ -17,6 +17,7 @@ from ir_interp.cli.invocation import check_image, command, printed_form
 from ir_interp.cli.project_file import project_of
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs
+from ir_interp.files.kinds import FOREIGN, IN_FOLDERS, listed
 from ir_interp.options.audit_options import REPORT, RESULTS, AuditOptions
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.options.finding_codes import ON_REQUEST
@@ -33,6 +34,7 @@ ir-interp audit zoo/ @more.txt --jobs 8 --results zoo.jsonl
 ir-interp audit model.onnx --run --shape x:1,3,640,640 --runtime openvino --html report.html --image photo.png
 ir-interp audit model.onnx --preprocess opencv:linear --trained pillow:bilinear --image photo.png
 """
+_BY_NAME = [kind for kind in FOREIGN if kind not in IN_FOLDERS]
 
 
 @with_options(AuditOptions)
@@ -41,7 +43,7 @@ def audit(
         list[Path],
         typer.Argument(
             metavar="MODEL",
-            help="Files (.onnx, .xml, .tflite), folders of them, @list.txt; .pt2, .keras, .pb, .pdmodel by name.",
+            help=f"Files ({listed(IN_FOLDERS)}), folders of them, @list.txt; {listed(_BY_NAME)} by name.",
         ),
     ],
     options: AuditOptions,

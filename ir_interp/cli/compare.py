@@ -15,7 +15,7 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind, is_image
+from ir_interp.files.kinds import FOREIGN, FileKind, is_image, listed
 from ir_interp.options.compare_options import CALLS, IMAGES, MODELS, CompareOptions
 from ir_interp.options.declaration import check_place, keywords
 from ir_interp.text.names import labels, printable
@@ -46,9 +46,7 @@ _LABELS = 30  # characters beside it
 def compare(
     first: Annotated[
         Path,
-        typer.Argument(
-            metavar="FIRST", help="An .onnx model, an IR (.xml), .pt2, .tflite, .keras, .pb, .pdmodel, image or array."
-        ),
+        typer.Argument(metavar="FIRST", help=f"An .onnx model, an IR (.xml), {listed(FOREIGN)}, image or array."),
     ],
     second: Annotated[
         Path | None,

@@ -18,7 +18,7 @@ from ir_interp.cli.flags import with_options
 from ir_interp.cli.invocation import check_image, command, print_result, printed_form
 from ir_interp.errors import IrInterpError
 from ir_interp.files.atomic import OutputError, check_outputs
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import WITH_RESIZES, FileKind, listed
 from ir_interp.files.paths import is_folder
 from ir_interp.options.convert_options import FILE, FOLDER, ConvertOptions
 from ir_interp.options.declaration import check_place, keywords
@@ -64,7 +64,7 @@ def convert(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="An .onnx model, an IR or pasted layer (.xml), .tflite, .pt2, .keras, .pb, .pdmodel, layers (.json).",
+            help=f"A model or layers: {listed(WITH_RESIZES)}.",
         ),
     ],
     destination: Annotated[
@@ -117,9 +117,9 @@ def convert(
 
 def _check_file(source: Path) -> None:
     """Raise IrInterpError for a folder other than a SavedModel."""
-    from ir_interp.converters.sources.readers import saved_model
+    from ir_interp.converters.sources.readers import model_file
 
-    if is_folder(saved_model(source)):
+    if is_folder(model_file(source)):
         remedy = f"to convert its models: ir-interp convert {source} converted --to .xml"
         raise IrInterpError(f"{source}: is a folder; expected a model; {remedy}")
 

@@ -13,7 +13,7 @@ from ir_interp.cli.folding import folded, name_lines, place
 from ir_interp.cli.invocation import print_result, printed_form
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import WITH_RESIZES, FileKind, listed
 from ir_interp.ir.interpolates import load_known
 from ir_interp.ir.net import Layer
 from ir_interp.options.resize_options import InspectOptions
@@ -43,7 +43,7 @@ def inspect(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="An .onnx model, an IR or pasted layers (.xml), .tflite, .pt2, .keras, .pb, .pdmodel, layers (.json).",
+            help=f"A model or layers: {listed(WITH_RESIZES)}.",
         ),
     ],
     options: InspectOptions,

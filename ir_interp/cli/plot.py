@@ -27,9 +27,7 @@ ir-interp plot layer.xml changed.png --what image --against document --input pho
 
 @with_options(PlotOptions)
 def plot(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The file with the resize: .onnx, .xml, .tflite, .pt2 or .json.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file with the resize, as inspect takes it.")],
     output: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The .png or .svg file to write.")],
     options: PlotOptions,
 ) -> None:

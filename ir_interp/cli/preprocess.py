@@ -26,9 +26,7 @@ ir-interp preprocess model.onnx ready.onnx --config preprocessor_config.json
 def preprocess(
     model: Annotated[
         Path,
-        typer.Argument(
-            metavar="MODEL", help="A model (.onnx, .xml, .pt2, .tflite, .keras, .pb, .pdmodel) whose input is an image."
-        ),
+        typer.Argument(metavar="MODEL", help="A model whose input is an image, as convert takes it."),
     ],
     output: Annotated[
         Path, typer.Argument(metavar="OUTPUT", help="The .onnx or .xml file to write; its input is the raw image.")

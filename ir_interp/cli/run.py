@@ -45,9 +45,7 @@ ir-interp run big.zarr --like pillow:bicubic --scales 0.25 --dims y,x --output s
 def run(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="The file with the resize (.onnx, .xml, .tflite, .pt2, .json); with --like, the image."
-        ),
+        typer.Argument(metavar="FILE", help="The file with the resize, as inspect takes it; with --like, the image."),
     ],
     output: Annotated[
         Path, typer.Option("--output", metavar="PATH", help="Array (.npy), image or .zarr to write. Required.")

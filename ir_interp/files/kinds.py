@@ -8,22 +8,18 @@ from enum import Enum
 from pathlib import Path
 
 from ir_interp.errors import ReadError, closest
+from ir_interp.files.frameworks import FRAMEWORKS, Framework, refusal
 from ir_interp.files.paths import is_folder
 
 
 class FileKind(Enum):
-    """A kind of file, by its extension."""
+    """A kind of file, by its extension; one that a framework declares is ``FileKind(".pt2")``."""
 
     ONNX = ".onnx"
     IR = ".xml"
     JSON = ".json"
     TEXT = ".txt"
     TFLITE = ".tflite"
-    PROGRAM = ".pt2"
-    KERAS = ".keras"
-    H5 = ".h5"
-    GRAPH = ".pb"
-    PADDLE = ".pdmodel"
     PYTHON = ".py"
     ARRAY = ".npy"
     ARRAYS = ".npz"
@@ -34,35 +30,42 @@ class FileKind(Enum):
     CSV = ".csv"
     PARQUET = ".parquet"
     STORE = ".zarr"
+    vars().update({extension: extension for framework in FRAMEWORKS for extension in framework.extensions})
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> FileKind | None:
         """Return the kind of a path; None for an unknown extension."""
         return _KINDS.get(Path(path).suffix.lower())
 
+    @property
+    def framework(self) -> Framework | None:
+        """The framework that reads and runs these files, if they are models of one."""
+        return _FRAMEWORK_OF.get(self)
+
+    @property
+    def stand_in(self) -> FileKind | None:
+        """The kind of model that stands for one of a framework in its conversion; None if there may be none."""
+        return _KINDS.get(self.framework.stand_in) if self.framework else None
+
 
 _KINDS = {kind.value: kind for kind in FileKind} | {".htm": FileKind.PAGE}
+_FRAMEWORK_OF = {FileKind(extension): framework for framework in FRAMEWORKS for extension in framework.extensions}
 IMAGES = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"))
 """Extensions of images."""
-_PICKLED = (".pt", ".pth")
 _TIFF = (".tif", ".tiff")
 _ZIP = ".zip"
 AUDITED = "`ir-interp audit` takes folders"
 """The remedy for a folder in place of a model."""
 MODELS = (FileKind.ONNX, FileKind.IR)
 """Files that may hold a whole model."""
-OF_TENSORFLOW = (FileKind.KERAS, FileKind.H5, FileKind.GRAPH)
-"""Models that TensorFlow reads; a SavedModel is the .pb in its folder."""
-DESCRIBED = (*OF_TENSORFLOW, FileKind.PADDLE)
-"""Models that a framework describes, and OpenVINO's frontend converts."""
-FOREIGN = (FileKind.PROGRAM, FileKind.TFLITE, *DESCRIBED)
+FOREIGN = tuple(sorted(_FRAMEWORK_OF, key=lambda kind: kind.value))
 """Models that their own framework runs, which is the reference of their conversions."""
-CHANNELS_LAST = (FileKind.TFLITE, *OF_TENSORFLOW)
+CHANNELS_LAST = tuple(kind for kind in FOREIGN if _FRAMEWORK_OF[kind].has_channels_last)
 """Models whose images are NHWC by convention."""
 WITH_RESIZES = (*MODELS, FileKind.JSON, *FOREIGN)
 """Files that resizes are read from."""
-IN_FOLDERS = (*MODELS, FileKind.TFLITE)
-"""Files of a folder that are audited or converted; a program is unpickled, so it must be named."""
+IN_FOLDERS = (*MODELS, *(kind for kind in FOREIGN if _FRAMEWORK_OF[kind].is_in_folders))
+"""Files of a folder that are audited or converted."""
 
 
 def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITED) -> FileKind:
@@ -75,17 +78,22 @@ def expect(path: str | os.PathLike[str], *kinds: FileKind, folders: str = AUDITE
         return own_kind
     extensions = [kind.value for kind in kinds]
     check_named(path, extensions, folders)
-    check_not_pickled(path)
+    check_not_refused(path)
     expected = closest(path.suffix if own_kind is None else "", extensions)
     problem = f"unknown file type {path.suffix!r}" if path.suffix else "has no extension"
     raise ReadError(f"{problem}; {expected}", path.name)
 
 
-def check_not_pickled(path: Path) -> None:
-    """Raise ReadError for a file that only PyTorch's code can load: weights, a module, or TorchScript."""
-    if path.suffix.lower() in _PICKLED:
-        problem = "files of torch.save and torch.jit.save are not read; expected an exported program"
-        raise ReadError(f"{problem}; save torch.export.export(module, inputs) by torch.export.save as .pt2", path.name)
+def listed(kinds: Iterable[FileKind]) -> str:
+    """Return the extensions of kinds of files, as in ``.onnx, .xml``."""
+    return ", ".join(kind.value for kind in kinds)
+
+
+def check_not_refused(path: Path) -> None:
+    """Raise ReadError for a file of a framework that is refused."""
+    problem = refusal(extension(path))
+    if problem is not None:
+        raise ReadError(problem, path.name)
 
 
 def extension(path: Path) -> str:

@@ -50,6 +50,14 @@ def opened(path: Path) -> BufferedReader:
     return file
 
 
+def check_readable(path: Path) -> None:
+    """Raise ReadError for a file that ``opened`` does not open."""
+    try:
+        opened(path).close()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+
+
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp import arguments
-from ir_interp.files.kinds import CHANNELS_LAST, DESCRIBED, FileKind
+from ir_interp.files.kinds import CHANNELS_LAST, FOREIGN, FileKind, listed
 from ir_interp.options import shared_options as shared
 from ir_interp.options.declaration import option
 from ir_interp.options.image_options import Images
@@ -44,10 +44,7 @@ FILE, FOLDER = "file", "folder"
 """The places where an option has an effect: the conversion of one file, of all files in a folder."""
 _RESULT = "Form of the result"
 _ONNX, _IR, _JSON, _TFLITE = FileKind.ONNX, FileKind.IR, FileKind.JSON, FileKind.TFLITE
-_PROGRAM = FileKind.PROGRAM
 _MODELS = (_ONNX, _IR)
-_COPIED = ((_PROGRAM, _ONNX), *((kind, _IR) for kind in DESCRIBED))
-"""Results that another program writes in full precision."""
 
 
 def _writes_ir(start: FileKind, end: FileKind) -> bool:
@@ -62,8 +59,17 @@ def _is_verified(start: FileKind, end: FileKind) -> bool:
     return end in _MODELS
 
 
+def _takes_images(start: FileKind, end: FileKind) -> bool:
+    return start in (*_MODELS, *FOREIGN) and end in _MODELS and (start, end) != (_ONNX, _ONNX)
+
+
 def _between_models(start: FileKind, end: FileKind) -> bool:
-    return start in (*_MODELS, _PROGRAM, *DESCRIBED) and end in _MODELS
+    return (start in _MODELS or start.stand_in is not None) and end in _MODELS
+
+
+def _is_copied(start: FileKind, end: FileKind) -> bool:
+    """Return whether the result is what another program writes, in full precision."""
+    return start.stand_in is end
 
 
 def moves_channels(start: FileKind, end: FileKind) -> bool:
@@ -87,7 +93,7 @@ class ConvertOptions:
         WHOLE,
         "ONNX operator set to write: 11 to 24; for a single layer from 7.",
         "--opset",
-        routes=lambda start, end: start not in (_ONNX, _PROGRAM) and end is _ONNX,
+        routes=lambda start, end: end is _ONNX and _ONNX not in (start, start.stand_in),
     )
     ir: int | None = option(
         WHOLE, "IR version to write: 11, or 10 for OpenVINO up to 2021.4.", "--ir", routes=_writes_ir, panel=_RESULT
@@ -141,7 +147,7 @@ class ConvertOptions:
         "Store weights in half precision.",
         "--fp16",
         panel=_RESULT,
-        routes=lambda start, end: _between_models(start, end) and (start, end) not in _COPIED,
+        routes=lambda start, end: _between_models(start, end) and not _is_copied(start, end),
     )
     state: StateForm = option(
         member(StateForm, "StateForm | str", "FORM"),
@@ -156,16 +162,28 @@ class ConvertOptions:
         "Exporter of a .pt2: torch.onnx (dynamo or torchscript), or OpenVINO's frontend (openvino).",
         "--exporter",
         default=Exporter.DYNAMO,
-        routes=lambda start, end: start is _PROGRAM,
+        routes=lambda start, end: start.framework is not None and start.framework.has_exporters,
         places=(FILE,),
     )
     layout: str | None = option(
         WORD,
-        "Layout of image inputs: nchw or nhwc. From TFLite and TensorFlow, inputs and outputs of rank 4 get it.",
+        f"Layout of image inputs: nchw or nhwc. From {listed(CHANNELS_LAST)}, inputs and outputs of rank 4 get it.",
         "--layout",
         routes=_is_verified,
         needs=shared.IMAGES,
         panel=_RESULT,
+    )
+    preprocess: str | None = option(
+        WORD,
+        "Put this pipeline in front of an input, so that the result takes images: preprocessor_config.json:pil.",
+        "--preprocess",
+        metavar="[NAME=]PIPELINE",
+        panel=_RESULT,
+        routes=_takes_images,
+        places=(FILE,),
+    )
+    image_size: tuple[int, int] | None = shared.image_size(
+        routes=_takes_images, needs=shared.PREPROCESS, places=(FILE,), panel=_RESULT
     )
     verify: bool = option(
         SWITCH, "Run source and result, and write only if they agree.", "--verify", "--no-verify", default=True
@@ -184,7 +202,7 @@ class ConvertOptions:
     )
     reference: Any = option(
         REFERENCE,
-        "Another program's outputs for the inputs (.npz, .npy), or its model (.pt2, .tflite, .keras, .pb, .pdmodel); "
+        f"Another program's outputs for the inputs (.npz, .npy), or its model ({listed(FOREIGN)}); "
         "the source must match.",
         "--reference",
         routes=_is_verified,

@@ -37,12 +37,7 @@ class PreprocessOptions:
     letterbox: int | None = option(
         _COLOUR, "Keep the aspect ratio and pad with this value: 114, as YOLO does.", "--letterbox"
     )
-    image_size: tuple[int, int] | None = option(
-        PAIR,
-        "Height and width of every image, if fixed: 480,640. Supports more calls.",
-        "--image-size",
-        panel=_IMAGES,
-    )
+    image_size: tuple[int, int] | None = shared.image_size(panel=_IMAGES)
     config: Path | None = option(
         PATH,
         "Read the pipeline from a preprocessor_config.json (Hugging Face), config.json (timm), printed transforms "

@@ -18,6 +18,7 @@ from ir_interp.options.value_kinds import (
     FILES,
     LAYER_SHAPE,
     NATURAL,
+    PAIR,
     PATH,
     POSITIVE,
     SCALES,
@@ -137,6 +138,13 @@ backend = partial(
     takes_none=True,
 )
 
+image_size = partial(
+    option,
+    PAIR,
+    "Height and width of every image, if fixed: 480,640. Supports more calls.",
+    "--image-size",
+)
+
 # Many models
 
 _of_many = partial(of_command_line, panel=MANY_FILES)
@@ -159,7 +167,7 @@ time_limit = partial(
 )
 
 
-VERIFICATION, IMAGES, SHAPE = "verification", "an image among the inputs", "--shape"
+VERIFICATION, IMAGES, SHAPE, PREPROCESS = "verification", "an image among the inputs", "--shape", "--preprocess"
 VERIFICATION_OR_FREEZE = "verification or freeze"
 """Needs of options about the inputs of models."""
 
@@ -171,6 +179,7 @@ def check_needs(options: Any) -> None:
         VERIFICATION: getattr(options, "verify", True),
         VERIFICATION_OR_FREEZE: getattr(options, "verify", True) or getattr(options, "freeze", False),
         SHAPE: bool(options.shapes),
+        PREPROCESS: bool(getattr(options, "preprocess", None)),
         IMAGES: any(is_image(path) or is_folder(path) for path in files),
     }
     for setting in options_set(options):

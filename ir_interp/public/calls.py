@@ -138,7 +138,7 @@ def preprocess(
 ) -> str:
     """Put a resize of an image library in front of a model, and return the name of its new input.
 
-    The model is an .onnx, an .xml, or one that ``ir_interp.convert`` reads: .pt2, .tflite, .keras, .h5, .pb, .pdmodel.
+    The model is an .onnx, an .xml, or one of another framework that ``ir_interp.convert`` reads.
 
     The new input takes a raw image, uint8 [height, width, 3] of any size. The image is resized to ``size`` as the call
     ``like`` ("pillow:bicubic") does, byte for byte, and then converted to the values of the input ``name`` by
@@ -164,9 +164,9 @@ def preprocess(
     options = settled(PreprocessOptions, locals())
     from ir_interp.converters.preprocess import preprocessed_files
     from ir_interp.converters.sources.model_summary import parts
-    from ir_interp.converters.sources.readers import saved_model
+    from ir_interp.converters.sources.readers import model_file
 
-    read, written = saved_model(arguments.path(source, "source")), arguments.path(destination, "destination")
+    read, written = model_file(arguments.path(source, "source")), arguments.path(destination, "destination")
     preprocessed_files.check_calls(options)
     settings = [options.config] if options.config is not None else []
     check_outputs([written], [*parts(read), *settings])

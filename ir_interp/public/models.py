@@ -64,6 +64,8 @@ def convert(
     state: StateForm | str = "inputs",
     exporter: Exporter | str = "dynamo",
     layout: str | None = None,
+    preprocess: str | None = None,
+    image_size: Sequence[int] | None = None,
     verify: bool = True,
     shapes: Mapping[str, Sequence[int]] | None = None,
     freeze: bool = False,
@@ -95,8 +97,11 @@ def convert(
     ("native", "decomposed") forces one form of the resizes, and ``strict`` refuses results that are not exact for every
     shape. ``fp16`` stores the weights of an .xml or .onnx in half precision, but never those of a resize. The ``state``
     of an IR becomes "inputs" and outputs of an ONNX model, or is a reason to "refuse" it. The ``layout`` "nchw"
-    moves the channels of inputs and outputs of rank 4 from last to second if the source is a .tflite, .keras, .h5 or
-    .pb. An option without an effect on these kinds of files is a SpecError.
+    moves the channels of inputs and outputs of rank 4 from last to second if the source is a model of TFLite or
+    TensorFlow. With ``preprocess``, a pipeline ("preprocessor_config.json", "CLIPImageProcessor:pil", or
+    "image=preprocessor_config.json" for the input "image"), the result takes images, uint8 [height, width, 3], all of
+    ``image_size`` if static; the whole is proven against the framework behind the pipeline. An option without an effect
+    on these kinds of files is a SpecError.
 
     ``verify`` runs source and result in their own runtimes before anything is written (onnxruntime, OpenVINO on CPU
     in float32; for the target "openvino" its own ONNX frontend), on ``inputs`` by name (an array as .npy, an image, a
@@ -118,9 +123,14 @@ def convert(
 
     """
     options = settled(ConvertOptions, locals())
+    written = arguments.path(destination, "destination")
+    if options.preprocess is not None:
+        from ir_interp.converters.preprocess import conversion
+
+        return conversion.convert(source, written, options)
     from ir_interp.converters.conversion import converting
 
-    return converting.convert(source, arguments.path(destination, "destination"), options)
+    return converting.convert(source, written, options)
 
 
 @checked
@@ -140,7 +150,7 @@ def compare(
 ) -> ModelComparison:
     """Run two models (.onnx, .xml), each in its own runtime and process, and compare their outputs.
 
-    Either may be a model of another framework (.pt2, .tflite, .keras, .h5, .pb, .pdmodel), which then runs it.
+    Either may be a model of another framework that ``convert`` reads, which then runs it.
 
     Instead of a second model, ``reference`` may be what another program computes: a function that takes the arrays of
     the inputs in order and returns the outputs, such as a torch module in evaluation mode; or outputs on ``inputs``,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from ir_interp import ReadError, ResizeSpec, SpecError
 from ir_interp.converters.sources import registry
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from tests.support import laws
+from tests.support.clones import Clone, copied
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "adding-a-dialect.md").read_text(encoding="utf-8")
@@ -36,39 +34,6 @@ def installed(folder: Path, name: str, module: str, source: str) -> None:
     (about / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {module}\n", encoding="utf-8")
 
 
-COMMANDS = """
-import contextlib, io, json, sys
-from ir_interp.cli.main import main
-for line in json.loads(sys.argv[1]):
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        code = main(line)
-    print(json.dumps([code, printed.getvalue()]))
-"""
-
-
-@dataclass(frozen=True)
-class Clone:
-    """A folder of the project, and where Python finds what is installed."""
-
-    root: Path
-    path: Path
-
-    def run(self, *arguments: str) -> str:
-        """Run Python there and return what it printed, errors too."""
-        environment = os.environ | {"PYTHONPATH": str(self.path), "COLUMNS": "200", "NO_COLOR": "1"}
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def commands(self, *lines: tuple[str | Path, ...]) -> list[list[int | str]]:
-        """Run commands of ``ir-interp`` in one process; return the exit code of each, and what it printed."""
-        printed = self.run("-c", COMMANDS, json.dumps([[str(word) for word in line] for line in lines]))
-        return [json.loads(row) for row in printed.splitlines()]
-
-
 @pytest.fixture(scope="module", params=["a file", "an entry point"])
 def clone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A copy of the project with one more file; or the project itself, and a package beside it."""
@@ -76,11 +41,9 @@ def clone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "an entry point":
         installed(folder, "keras", "keras_dialect", EXAMPLE)
         return Clone(ROOT, folder)
-    for part in ("ir_interp", "converters", "tests", "docs"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    clone = copied(folder)
     (folder / "converters" / "dialects" / "keras.py").write_text(EXAMPLE, encoding="utf-8")
-    return Clone(folder, folder)
+    return clone
 
 
 IMAGE = {"shape": [1, 4, 6, 3], "dtype": "float32"}

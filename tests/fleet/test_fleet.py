@@ -260,6 +260,8 @@ def test_exporters() -> None:
     Path("cut.onnx").write_bytes(b"\x08\x08\x12\xff\xff")
     assert exporter(Path("cut.onnx")) == "unknown"
     assert exporter(Path("gone.onnx")) == "unknown"
+    names = ("saved_model.pb", "net.keras", "net.pdmodel", "net.pt2", "net.tflite")
+    assert list(map(exporter, map(Path, names))) == ["TensorFlow", "TensorFlow", "PaddlePaddle", "PyTorch", "unknown"]
 
 
 def test_a_summary_counts() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp import Grade
@@ -110,3 +112,19 @@ def test_an_image_of_real_size(mode: str, antialias: int, target: str, tmp_path:
     found, grade = converted(case, x, tmp_path, target=target)
     assert grade is Grade.EXACT_FOR_SHAPE
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifted_bits(bits: int, direction: str, tmp_path: Path) -> None:
+    """The frontend multiplies and divides, and OpenVINO does so in float32: 42745775 / 8 was 5343222."""
+    x, by = [15, 7, 3, 1, 0, 100, 63, 2 ** min(bits, 31) - 1, 42745775 % 2**bits], 3  # the plugin has 31 bits
+    ends = [helper.make_tensor_value_info(name, getattr(onnx.TensorProto, f"UINT{bits}"), [9]) for name in ("x", "y")]
+    node = helper.make_node("BitShift", ["x", "by"], ["y"], direction=direction)
+    constant = numpy_helper.from_array(np.array([by], f"uint{bits}"), "by")
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:], [constant])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "a.onnx")
+    ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml", verify=False)
+    (shifted,) = openvino_outputs(tmp_path / "a.xml", {"x": np.array(x, f"uint{bits}")})
+    expected = [n >> by if direction == "RIGHT" else n << by for n in x]
+    np.testing.assert_array_equal(shifted, np.array(expected) % 2**bits)

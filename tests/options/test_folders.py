@@ -45,6 +45,8 @@ CONVERT = {
     "--state": "refuse",
     "--exporter": "openvino",
     "--layout": "nchw",
+    "--preprocess": "config.json:pil",
+    "--image-size": "3,4",
     "--no-verify": None,
     "--shape": "1,3,4,6",
     "--freeze": None,

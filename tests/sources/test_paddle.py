@@ -218,7 +218,7 @@ def test_programs_that_do_not_run(models: Path) -> None:
             "printing.pdmodel: OpenVINO's Paddle frontend does not convert operation print",
         ),
         (Path("net.pdmodel"), "net.pdmodel: its weights are missing; expected net.pdiparams beside it"),
-        (Path("text.pdmodel"), "text.pdmodel: Paddle cannot load it: "),
+        (Path("text.pdmodel"), "text.pdmodel: PaddlePaddle cannot load it: "),
     ):
         with pytest.raises(IrInterpError) as error:
             ir_interp.convert(path, "net.xml")

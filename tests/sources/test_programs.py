@@ -166,7 +166,7 @@ def test_what_the_exporter_changes_is_named_with_its_line_and_repaired() -> None
     assert ir_interp.compare("net.onnx", program(Changed()), seed=1).passes
     assert ir_interp.convert(program(Changed()), "net.xml").rows
     (row,) = ir_interp.audit(program(Changed())).rows
-    assert row.op.where == where
+    assert (row.op.where, row.op.name) == (where, ir_interp.load(program(Changed()))[0].name)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
@@ -235,7 +235,7 @@ def test_every_kind_of_argument_and_branch() -> None:
         exported = torch.export.export(Branches(), (x, 3), {"y": {"z": [x]}})
     assert [op.where for op in ir_interp.load(exported)] == [line(Branches, 2)] * 2
     report = ir_interp.convert(exported, "net.onnx")
-    assert [row.name for row in report.rows] == ["upsample_nearest2d", "upsample_bicubic2d"]
+    assert [row.name for row in report.rows] == ["node_upsample_nearest2d", "node_upsample_bicubic2d"]
     assert report.verification is not None
     assert report.verification.note.startswith("before conversion the model is equal to program.pt2 within ")
 
@@ -290,13 +290,54 @@ def test_containers_whose_package_is_not_imported() -> None:
     assert [op.where for op in ir_interp.load(file)] == [line(Contained, 1)]
 
 
-def test_modules_are_to_be_exported() -> None:
-    for source in (Changed(), torch.nn.Sequential()):
-        for function in (ir_interp.load, ir_interp.audit):
-            with pytest.raises(
-                SpecError, match=r" is a torch module; pass torch.export.export\(module, args\), which "
-            ):
-                function(source)
+class Scaled(torch.nn.Module):
+    def forward(self, x: Any, *, factor: Any = 1.0) -> Any:
+        return interpolate(x, scale_factor=1.3, mode="bilinear") * factor
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_module_with_its_inputs_is_a_program(place: int) -> None:
+    x = torch.from_numpy(X)
+    inputs = (x, (x,), {"x": x, "factor": torch.rand(1)})[place]
+    module = Scaled().eval(), inputs
+    assert [op.where for op in ir_interp.load(module)] == [line(Scaled, 1)]
+    for name in ("net.onnx", "net.xml"):
+        report = ir_interp.convert(module, name)
+        assert (report.source, report.verification is not None) == (Path("program.pt2"), True)
+        assert ir_interp.compare(name, module, seed=1).passes
+        assert ir_interp.compare(name, reference=module, seed=1).passes
+    assert len(ir_interp.audit([module, module]).rows) == 2
+
+
+class Guarded(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        (Scaled(), "source is a torch module; pass it with example inputs, as in (module, torch.rand(1, 3, 64, 64))"),
+        (
+            (Scaled(), torch.rand(1)),
+            "the module is in training mode, in which layers such as dropout are random; call .eval() first",
+        ),
+        (
+            (Scaled().eval(), X),
+            "the inputs of the module are of type ndarray; expected a tensor, a tuple of arguments, or a dict of "
+            "keyword arguments",
+        ),
+        ((Scaled().eval(), {}), "program.pt2: PyTorch cannot export the module: missing a required argument: 'x'"),
+        ((Guarded().eval(), torch.rand(1)), "program.pt2: PyTorch cannot export the module: Could not guard on data"),
+    ],
+)
+def test_modules_that_are_no_programs(source: Any, problem: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(IrInterpError, match=f"^{re.escape(problem)}"):
+        ir_interp.load(source)
+    with pytest.raises(IrInterpError):
+        ir_interp.convert(source, "net.onnx")
+    assert not Path("net.onnx").exists()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_program_is_only_compared_with_a_model() -> None:
@@ -321,20 +362,61 @@ def test_programs_are_opened_only_by_name() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".onnx", ".xml"])
-def test_preprocessing_in_front(suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("is_conversion", [True, False])
+def test_preprocessing_in_front(suffix: str, is_conversion: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """One command makes a model that takes photos, from the program and the configuration of its training."""
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Upsample(scale_factor=2, mode="bilinear"))
     torch.export.save(program(model, np.zeros((1, 3, 24, 24), np.float32)), "net.pt2")
     Path("config.json").write_text(json.dumps(CONFIGURATION))
-    given = ("--config", "config.json", "--backend", "pil", "--image-size", "40,50")
-    code, printed, _ = command(capsys, "preprocess", "net.pt2", f"net{suffix}", *given)
-    assert (code, printed) == (0, f"wrote net{suffix}: input 'image', uint8 [40, 50, 3]\n")
+    if is_conversion:
+        flags = ["--preprocess", "config.json:pil", "--image-size", "40,50"]
+        code, printed, _ = command(capsys, "convert", "net.pt2", f"net{suffix}", *flags)
+        assert "input 'image' takes uint8 [40, 50, 3]; ViTImageProcessor (pil backend) computes 'input'" in printed
+        assert "before conversion the model is equal to net.pt2 behind ViTImageProcessor (pil backend) with" in printed
+    else:
+        flags = ["--config", "config.json", "--backend", "pil", "--image-size", "40,50"]
+        code, printed, _ = command(capsys, "preprocess", "net.pt2", f"net{suffix}", *flags)
+        assert printed == f"wrote net{suffix}: input 'image', uint8 [40, 50, 3]\n"
+    assert code == 0
     np.save("x.npy", np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8))
     pipeline = ir_interp.pipeline("config.json", backend="pil")
     assert ir_interp.compare(
         f"net{suffix}",
         reference=lambda x: model(torch.from_numpy(pipeline(x)[None])),
         inputs={"image": "x.npy"},
+    ).passes
+
+
+class Merged(torch.nn.Module):
+    """An image and a mask, which stays an input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 2, 3)
+
+    def forward(self, mask: Any, image: Any) -> Any:
+        return interpolate(self.conv(image), size=(9, 8), mode="bilinear") * mask
+
+
+def test_options_of_a_conversion_with_preprocessing() -> None:
+    """Those of the program apply to it, those of the result to that; every input but the image stays."""
+    Path("config.json").write_text(json.dumps(CONFIGURATION))
+    image = torch.from_numpy(np.random.default_rng(1).random((1, 3, 24, 24), np.float32))
+    module = Merged().eval(), (torch.rand(1, 1, 9, 8), image)
+    options: Any = {"image_size": (31, 40), "exporter": "torchscript", "fp16": True, "only": "decomposed", "seed": 3}
+    with pytest.raises(ReadError, match=r"^program.onnx: 2 inputs; name one"):
+        ir_interp.convert(module, "net.xml", preprocess="config.json:pil", **options)
+    assert not Path("net.xml").exists()
+    report = ir_interp.convert(module, "net.xml", preprocess="image=config.json:pil", **options)
+    (row,) = report.rows
+    assert not row.form.startswith("openvino")
+    assert report.verification is not None
+    assert "compared with weights in half precision" in report.verification.outputs[0].remark
+    pipeline = ir_interp.pipeline("config.json", backend="pil")
+    assert ir_interp.compare(
+        "net.xml",
+        reference=lambda mask, x: module[0](torch.from_numpy(mask), torch.from_numpy(pipeline(x)[None])),
+        tolerance=1e-2,
     ).passes
 
 
@@ -402,6 +484,22 @@ def test_a_program_that_changes_is_refused(exporter: str) -> None:
     ir_interp.convert(program(Alone()), "net.onnx")
     with pytest.raises(IrInterpError, match=r"^reference: the program changes its buffers \(calls\)"):
         ir_interp.compare("net.onnx", reference=changing)
+
+
+class CopyingBuffer(torch.nn.Module):
+    """A module that writes a copy of its buffer, of another element type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("offset", torch.full((1,), 2, dtype=torch.int32))
+
+    def forward(self, x: Any) -> Any:
+        return interpolate(x, size=(7, 8), mode="bilinear") + self.offset.to(torch.float32).add_(1)
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "openvino"])
+def test_a_copied_buffer_may_be_written(exporter: str) -> None:
+    assert ir_interp.convert(program(CopyingBuffer()), "net.xml", exporter=exporter).verification is not None
 
 
 class Alone(torch.nn.Module):

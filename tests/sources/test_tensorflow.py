@@ -19,7 +19,7 @@ from ir_interp.converters.frameworks.tensorflow.graph_safety import reaching_out
 from ir_interp.converters.frameworks.tensorflow.tensorflow_operations import RESIZES
 from ir_interp.converters.frameworks.tensorflow.tensorflow_resizes import resize
 from ir_interp.converters.sources.model_description import Resize
-from ir_interp.converters.sources.readers import saved_model
+from ir_interp.converters.sources.readers import model_file
 from ir_interp.converters.verify.graphs import read as read_graph
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.spec import AtRunTime, Sizes
@@ -199,9 +199,9 @@ def test_without_the_package(name: str, shown: str, monkeypatch: pytest.MonkeyPa
 
 def test_a_folder_stands_for_its_saved_model() -> None:
     Path("saved").mkdir()
-    assert saved_model(Path("saved")) == Path("saved")
+    assert model_file(Path("saved")) == Path("saved")
     Path("saved/saved_model.pb").touch()
-    assert saved_model(Path("saved")) == Path("saved/saved_model.pb")
+    assert model_file(Path("saved")) == Path("saved/saved_model.pb")
 
 
 @pytest.fixture(scope="module")

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 
-from ...audit.audited_resizes import Found, foreign
-from ...audit.chosen_shapes import Shapes
-from ...audit.framework_exporters import NOT_TRIED, Exporter, all_are, random_image, verdicts
+from ...audit.framework_exporters import NOT_TRIED, OPSET, Writer, all_are, asked, frontend, random_image
 from ...audit.verdicts import Verdict
 from ...sources.model_description import Resize
 from .paddle_files import described, weights, write_resize
 from .paddle_resizes import connected
 
-_OPSET = 18
-EXPORTERS: Mapping[str, Exporter] = {
-    "openvino-paddle": Exporter(
-        title="OpenVINO's Paddle frontend",
-        package="openvino",
-        kind=FileKind.IR,
-        writer="ir_interp.converters.audit.framework_exporter_child:by_openvino",
-    ),
-    "paddle2onnx": Exporter(
+EXPORTERS: Mapping[str, Writer] = {
+    "openvino-paddle": frontend("Paddle"),
+    "paddle2onnx": Writer(
         title="Paddle2ONNX", package="paddle2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_paddle2onnx"
     ),
 }
 
 
-def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a program, each with the verdicts of its exporters if they are asked."""
-    return foreign(path, shapes, lambda: map(_of_operation, described(path).resizes) if asks_exporters else None)
+def verdicts(path: Path) -> Iterator[dict[str, Verdict]]:
+    """Yield the verdicts of all exporters on each resize of a program."""
+    yield from map(_of_operation, described(path).resizes)
 
 
 def _of_operation(operation: Resize) -> dict[str, Verdict]:
@@ -43,11 +35,11 @@ def _of_operation(operation: Resize) -> dict[str, Verdict]:
     with scratch() as folder:
         source = folder / "source.pdmodel"
         array = random_image(operation.shape, operation.dtype)
-        return verdicts(EXPORTERS, source, array, write_resize(operation, array, source))
+        return asked(EXPORTERS, source, array, write_resize(operation, array, source))
 
 
 def by_paddle2onnx(source: Path, array: Array, path: Path) -> None:
     """Write the ONNX model that Paddle2ONNX makes of a program, as it is."""
     import paddle2onnx
 
-    paddle2onnx.export(str(source), str(weights(source)), str(path), opset_version=_OPSET, optimize_tool="None")
+    paddle2onnx.export(str(source), str(weights(source)), str(path), opset_version=OPSET, optimize_tool="None")

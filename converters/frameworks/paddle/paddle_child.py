@@ -18,6 +18,7 @@ from ir_interp.files.paths import is_file
 
 from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
+from . import FRAMEWORK
 from .paddle_dialect import OPERATIONS
 from .paddle_files import weights
 from .paddle_operations import first_unknown
@@ -28,33 +29,19 @@ _ENDS = ("feed", "fetch")
 _ERROR = re.compile(r"^\s*(\([A-Z]\w+\) .+)$", re.MULTILINE)
 
 
-def describe(path: str, _: str) -> Description | IrInterpError:
-    """Return what a program holds; or the error."""
-    try:
-        return _described(Path(path))
-    except IrInterpError as error:
-        return error
-    except Exception as error:  # whatever Paddle raises for another file
-        if not is_file(weights(Path(path))):
-            return ReadError(f"its weights are missing; expected {weights(Path(path)).name} beside it", Path(path).name)
-        return ReadError(f"Paddle cannot load it: {_reason(error)}", Path(path).name)
+def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
+    """Return the outputs of a program by name. Raises IrInterpError for an operation that may do something else."""
+    program, feeds, fetches, executor, scope = _loaded(path, Path(path).stat().st_mtime_ns)
+    unknown = first_unknown(operation.type for operation in _operations(program))
+    if unknown:
+        problem = f"operation {unknown} is not run: only those are that OpenVINO converts"
+        raise IrInterpError(f"{FRAMEWORK.title}: {problem}")
+    results = executor.run(program, feed=dict(zip(feeds, arrays, strict=True)), fetch_list=fetches, scope=scope)
+    return {variable.name: np.asarray(result) for variable, result in zip(fetches, results, strict=True)}
 
 
-def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
-    """Return the outputs of a program by name; or the reason why it does not run."""
-    try:
-        program, feeds, fetches, executor, scope = _loaded(path, Path(path).stat().st_mtime_ns)
-        unknown = first_unknown(operation.type for operation in _operations(program))
-        if unknown:
-            return f"operation {unknown} is not run: only those are that OpenVINO converts"
-        results = executor.run(program, feed=dict(zip(feeds, arrays, strict=True)), fetch_list=fetches, scope=scope)
-        return {variable.name: np.asarray(result) for variable, result in zip(fetches, results, strict=True)}
-    except Exception as error:  # whatever Paddle raises
-        return _reason(error)
-
-
-def write_resize(array: Array, setting: tuple[Resize, str]) -> Array | str:
-    """Write an operation as a program of its own; return its output for ``array``, or the reason of a refusal."""
+def write_resize(array: Array, setting: tuple[Resize, str]) -> Array:
+    """Write an operation as a program of its own; return its output for ``array``."""
     import paddle
 
     operation, path = setting
@@ -62,19 +49,16 @@ def write_resize(array: Array, setting: tuple[Resize, str]) -> Array | str:
     program, executor = paddle.static.Program(), paddle.static.Executor(paddle.CPUPlace())
     stated = {name: operation.attributes[name] for name in ATTRIBUTES}
     stated["interp_method"] = operation.type.removesuffix("_interp_v2")
-    try:
-        with paddle.static.program_guard(program, paddle.static.Program()):
-            x = paddle.static.data("x", array.shape, str(array.dtype))
-            y = program.global_block().create_var(name="y", dtype=x.dtype)
-            program.global_block().append_op(type=operation.type, inputs={"X": [x]}, outputs={"Out": [y]}, attrs=stated)
-        paddle.static.save_inference_model(str(Path(path).with_suffix("")), [x], [y], executor, program=program)
-        [output] = executor.run(program, feed={"x": array}, fetch_list=[y])
-    except Exception as error:  # whatever Paddle raises
-        return _reason(error)
+    with paddle.static.program_guard(program, paddle.static.Program()):
+        x = paddle.static.data("x", array.shape, str(array.dtype))
+        y = program.global_block().create_var(name="y", dtype=x.dtype)
+        program.global_block().append_op(type=operation.type, inputs={"X": [x]}, outputs={"Out": [y]}, attrs=stated)
+    paddle.static.save_inference_model(str(Path(path).with_suffix("")), [x], [y], executor, program=program)
+    [output] = executor.run(program, feed={"x": array}, fetch_list=[y])
     return np.asarray(output)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Return the line of Paddle's message that names the error, after those of its own source."""
     return next(iter(_ERROR.findall(str(error))), first_line(error))
 
@@ -91,15 +75,23 @@ def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
     return program, list(feeds), list(fetches), executor, scope
 
 
-def _described(path: Path) -> Description:
-    program, feeds, fetches, _, _ = _loaded(str(path), path.stat().st_mtime_ns)
+def describe(path: str, _: str) -> Description:
+    """Return what a program holds. Raises ReadError if it cannot be loaded without its weights."""
+    try:
+        program, feeds, fetches, _, _ = _loaded(path, Path(path).stat().st_mtime_ns)
+    except Exception:  # whatever Paddle raises for another file
+        if not is_file(weights(Path(path))):
+            problem = f"its weights are missing; expected {weights(Path(path)).name} beside it"
+            raise ReadError(problem, Path(path).name) from None
+        raise
     block = program.global_block()
-    weights = [variable for variable in program.list_vars() if variable.persistable and variable.name not in _ENDS]
+    persistent = [variable for variable in program.list_vars() if variable.persistable and variable.name not in _ENDS]
     return Description(
+        format="PaddlePaddle program",
         inputs=tuple(_end(block.var(name)) for name in feeds),
         outputs=tuple(map(_end, fetches)),
         operations=tuple(operation.type for operation in _operations(program) if operation.type not in _ENDS),
-        constants=tuple(prod(variable.shape) * np.dtype(_dtype(variable)).itemsize for variable in weights),
+        constants=tuple(prod(variable.shape) * np.dtype(_dtype(variable)).itemsize for variable in persistent),
         resizes=tuple(
             _resize(operation)
             for operation in _operations(program)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError
 
-from ...sources.framework_process import Framework
+from ...sources.framework_process import Process
 from ...sources.model_description import Description, Resize
+from . import FRAMEWORK
 
-_PADDLE = Framework(title="PaddlePaddle", package="paddle", extra="paddle", child=f"{__package__}.paddle_child")
+_PROCESS = Process(framework=FRAMEWORK, child="paddle_child")
 
 
 def weights(path: Path) -> Path:
@@ -26,14 +26,12 @@ def described(path: Path) -> Description:
 
     Raises ReadError for a file that is no program, IrInterpError if Paddle is missing or dies.
     """
-    _PADDLE.check(path, path.name)
-    return _PADDLE.described(path, path.name)
+    return _PROCESS.described(path)
 
 
 def function(path: Path) -> Callable[..., dict[str, Array]]:
     """Return a program as a function of its inputs, in order, to its outputs by name, which Paddle computes."""
-    _PADDLE.check(path, path.name)
-    return _PADDLE.function(path, path.name)
+    return _PROCESS.function(path)
 
 
 def write_resize(operation: Resize, array: Array, path: Path) -> Array:
@@ -41,8 +39,5 @@ def write_resize(operation: Resize, array: Array, path: Path) -> Array:
 
     Raises IrInterpError if Paddle is missing, or refuses it.
     """
-    _PADDLE.check_installed(path.name)
-    answer = _PADDLE.answer("write_resize", array, (operation, str(path.absolute())), path.name)
-    if isinstance(answer, str):
-        raise IrInterpError(f"{_PADDLE.title}: {answer}")
-    return np.asarray(answer)
+    FRAMEWORK.check_installed(path.name)
+    return np.asarray(_PROCESS.answer("write_resize", array, (operation, str(path.absolute())), path.name))

@@ -31,10 +31,16 @@ def _changed(program: ExportedProgram) -> list[str]:
     for node in program.graph.nodes:
         written, viewed = _effects(node)
         changed |= dict.fromkeys(buffers[argument.name] for argument in written if argument.name in buffers)
-        buffer = next((buffers[argument.name] for argument in viewed if argument.name in buffers), None)
-        if buffer is not None:
-            buffers[node.name] = buffer
+        for argument in viewed:
+            if argument.name in buffers and _may_share(node, argument):
+                buffers[node.name] = buffers[argument.name]
     return list(changed)
+
+
+def _may_share(node: torch.fx.Node, argument: torch.fx.Node) -> bool:
+    """Return whether a result may be a view: one of another element type, as of ``to``, is a copy."""
+    result, before = (known.meta.get("val") for known in (node, argument))
+    return bool(getattr(result, "dtype", None) == getattr(before, "dtype", None))
 
 
 def _effects(node: torch.fx.Node) -> tuple[list[torch.fx.Node], list[torch.fx.Node]]:

@@ -39,7 +39,9 @@ def repaired(program: ExportedModel) -> ExportedModel:
 def rows(program: ExportedModel) -> tuple[Row, ...]:
     """Return a row for each resize that the exporter kept; ``notes`` name the others."""
     return tuple(
-        Row(name=resize.source.name, source=resize.source, form=expressed(_concise(resize.written)), grade=resize.grade)
+        Row(
+            name=resize.written.name, source=resize.source, form=expressed(_concise(resize.written)), grade=resize.grade
+        )
         for resize in program.resizes
         if resize.written is not None and resize.grade is not None
     )

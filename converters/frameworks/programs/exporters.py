@@ -5,13 +5,10 @@ Nothing here is a rule: the installed releases answer.
 
 from __future__ import annotations
 
-import atexit
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ir_interp.errors import IrInterpError
@@ -19,8 +16,10 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.translation.meaning import differences
 
+from ...audit import framework_exporters
 from ...audit.audited_resizes import Found, of_file, with_releases
 from ...audit.chosen_shapes import Shapes
+from ...audit.framework_exporters import DYNAMIC, NOT_TRIED, ask, concise, failed, judged, not_run
 from ...audit.verdicts import Verdict
 from ...openvino.ir_save import save as save_ir
 from ...runtimes.messages import reason
@@ -30,8 +29,7 @@ from ...sources import readers
 from ...verify.against_reference import compare_with
 from ...verify.compare.array_differences import compare
 from ...verify.run.inputs import Inputs
-from ...workers.worker import Died, Late, Question, Worker
-from . import program_files, program_resizes
+from . import FRAMEWORK, program_files, program_resizes
 from .exported_models import ExportedModel, ExportedResize, exported
 from .program_resizes import Call
 
@@ -39,29 +37,15 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 _Key = tuple[str, ...]
-_LONGEST = 160  # of an exporter's error text
 _CHILD = f"{__package__}.exporter_child"
-_SECONDS = 300.0  # for one resize; the first one imports the packages
-# Seconds without a question after which the process ends, and gives the memory of PyTorch back.
-_IDLE = 600.0
-_DYNAMIC = 24  # a length for a dynamic dimension, which exporters of single operations get as static
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exporter:
-    """An exporter: its title, and the function that returns its verdict on a program of one operation.
+class Exporter(framework_exporters.Exporter):
+    """An exporter, and the function that returns its verdict on a program of one operation."""
 
-    ``package`` is the one that it needs besides PyTorch and this program; without it, the exporter is not asked.
-    """
-
-    title: str
     verdict: Callable[[ExportedProgram], Verdict]
     package: str = "torch"
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether its package is there."""
-        return importlib.util.find_spec(self.package) is not None
 
 
 def _by_dynamo(program: ExportedProgram, path: Path) -> None:
@@ -89,7 +73,7 @@ def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
             source = resize.source
             node = nodes.pop(resize.written.name, None) if resize.written else None
             matched = node or Found(file=path, op=source, mistakes=(), remarks=())
-            op = replace(matched.op, where=source.where)
+            op = replace(matched.op, name=source.name, where=source.where)
             resizes.append(replace(matched, file=path, op=op, exporters=verdicts.get(source.name, {})))
     return resizes
 
@@ -112,7 +96,7 @@ def _verdicts(resize: ExportedResize, call: Call, known: dict[_Key, Verdict]) ->
         if name == DYNAMO and resize.written is not None:  # known from the whole program
             verdicts[name] = _of_meaning(resize)
         elif program is None:
-            verdicts[name] = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
+            verdicts[name] = NOT_TRIED
         else:
             verdicts[name] = known.get(key) or exporter.verdict(program)
             known[key] = verdicts[name]
@@ -135,14 +119,14 @@ def _of_file(write: Callable[[ExportedProgram, Path], None], program: ExportedPr
             write(program, path)
         except Exception as error:  # whatever an exporter raises for an operation that it does not know
             cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-            return Verdict(kind=Kind.REFUSED, reason=shorten(reason(cause), _LONGEST, placeholder=" ..."))
+            return concise(Verdict(kind=Kind.REFUSED, reason=reason(cause)))
     (x,), _ = program.example_inputs
     try:
         operations = readers.load(path)
         inputs = Inputs(shapes={"": tuple(x.shape)})
         [output] = compare_with(path, program_files.function(program), inputs).outputs
     except IrInterpError as error:
-        return Verdict(kind=Kind.REFUSED, reason=f"what it writes does not run: {error}")
+        return not_run(error)
     others = "" if len(operations) == 1 else "as other operations"
     if output.compared.passes:
         return Verdict(kind=Kind.SAME, reason=others)
@@ -156,29 +140,14 @@ def _elsewhere(name: str, program: ExportedProgram) -> Verdict:
     """Return whether a resize computes what PyTorch does in the exporter's own runtime, in a process of its own."""
     (x,), _ = program.example_inputs
     with scratch() as folder:
-        path = folder / f"resize{FileKind.PROGRAM.value}"
+        path = folder / f"resize{FRAMEWORK.extensions[0]}"
         program_files.save(program, path)
-        question = Question(
-            function=f"{_CHILD}:answer", setting=(name, str(path.absolute())), limit=_SECONDS, attempts=1
-        )
-        answer = _worker(name).answer(question, [x.numpy()])
-    if isinstance(answer, Died | Late):
-        return Verdict(kind=Kind.CRASHES, reason=str(answer))
-    if isinstance(answer, Verdict):
-        return replace(answer, reason=shorten(answer.reason, _LONGEST, placeholder=" ..."))
+        answer = ask(f"{_CHILD}:answer", [x.numpy()], (name, str(path.absolute())), process=name)
+    failure = failed(answer)
+    if failure is not None:
+        return failure
     [expected], [actual] = program_files.function(program)(x.numpy()), answer
-    compared = compare("output", expected, actual)
-    if compared.passes:
-        return Verdict(kind=Kind.SAME)
-    return Verdict(kind=Kind.DIFFERS, reason=compared.apart if compared.shapes else "", difference=compared.absolute)
-
-
-@cache
-def _worker(name: str) -> Worker:
-    """Return the process of an exporter, which has imported its packages after the first answer."""
-    worker = Worker(idle=_IDLE)
-    atexit.register(worker.close)
-    return worker
+    return judged(compare("output", expected, actual))
 
 
 DYNAMO = "torch-dynamo"
@@ -211,7 +180,7 @@ def _alone(call: Call) -> ExportedProgram | None:
     operation: Any = call.node.target
     graph.output(graph.call_function(operation, (graph.placeholder("x"), *rest), dict(call.node.kwargs)))
     tensor = data.meta["val"]
-    sizes = [_DYNAMIC if size is None else size for size in program_files.static(tensor.shape)]
+    sizes = [DYNAMIC if size is None else size for size in program_files.static(tensor.shape)]
     x = torch.rand(sizes) if tensor.dtype.is_floating_point else torch.randint(0, 100, sizes)
     with program_files.silent():
         return torch.export.export(GraphModule(torch.nn.Module(), graph), (x.to(tensor.dtype),))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import openvino as ov
@@ -14,12 +15,10 @@ from openvino.frontend import ConversionExtension, NodeContext
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import AtRunTime
 
-from ...openvino.builder import Built, ResizeBuilder
+from ...openvino.builder import Built, Frontend, ResizeBuilder, in_order
 from ...openvino.interpolate_subgraph import Resized, RunTime
-from ...openvino.node_names import number_anew
-from ...openvino.run_time_lengths import narrowed
+from ...openvino.run_time_lengths import at_run_time, vector
 from ...reports.conversion_report import FormPolicy
 from ...runtimes.telemetry import openvino_silent
 from .program_files import ends, silent
@@ -38,49 +37,37 @@ def build(program: ExportedProgram, name: str, policy: FormPolicy | None = None)
     Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if the
     frontend refuses the rest of the program.
     """
-    builder = _Builder.of(program, name, policy or FormPolicy())
+    operations = {call.node.name: call.operation for call in calls(program)}
+    waiting = in_order((operations[op.name], op) for op in resizes(program, name) if op.attributes["mode"] != AREA)
+    builder = _Builder(file=name, policy=policy or FormPolicy(), waiting=waiting)
     extensions = [
         ConversionExtension(overloaded, builder.converter(operation))
-        for operation in builder.waiting
+        for operation in waiting
         for overloaded in (f"{operation.replace('::', '.')}.{overload}" for overload in _OVERLOADS)
     ]
     shapes = [
         ov.PartialShape([-1 if length is None else length for length in shape]) for _, _, shape in ends(program)[0]
     ]
     with silent(), openvino_silent():
-        model = builder.guarded(
-            "pytorch", lambda: ov.convert_model(program, input=shapes, extension=extensions or None)
-        )
+        model = builder.guarded(lambda: ov.convert_model(program, input=shapes, extension=extensions or None))
     _remove_shapes(model)
     for port in model.outputs:
         port.get_tensor().set_names({name.removesuffix(":0") for name in port.get_names()})
-    number_anew(model)  # before nodes are identified by their names
-    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
+    return builder.built(model)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Builder(ResizeBuilder):
     """Takes the resizes of a program in order, as the frontend does; ``waiting`` has them by operation."""
 
-    waiting: dict[str, deque[ResizeOp]]
-
-    @classmethod
-    def of(cls, program: ExportedProgram, name: str, policy: FormPolicy) -> _Builder:
-        operations = {call.node.name: call.operation for call in calls(program)}
-        waiting: dict[str, deque[ResizeOp]] = {}
-        for op in resizes(program, name):
-            if op.attributes["mode"] != AREA:
-                waiting.setdefault(operations[op.name], deque()).append(op)
-        return cls(file=name, policy=policy, waiting=waiting)
+    frontend: ClassVar = Frontend("pytorch", "PyTorch")
+    waiting: Mapping[str, deque[ResizeOp]]
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         if not self.waiting[op_type]:
             raise UnsupportedLayerError(f"OpenVINO's PyTorch frontend reads more {op_type} than it has", self.file)
         op = self.waiting[op_type].popleft()
-        if not isinstance(op.spec.target, AtRunTime):
-            return op, RunTime()
-        op, target = narrowed(op, x, _vector(node.get_input(1)))
-        return op, RunTime(target=target)
+        return at_run_time(op, x, lambda: vector(_parts(node.get_input(1))))
 
     def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         """Return ``x`` resized; the frontend learns the shapes of inputs only when it has read the whole program."""
@@ -88,11 +75,6 @@ class _Builder(ResizeBuilder):
         if shape is not None and x.get_partial_shape().is_dynamic:
             x = ops.reshape(x, ops.constant(np.array(shape)), special_zero=False).output(0)
         return ResizeBuilder._resized(self, x, op, run_time)
-
-    def _named(self, op: ResizeOp, output: ov.Output) -> ResizeOp:
-        if output.get_node().get_type_name() == "Interpolate":
-            output.get_node().set_friendly_name(op.name)
-        return op
 
 
 def _remove_shapes(model: ov.Model) -> None:
@@ -104,10 +86,8 @@ def _remove_shapes(model: ov.Model) -> None:
                 node.output(0).replace(source)
 
 
-def _vector(sizes: ov.Output) -> ov.Output:
-    """Return the sizes of a call, which the frontend has as a list of tensors, as one."""
-    ports = [port.get_source_output() for port in sizes.get_node().inputs()]
+def _parts(sizes: ov.Output) -> list[ov.Output]:
+    """Return the tensors in which the frontend has the sizes of a call."""
     if sizes.get_node().get_type_name() != "SequenceMark":
-        ports = [sizes]
-    flat = [ops.reshape(ops.convert(port, "i64"), ops.constant(np.array([-1])), special_zero=False) for port in ports]
-    return ops.concat(flat, 0).output(0)
+        return [sizes]
+    return [port.get_source_output() for port in sizes.get_node().inputs()]

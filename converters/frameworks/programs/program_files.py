@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError, ReadError
-from ir_interp.files.sources import check_regular
+from ir_interp.errors import ReadError
+from ir_interp.files.sources import check_readable
 from ir_interp.shapes import PartialShape
 
 from ...runtimes.messages import first_line
-from . import containers
+from . import FRAMEWORK, containers
 from .attention import of_any_layout
 from .python_lines import place
 
@@ -36,12 +36,10 @@ End: TypeAlias = tuple[str, str, PartialShape]
 def read(path: Path) -> ExportedProgram:
     """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
     with silent():
-        _check(path)
-        try:
-            import onnxscript  # noqa: F401  # of the extra, too, so one message covers both
-            import torch.export
-        except ImportError:
-            raise IrInterpError(f"{path.name} needs PyTorch: pip install 'ir-interp[torch]'") from None
+        check_readable(path)
+        FRAMEWORK.check_installed(path.name)
+        import torch.export
+
         try:
             containers.register(path)
             return of_any_layout(torch.export.load(path))
@@ -51,14 +49,6 @@ def read(path: Path) -> ExportedProgram:
             script = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
             problem = script if _is_torch_script(path) else first_line(_cause_of_loading(path, error))
             raise ReadError(f"not a program as torch.export.save writes it: {problem}", path.name) from error
-
-
-def _check(path: Path) -> None:
-    """Raise ReadError for a file that cannot be read; before the import of torch, which may be missing."""
-    try:
-        check_regular(path)
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
 
 
 def _is_torch_script(path: Path) -> bool:

@@ -12,7 +12,8 @@ from ir_interp.options.image_options import NCHW
 
 from ...reports.conversion_report import FormPolicy
 from ..intermediate import Intermediate, as_ir
-from .tensorflow_files import described, label
+from . import FRAMEWORK
+from .tensorflow_files import described
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def intermediate(
     """Yield the IR of a model."""
     from .frontend import build
 
-    name = label(source)
+    name = FRAMEWORK.label(source)
     with scratch() as folder:
         frozen = folder / "frozen.pb"
         built = build(frozen, described(source, frozen), name, policy)

@@ -9,11 +9,11 @@ import numpy as np
 
 from ir_interp.array_types import Array
 
+from ...audit.framework_exporters import OPSET
 from ...openvino.ir_save import save as save_ir
 from ...runtimes.telemetry import openvino_silent
 from ...sources.model_description import Resize
 
-_OPSET = 18
 _INPUTS = ("size", "scale", "translation")
 """The inputs of operations behind the image."""
 
@@ -41,7 +41,7 @@ def by_tf2onnx(operation: Resize, array: Array, path: Path) -> None:
 
     function = _function(operation, array)
     tf2onnx.convert.from_function(
-        function, input_signature=function.input_signature, opset=_OPSET, output_path=str(path)
+        function, input_signature=function.input_signature, opset=OPSET, output_path=str(path)
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ir_interp.files.kinds import FileKind
 
-from ...audit.audited_resizes import Found, foreign
-from ...audit.chosen_shapes import Shapes
-from ...audit.framework_exporters import NOT_TRIED, Exporter, all_are, ask, random_image, verdicts
+from ...audit.framework_exporters import NOT_TRIED, Writer, all_are, ask, asked, random_image
 from ...audit.verdicts import Verdict
 from ...runtimes.outcome import Kind
 from ...sources.model_description import Resize
@@ -17,20 +15,20 @@ from ...workers.worker import Died, Late
 from .tensorflow_files import described
 
 _CHILD = f"{__package__}.exporter_child"
-EXPORTERS: Mapping[str, Exporter] = {
-    "tf2onnx": Exporter(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{_CHILD}:by_tf2onnx"),
-    "openvino-tensorflow": Exporter(
+EXPORTERS: Mapping[str, Writer] = {
+    "tf2onnx": Writer(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{_CHILD}:by_tf2onnx"),
+    "openvino-tensorflow": Writer(
         title="OpenVINO's TensorFlow frontend", package="openvino", kind=FileKind.IR, writer=f"{_CHILD}:by_openvino"
     ),
-    "tflite-converter": Exporter(
+    "tflite-converter": Writer(
         title="LiteRT's converter", package="ai_edge_litert", kind=FileKind.TFLITE, writer=f"{_CHILD}:by_litert"
     ),
 }
 
 
-def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a model, each with the verdicts of its exporters if they are asked."""
-    return foreign(path, shapes, lambda: map(of_operation, described(path).resizes) if asks_exporters else None)
+def verdicts(path: Path) -> Iterator[dict[str, Verdict]]:
+    """Yield the verdicts of all exporters on each resize of a model."""
+    yield from map(of_operation, described(path).resizes)
 
 
 def of_operation(operation: Resize) -> dict[str, Verdict]:
@@ -41,4 +39,4 @@ def of_operation(operation: Resize) -> dict[str, Verdict]:
     expected = ask(f"{_CHILD}:expected", array, operation)
     if isinstance(expected, Died | Late):
         return all_are(Verdict(kind=Kind.CRASHES, reason=f"TensorFlow: {expected}"), EXPORTERS)
-    return verdicts(EXPORTERS, operation, array, expected)
+    return asked(EXPORTERS, operation, array, expected)

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
-from numpy.typing import NDArray
 from openvino.frontend import NodeContext
 
+from ir_interp.array_types import Array
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime
 
 from ...openvino import trial
-from ...openvino.builder import Built, ResizeBuilder, numpy_name
+from ...openvino.builder import Built, Frontend, ResizeBuilder, numpy_name
 from ...openvino.described_ends import with_ends
 from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
-from ...openvino.node_names import number_anew
-from ...openvino.run_time_lengths import constant_of, folded, narrowed
+from ...openvino.run_time_lengths import at_run_time, constant_of, folded, vector
 from ...reports.conversion_report import FormPolicy
 from ...sources.model_description import Description, Resize
 from .tensorflow_operations import RESIZES
 from .tensorflow_resizes import resize
-
-Array = NDArray[Any]
 
 
 def build(frozen: Path, description: Description, name: str, policy: FormPolicy | None = None) -> Built:
@@ -38,11 +34,10 @@ def build(frozen: Path, description: Description, name: str, policy: FormPolicy 
     """
     trial.check_frontend(frozen, "tf")
     builder = _Builder(file=name, policy=policy or FormPolicy(), known=description.resizes)
-    model = builder.read("tf", RESIZES, frozen)
+    model = builder.read(RESIZES, frozen)
     _check_products(model, name)
-    number_anew(model)  # before nodes are identified by their names
-    rows = builder.rows()
-    return Built(model=with_ends(model, description, name, "TensorFlow"), rows=rows, exact=builder.nodes())
+    built = builder.built(model)
+    return replace(built, model=with_ends(built.model, description, name, "TensorFlow"))
 
 
 def _check_products(model: ov.Model, name: str) -> None:
@@ -98,6 +93,7 @@ def _parameters(value: ov.Output) -> list[ov.Node]:
 class _Builder(ResizeBuilder):
     """Reads the resizes of a graph as the frontend meets them; ``known`` are those that TensorFlow finds in it."""
 
+    frontend: ClassVar = Frontend("tf", "TensorFlow")
     known: tuple[Resize, ...]
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
@@ -113,12 +109,7 @@ class _Builder(ResizeBuilder):
             inputs=tuple(None if value is None else value.ravel().tolist() for value in values),
             attributes=attributes,
         )
-        op = resize(operation, self.file)
-        if not isinstance(op.spec.target, AtRunTime):
-            return op, RunTime()
-        sizes = ops.reshape(ops.convert(others[0], "i64"), ops.constant(np.array([2])), special_zero=False)
-        op, target = narrowed(op, x, sizes.output(0))
-        return op, RunTime(target=target)
+        return at_run_time(resize(operation, self.file), x, lambda: vector(others[:1]))
 
     def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         if op.dtype == "float32" and x.get_element_type() != ov.Type.f32:  # of integers, too, most return floats
@@ -129,6 +120,4 @@ class _Builder(ResizeBuilder):
         """Return a resize with the name that its operation has in the graph."""
         names = {tensor.removesuffix(":0") for tensor in output.get_names()}
         name = next((candidate.name for candidate in self.known if candidate.name in names), op.name)
-        if output.get_node().get_type_name() == "Interpolate":
-            output.get_node().set_friendly_name(name)
-        return replace(op, name=name, where=f"{self.file}:{name}")
+        return ResizeBuilder._named(self, replace(op, name=name, where=f"{self.file}:{name}"), output)

@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ir_interp.files.kinds import OF_TENSORFLOW
-
-from ...sources.brief import Brief, of_description
 from ...sources.frameworks import Reading
-from .tensorflow_files import SAVED_MODEL, described, format_of, function, label
+from .tensorflow_files import described, function, parts
 from .tensorflow_resizes import load
 
-_NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
-
-
-def _operations(path: Path) -> list[str]:
-    return [operation for operation in described(path).operations if operation not in _NO_OPERATIONS]
-
-
-def _brief(path: Path) -> Brief:
-    variables = path.parent.glob("variables/variables.*") if path.name == SAVED_MODEL else ()
-    return of_description(described(path), format_of(path), path, variables)
-
-
-READING = Reading(kinds=OF_TENSORFLOW, load=load, operations=_operations, brief=_brief, function=function, label=label)
+READING = Reading(load=load, describe=described, function=function, parts=parts)

@@ -10,48 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError, UnsupportedLayerError
+from ir_interp.array_types import Array
+from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 
-from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
-from . import keras_config
+from . import FRAMEWORK, keras_config
 from .graph_safety import HARMLESS, reaching_outside
-from .tensorflow_files import label
+from .tensorflow_files import GRAPH, KERAS, format_of, is_saved_model
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
-Array = NDArray[Any]
-_SAVED_MODEL = "saved_model.pb"
 _SIGNATURE = "serving_default"
 _LAYER = re.compile(r"calling (\w+)\.call\(\)")
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
-_NO_ENDS = ("Const", "NoOp", "Placeholder")
-"""Operations of a frozen graph that no other reads, and that are no outputs."""
+_NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
 
 
-def describe(path: str, frozen: str) -> Description | IrInterpError:
-    """Return what a model holds, and write its frozen graph; or the error."""
-    try:
-        return _described(path, Path(frozen))
-    except IrInterpError as error:
-        return error
-    except Exception as error:  # whatever TensorFlow raises for another file
-        return ReadError(f"TensorFlow cannot load it: {first_line(error)}", label(Path(path)))
-
-
-def run(arrays: Sequence[Array], path: str) -> dict[str, Array] | str:
-    """Return the outputs of a model by name; or the reason why it does not run."""
-    try:
-        function, names = _function(path, Path(path).stat().st_mtime_ns)
-        tensors = [_tensorflow().constant(array) for array in arrays]
-        results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
-        outputs = [np.asarray(result) for result in _flat(results)]
-        return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
-    except Exception as error:  # whatever TensorFlow raises
-        return first_line(error)
+def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
+    """Return the outputs of a model by name."""
+    function, names = _function(path, Path(path).stat().st_mtime_ns)
+    tensors = [_tensorflow().constant(array) for array in arrays]
+    results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
+    outputs = [np.asarray(result) for result in _flat(results)]
+    return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
 
 
 def _tensorflow() -> Any:
@@ -60,19 +43,21 @@ def _tensorflow() -> Any:
     return tensorflow
 
 
-def _described(path: str, frozen: Path) -> Description:
+def describe(path: str, frozen: str) -> Description:
+    """Return what a model holds, and write its frozen graph."""
     from tensorflow.python.framework import convert_to_constants
 
     function, names = _function(path, Path(path).stat().st_mtime_ns)
     constant = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
     definition = constant.graph.as_graph_def()
     _check(_nodes(definition), Path(path))
-    frozen.write_bytes(definition.SerializeToString(deterministic=True))
+    Path(frozen).write_bytes(definition.SerializeToString(deterministic=True))
     outputs = _output_names(function, len(constant.outputs))
     return Description(
+        format=format_of(Path(path)),
         inputs=tuple(_end(tensor, tensor.op.name) for tensor in _placeholders(constant, names)),
         outputs=tuple(_end(tensor, name) for tensor, name in zip(constant.outputs, outputs, strict=True)),
-        operations=tuple(node.op for node in _nodes(definition)),
+        operations=tuple(node.op for node in _nodes(definition) if node.op not in _NO_OPERATIONS),
         constants=tuple(node.attr["value"].tensor.ByteSize() for node in _nodes(definition) if node.op == "Const"),
         resizes=tuple(
             _resize(operation, constant) for operation in _operations(constant.graph) if operation.type in RESIZES
@@ -107,7 +92,9 @@ def _operations(graph: Any) -> Iterator[Any]:
 def _check(nodes: Iterable[Any], path: Path) -> None:
     outside = reaching_outside(node.op for node in nodes)
     if outside:
-        raise UnsupportedLayerError(f"operation {outside} reaches outside the graph, and is not run", label(path))
+        raise UnsupportedLayerError(
+            f"operation {outside} reaches outside the graph, and is not run", FRAMEWORK.label(path)
+        )
 
 
 def _check_effects(nodes: Iterable[Any], path: Path) -> None:
@@ -118,7 +105,7 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
         known = op_def_registry.get(node.op)
         if known is None or (known.is_stateful and node.op not in HARMLESS):
             raise UnsupportedLayerError(
-                f"operation {node.op} may have effects outside the graph; it is not run", label(path)
+                f"operation {node.op} may have effects outside the graph; it is not run", FRAMEWORK.label(path)
             )
 
 
@@ -126,10 +113,10 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
 def _function(path: str, _: int) -> tuple[Any, list[str]]:
     """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none."""
     place = Path(path)
-    if place.name == _SAVED_MODEL:
+    if is_saved_model(place):
         function, names = _of_saved_model(place)
     else:
-        function, names = (_of_graph if FileKind.of(place) is FileKind.GRAPH else _of_keras)(place), [""]
+        function, names = (_of_graph if FileKind.of(place) is GRAPH else _of_keras)(place), [""]
     _check_effects(_nodes(function.graph.as_graph_def()), place)
     return function, names
 
@@ -144,7 +131,7 @@ def _of_saved_model(path: Path) -> tuple[Any, list[str]]:
     model = _tensorflow().saved_model.load(str(path.parent))
     if _SIGNATURE not in model.signatures:
         known = ", ".join(model.signatures) or "none"
-        raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", label(path))
+        raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", FRAMEWORK.label(path))
     function = model.signatures[_SIGNATURE]
     function._owner = model  # its variables live as long as the model
     return function, sorted(function.structured_input_signature[1])
@@ -160,7 +147,7 @@ def _of_graph(path: Path) -> Any:
     if variable is not None:
         raise ReadError(f"variable {variable!r} has no value; expected a frozen graph, or a SavedModel", path.name)
     inputs = [node.name for node in definition.node if node.op == "Placeholder"]
-    ends = [node.name for node in definition.node if node.name not in read and node.op not in _NO_ENDS]
+    ends = [node.name for node in definition.node if node.name not in read and node.op not in _NO_OPERATIONS]
     wrapped = tensorflow.compat.v1.wrap_function(
         partial(tensorflow.compat.v1.import_graph_def, definition, name=""), []
     )
@@ -180,7 +167,7 @@ def _named_outputs(operation: Any) -> list[Any]:
 
 def _of_keras(path: Path) -> Any:
     tensorflow = _tensorflow()
-    if FileKind.of(path) is FileKind.KERAS:
+    if FileKind.of(path) is KERAS:
         keras_config.check_file(path)
     else:
         _check_h5(path)

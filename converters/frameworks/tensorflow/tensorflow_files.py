@@ -9,15 +9,13 @@ from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 
-from ...sources.framework_process import Framework
+from ...sources.framework_process import Process
 from ...sources.model_description import Description
-from . import keras_config
+from . import FRAMEWORK, keras_config
 
-_FORMATS = {FileKind.KERAS: "Keras model", FileKind.H5: "Keras model (HDF5)", FileKind.GRAPH: "TensorFlow graph"}
-SAVED_MODEL = "saved_model.pb"
-_TENSORFLOW = Framework(
-    title="TensorFlow", package="tensorflow", extra="tensorflow", child=f"{__package__}.tensorflow_child"
-)
+KERAS, H5, GRAPH = map(FileKind, FRAMEWORK.extensions)
+_FORMATS = {KERAS: "Keras model", H5: "Keras model (HDF5)", GRAPH: "TensorFlow graph"}
+_PROCESS = Process(framework=FRAMEWORK, child="tensorflow_child")
 
 
 def described(path: Path, frozen: Path | None = None) -> Description:
@@ -30,27 +28,31 @@ def described(path: Path, frozen: Path | None = None) -> Description:
     if frozen is None:
         with scratch() as folder:
             return described(path, folder / "frozen.pb")
-    return _TENSORFLOW.described(path, label(path), str(frozen))
+    return _PROCESS.described(path, str(frozen))
 
 
 def function(path: Path) -> Callable[..., dict[str, Array]]:
     """Return a model as a function of its inputs, in order, to its outputs by name, which TensorFlow computes."""
     _check(path)
-    return _TENSORFLOW.function(path, label(path))
+    return _PROCESS.function(path)
 
 
 def format_of(path: Path) -> str:
     """Return what a file is."""
     kind = FileKind.of(path)
-    return "TensorFlow SavedModel" if path.name == SAVED_MODEL or kind is None else _FORMATS[kind]
+    return "TensorFlow SavedModel" if is_saved_model(path) or kind is None else _FORMATS[kind]
 
 
-def label(path: Path) -> str:
-    """Return the name of a model in messages: for a SavedModel that of its folder."""
-    return path.parent.absolute().name if path.name == SAVED_MODEL else path.name
+def parts(path: Path) -> list[Path]:
+    """Return every file of a model."""
+    return [path, *(path.parent.glob("variables/variables.*") if is_saved_model(path) else ())]
+
+
+def is_saved_model(path: Path) -> bool:
+    """Return whether a file is the graph of a SavedModel, not a frozen graph."""
+    return path.name == FRAMEWORK.file_in_folder
 
 
 def _check(path: Path) -> None:
-    if FileKind.of(path) is FileKind.KERAS:
+    if FileKind.of(path) is KERAS:
         keras_config.check_file(path)
-    _TENSORFLOW.check(path, label(path))

@@ -16,7 +16,8 @@ from ir_interp.spec import AtRunTime, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
 from ...sources.model_description import Resize
-from .tensorflow_files import described, label
+from . import FRAMEWORK
+from .tensorflow_files import described
 
 _METHODS = {
     "ResizeBilinear": "bilinear",
@@ -38,7 +39,7 @@ _IMAGE = (1, 2)
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
     """Return every resize of a model. Raises UnsupportedLayerError for one that also scales or moves the image."""
-    return [resize(description, label(path), semantics) for description in described(path).resizes]
+    return [resize(description, FRAMEWORK.label(path), semantics) for description in described(path).resizes]
 
 
 def resize(operation: Resize, file: str, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:

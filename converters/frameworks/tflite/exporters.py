@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,29 +11,21 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
-from ...audit.audited_resizes import Found, foreign
-from ...audit.chosen_shapes import Shapes
-from ...audit.framework_exporters import Exporter, random_image, verdicts
+from ...audit.framework_exporters import OPSET, Writer, asked, frontend, random_image
 from ...audit.verdicts import Verdict
 from . import interpreter
 from .single_operator import write_resize
 from .tflite_files import load
 
-_OPSET = 18
-EXPORTERS: Mapping[str, Exporter] = {
-    "tf2onnx-tflite": Exporter(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_tf2onnx"),
-    "openvino-tflite": Exporter(
-        title="OpenVINO's TFLite frontend",
-        package="openvino",
-        kind=FileKind.IR,
-        writer="ir_interp.converters.audit.framework_exporter_child:by_openvino",
-    ),
+EXPORTERS: Mapping[str, Writer] = {
+    "tf2onnx-tflite": Writer(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_tf2onnx"),
+    "openvino-tflite": frontend("TFLite"),
 }
 
 
-def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
-    """Return the resizes of a file, each with the verdicts of its exporters if they are asked."""
-    return foreign(path, shapes, lambda: map(_of_resize, load(path)) if asks_exporters else None)
+def verdicts(path: Path) -> Iterator[dict[str, Verdict]]:
+    """Yield the verdicts of all exporters on each resize of a file."""
+    yield from map(_of_resize, load(path))
 
 
 def _of_resize(op: ResizeOp) -> dict[str, Verdict]:
@@ -43,11 +35,11 @@ def _of_resize(op: ResizeOp) -> dict[str, Verdict]:
         array = random_image(op.shape or (), op.dtype or "float32")
         write_resize(replace(op, shape=array.shape), source)
         [expected] = interpreter.outputs(source, [array])
-        return verdicts(EXPORTERS, source, array, expected)
+        return asked(EXPORTERS, source, array, expected)
 
 
 def by_tf2onnx(source: Path, array: Array, path: Path) -> None:
     """Write the ONNX model that tf2onnx makes of a file."""
     import tf2onnx
 
-    tf2onnx.convert.from_tflite(str(source), opset=_OPSET, output_path=str(path))
+    tf2onnx.convert.from_tflite(str(source), opset=OPSET, output_path=str(path))

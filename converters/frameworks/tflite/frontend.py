@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import openvino as ov
@@ -15,18 +17,16 @@ from ir_interp.errors import InexactError, UnsupportedLayerError
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import AtRunTime
 from ir_interp.translation.grades import Grade
 
 from ...dialects.tflite import DIALECT
 from ...openvino import trial
-from ...openvino.builder import Built, ResizeBuilder
+from ...openvino.builder import Built, Frontend, ResizeBuilder, in_order
 from ...openvino.described_ends import check_numbers
 from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
 from ...openvino.interpolate_subgraph import resize as build_resize
-from ...openvino.node_names import number_anew
 from ...openvino.openvino_primitives import element_name
-from ...openvino.run_time_lengths import narrowed
+from ...openvino.run_time_lengths import at_run_time, vector
 from ...reports.conversion_report import FormPolicy
 from ...runtimes import litert
 from . import wide_levels
@@ -49,12 +49,15 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
             raise UnsupportedLayerError(problem, operator.where)
     check_numbers([(end.name, end.dtype) for end in (*file.inputs, *file.outputs) if end is not None], source.name)
     trial.check_frontend(source, "tflite")
-    builder = _Builder.of(file, source.name, policy or FormPolicy())
-    model = _in_order(builder.read("tflite", KINDS, source), file, source.name)
+    waiting = in_order(
+        (operator.type, (resize(operator), operator.inputs[0].quantisation))
+        for operator in file.operators
+        if operator.type in KINDS and operator.inputs[0] is not None
+    )
+    builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
+    model = _in_order(builder.read(KINDS, source), file, source.name)
     wide_levels.in_primitives(model)
-    number_anew(model)  # before nodes are identified by their names
-    builder.name_nodes()
-    return Built(model=model, rows=builder.rows(), exact=builder.nodes())
+    return builder.built(model)
 
 
 def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
@@ -79,31 +82,14 @@ class _Builder(ResizeBuilder):
     ``quantisation`` is that of the current one.
     """
 
-    waiting: dict[str, deque[tuple[ResizeOp, Quantisation]]]
+    frontend: ClassVar = Frontend("tflite", "TFLite")
+    waiting: Mapping[str, deque[tuple[ResizeOp, Quantisation]]]
     quantisation: Quantisation = field(default_factory=Quantisation)
-
-    @classmethod
-    def of(cls, file: File, name: str, policy: FormPolicy) -> _Builder:
-        waiting: dict[str, deque[tuple[ResizeOp, Quantisation]]] = {kind: deque() for kind in KINDS}
-        for operator in file.operators:
-            if operator.type in KINDS and operator.inputs[0] is not None:
-                waiting[operator.type].append((resize(operator), operator.inputs[0].quantisation))
-        return cls(file=name, policy=policy, waiting=waiting)
-
-    def name_nodes(self) -> None:
-        """Name each resize that is a single layer as the file does."""
-        for op, _, result in self.resizes:
-            if isinstance(result, Resized) and result.output.get_node().get_type_name() == "Interpolate":
-                result.output.get_node().set_friendly_name(op.name)
 
     def _read(self, op_type: str, node: NodeContext, x: ov.Output) -> tuple[ResizeOp, RunTime]:
         op, self.quantisation = self.waiting[op_type].popleft()
         op = replace(op, shape=partial_shape(x))  # that of the model, which may know more
-        if not isinstance(op.spec.target, AtRunTime):
-            return op, RunTime()
-        sizes = ops.reshape(ops.convert(node.get_input(1), "i64"), ops.constant(np.array([2])), special_zero=False)
-        op, target = narrowed(op, x, sizes.output(0))
-        return op, RunTime(target=target)
+        return at_run_time(op, x, lambda: vector([node.get_input(1)]))
 
     def _resized(self, x: ov.Output, op: ResizeOp, run_time: RunTime) -> Resized:
         """Return levels resized as integers, between the real values that the frontend expects.

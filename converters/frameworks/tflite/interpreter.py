@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError
 
 from ...workers.worker import Died, Late, Question, Worker
 from .schema import schema
 
-Array = NDArray[Any]
 _SECONDS = 600.0  # for one run
 
 

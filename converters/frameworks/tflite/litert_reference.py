@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError
 from ir_interp.files.scratch import scratch
 
 from . import interpreter, twins
 from .tflite_files import File, Tensor, is_quantised, read_file
-
-Array = NDArray[Any]
 
 
 def function(path: Path) -> Callable[..., list[Array]]:

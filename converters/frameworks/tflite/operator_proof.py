@@ -16,6 +16,7 @@ import numpy as np
 import openvino as ov
 from numpy.typing import NDArray
 
+from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, VerificationError
 
 from ...openvino.ir_save import save
@@ -28,7 +29,6 @@ from .frontend import build
 from .tflite_files import KINDS, Quantisation, read_file
 from .twins import Value
 
-Array = NDArray[Any]
 _MOVES = ("Convert", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
 
 

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir_interp.files.kinds import FileKind
-
-from ...sources.brief import Brief, Tensor, sizes
 from ...sources.frameworks import Reading
+from ...sources.model_description import Description, End
 from . import litert_reference
 from .tflite_files import load, read_file
 
 
-def _operations(path: Path) -> list[str]:
-    return [operator.type for operator in read_file(path).operators]
-
-
-def _brief(path: Path) -> Brief:
+def _described(path: Path) -> Description:
     file = read_file(path)
     inputs, outputs = (
-        tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those if end is not None)
+        tuple(End(name=end.name, dtype=end.dtype, shape=end.shape) for end in those if end is not None)
         for those in (file.inputs, file.outputs)
     )
-    return Brief(
+    return Description(
         format=f"TFLite, version {file.version}",
         inputs=inputs,
         outputs=outputs,
-        weights=(len(file.constants), sum(file.constants)),
-        files=sizes(path),
+        operations=tuple(operator.type for operator in file.operators),
+        constants=file.constants,
     )
 
 
 READING = Reading(
-    kinds=(FileKind.TFLITE,),
     load=load,
-    operations=_operations,
-    brief=_brief,
+    describe=_described,
     function=litert_reference.function,
     slack=litert_reference.slack,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from ir_interp.errors import IrInterpError
+from . import FRAMEWORK
 
 DTYPES = {
     "float32": "FLOAT32",
@@ -21,9 +21,8 @@ DTYPES = {
 
 def schema() -> ModuleType:
     """Return the module of the schema. Raises IrInterpError if it is not installed."""
-    try:
-        from ai_edge_litert import schema_py_generated
-    except ImportError:
-        raise IrInterpError("a .tflite file needs LiteRT: pip install 'ir-interp[tflite]'") from None
+    FRAMEWORK.check_installed("a .tflite file")
+    from ai_edge_litert import schema_py_generated
+
     module: ModuleType = schema_py_generated
     return module
