@@ -341,6 +341,22 @@ def text_input(model: Any) -> None:
     model.subgraphs[0].inputs = [3, 4]
 
 
+def shared_bias(model: Any) -> None:
+    """Write a convolution whose weights, bias and inputs are levels, the bias those of another one."""
+    of, graph = schema(), model.subgraphs[0]
+    for scale in (0.5, 0.1):
+        graph.tensors.append(of.TensorT())
+        tensor = graph.tensors[-1]
+        tensor.name, tensor.type, tensor.shape, tensor.buffer = f"w{scale}", of.TensorType.INT8, [2], 0
+        tensor.quantization = of.QuantizationParametersT()
+        tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [0]
+    graph.tensors[3].quantization = graph.tensors[4].quantization
+    code = of.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.FULLY_CONNECTED
+    model.operatorCodes.append(code)
+    graph.operators[0].opcodeIndex, graph.operators[0].inputs = len(model.operatorCodes) - 1, [3, 4, 5]
+
+
 def second_signature(model: Any) -> None:
     model.subgraphs.append(model.subgraphs[0])
 
@@ -357,6 +373,11 @@ def split(model: Any) -> None:
         (
             second_signature,
             "a.tflite:graph[1]/operator[1]: a resize in a branch, a loop or a second signature is not supported",
+        ),
+        (
+            shared_bias,
+            "a.tflite:operator[0]: its bias has the scale of another operator, which LiteRT ignores; "
+            "convert the model again with a bias of its own",
         ),
         (
             split,

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Arrays = dict[str, NDArray[Any]]
 _BATCH, _LENGTH = 2, 20  # of dynamic dimensions
 _SEED = 770011
+_LEVELS = 2
+"""How many levels an output may be off as a whole, where every operator rounds some levels the other way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,9 @@ def _of_keras(path: Path) -> tuple[dict[str, tuple[Any, Any]], _Call]:
     import tensorflow as tf
 
     net = tf.keras.models.load_model(str(path), compile=False)
-    names = list(getattr(net, "output_names", ["Identity"]))
+    names = list(net.output_names)
+    if len(set(names)) < len(names):  # of a tensor that is an output twice; those of the operations are used
+        names = ["Identity", *(f"Identity_{place}" for place in range(1, len(names)))]
 
     def run(inputs: Arrays) -> Arrays:
         # Called directly, some layers return other types than the saved model does.
@@ -131,7 +135,7 @@ def _of_graph(path: Path) -> tuple[dict[str, tuple[Any, Any]], _Call]:
 
 
 def _of_tflite(path: Path) -> Reference:
-    """Return LiteRT's outputs, and how far those of its reference kernels differ, where it has them."""
+    """Return LiteRT's outputs, and how far off they may be: some levels, and as far as its reference kernels are."""
     from ai_edge_litert.interpreter import OpResolverType
 
     inputs, outputs = _run_tflite(path, OpResolverType.AUTO)
@@ -139,8 +143,16 @@ def _of_tflite(path: Path) -> Reference:
         _, others = _run_tflite(path, OpResolverType.BUILTIN_REF)
     except (RuntimeError, ValueError):  # for operators without a reference kernel
         others = outputs
-    apart = (np.abs(mine.astype(float) - others[name]).max(initial=0) for name, mine in outputs.items())
-    return Reference(inputs=inputs, outputs=outputs, slack=tuple(map(float, apart)))
+    slack = (
+        _LEVELS * _level(mine) + np.abs(mine.astype(float) - others[name]).max(initial=0)
+        for name, mine in outputs.items()
+    )
+    return Reference(inputs=inputs, outputs=outputs, slack=tuple(map(float, slack)))
+
+
+def _level(output: NDArray[Any]) -> float:
+    """Return the least distance of two values, which of values in levels is one level."""
+    return 1.0 if output.dtype.kind in "iu" else float(np.diff(np.unique(output.astype(float))).min(initial=np.inf))
 
 
 def _run_tflite(path: Path, kernels: Any) -> tuple[Arrays, Arrays]:

@@ -31,6 +31,9 @@ IN_EVERY_FORM = ("transposed", "pyramid", "keras_bilinear")
 RESIZES = "resizes"
 TOLERANCE = 1e-4
 """The largest difference from the source in plain calls, relative to the largest value."""
+HALVES = {"float16": 2**-10, "bfloat16": 2**-7}
+DYNAMIC = 2e-2
+"""The same for weights in levels between floats, which LiteRT rounds to 8 bits as well."""
 NAMED = (" does not run: ", "save the model in float32")
 """Parts of messages that name the reason of a refusal."""
 QUANTISED = ("float", "float16", "dynamic", "integer", "integers_at_ends", "int16")
@@ -562,8 +565,8 @@ def _problem(source: Path, output: Path) -> str:
     pairs = zip(actual.values(), known.outputs.values(), known.slack or [0.0] * len(actual), strict=True)
     for mine, theirs, slack in pairs:
         difference = apart([mine], [theirs])
-        half = {"float16": 2**-10, "bfloat16": 2**-7}.get(mine.dtype.name, TOLERANCE)
-        if not difference <= max(half, slack / max(np.abs(theirs.astype(float)).max(), 1e-30)):
+        least = DYNAMIC if ".dynamic." in source.name else HALVES.get(mine.dtype.name, TOLERANCE)
+        if not difference <= max(least, slack / max(np.abs(theirs.astype(float)).max(), 1e-30)):
             return f"{difference:.2g} from the source in plain calls"
     return ""
 

@@ -30,7 +30,9 @@ from ...openvino.run_time_lengths import at_run_time, vector
 from ...reports.conversion_report import FormPolicy
 from ...runtimes import litert
 from . import wide_levels
-from .tflite_files import KINDS, File, Quantisation, read_file, resize
+from .tflite_files import KINDS, File, Operator, Quantisation, read_file, resize
+
+_WITH_BIAS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
 def build(source: Path, policy: FormPolicy | None = None) -> Built:
@@ -47,6 +49,7 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
         if operator.type in KINDS and operator.graph:
             problem = "a resize in a branch, a loop or a second signature is not supported"
             raise UnsupportedLayerError(problem, operator.where)
+        _check_bias(operator)
     check_numbers([(end.name, end.dtype) for end in (*file.inputs, *file.outputs) if end is not None], source.name)
     trial.check_frontend(source, "tflite")
     waiting = in_order(
@@ -58,6 +61,17 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
     model = _in_order(builder.read(KINDS, source), file, source.name)
     wide_levels.in_primitives(model)
     return builder.built(model)
+
+
+def _check_bias(operator: Operator) -> None:
+    """Raise UnsupportedLayerError for a bias of other levels than those of the products, which LiteRT adds it to."""
+    x, weights, bias = (*operator.inputs[:3], None, None, None)[:3]
+    if operator.type not in _WITH_BIAS or x is None or weights is None or bias is None:
+        return
+    scales = [np.array(end.quantisation.scales) for end in (x, weights, bias)]
+    if all(scale.size for scale in scales) and not np.allclose(scales[0] * scales[1], scales[2], rtol=1e-3, atol=0):
+        problem = "its bias has the scale of another operator, which LiteRT ignores"
+        raise UnsupportedLayerError(f"{problem}; convert the model again with a bias of its own", operator.where)
 
 
 def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
