@@ -41,7 +41,9 @@ def expanded(paths: Iterable[Path]) -> Expanded:
     for path in sources:
         models.add(path)
     if sources and not (models.files or models.closed or models.skipped):
-        raise ReadError(f"no model; expected files of {listed(IN_FOLDERS)}", ", ".join(map(str, sources)))
+        *others, last = IN_FOLDERS
+        expected = f"expected {listed(others)} or {last.value} files"
+        raise ReadError(f"no model; {expected}", ", ".join(map(str, sources)))
     return models
 
 

@@ -70,7 +70,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         temporary = stack.enter_context(replacing(*files))
         between = stack.enter_context(_intermediate(source, destination, options))
         model = between.model if between else source
-        stack.enter_context(_weights(model, destination, temporary[-1]))
+        stack.enter_context(_weights(model, kinds, destination, temporary[-1]))
         # States go before shapes are frozen: they become inputs, which may have shapes, too.
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
@@ -208,9 +208,11 @@ def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None
     portable.write_model(plain, output, "openvino", policy(options))
 
 
-def _weights(source: Path, destination: Path, temporary: Path) -> AbstractContextManager[None]:
+def _weights(
+    source: Path, kinds: tuple[FileKind, FileKind], destination: Path, temporary: Path
+) -> AbstractContextManager[None]:
     """Make external data available to a model that shares them with its source."""
-    if (FileKind.of(source), FileKind.of(destination)) != PORTABLE:
+    if kinds != PORTABLE:
         return nullcontext()
     from ..onnx.external_weights import weights_beside
 

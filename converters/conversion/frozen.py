@@ -13,7 +13,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.shapes import PartialShape
 
-from ..onnx.onnx_files import external_files, read_model
+from ..onnx.onnx_files import external_files, inlined, read_file
 from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
 from ..verify import graphs
@@ -36,7 +36,7 @@ def frozen(source: Path, chosen: Mapping[str, tuple[int, ...]]) -> Iterator[Path
 
 
 def _freeze_onnx(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
-    model = read_model(source)
+    model = inlined(read_file(source), source.name)
     for value in (*model.graph.value_info, *model.graph.output):  # inferred anew, from the shapes of the inputs
         for dimension in value.type.tensor_type.shape.dim:
             if not dimension.HasField("dim_value"):

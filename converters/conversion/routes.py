@@ -54,7 +54,9 @@ def _foreign_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Wri
     """Write the model that stands for another framework's; ``converting`` names the resizes of a copy."""
     match FileKind.of(source):
         case FileKind.ONNX:
-            shutil.copyfile(source, output)
+            from ..onnx.onnx_save import save_joined
+
+            save_joined(source, output)
             return Written(rows=())
         case FileKind.IR:
             return _ir_to_onnx(source, output, options)

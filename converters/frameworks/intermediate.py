@@ -52,10 +52,11 @@ def as_ir(
     from ..openvino.layouts import with_channels_second
 
     with scratch() as folder:
-        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        model, first = folder / f"{destination.stem}{FileKind.IR.value}", built.rows
         save(with_channels_second(built.model, name) if moves_channels else built.model, model)
         changes = _half_precision(built.model)
-        yield Intermediate(model=model, rows=lambda rows: merged(built.rows, rows), changes=changes, proof=proof)
+        del built  # its weights are in memory, and others will be while models run
+        yield Intermediate(model=model, rows=lambda rows: merged(first, rows), changes=changes, proof=proof)
 
 
 def _half_precision(model: ov.Model) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import reprlib
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 
 import onnx
@@ -20,6 +21,7 @@ from ir_interp.files.paths import exists, is_file, is_possible
 from ir_interp.files.sources import opened
 
 from .node_walk import place, subgraphs
+from .outlines import outline
 
 _EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")  # onnx.proto, TensorProto.external_data
 _PREPACKED = "prepacked"  # keys of onnxruntime's, for copies of a weight in the order of its own kernels
@@ -28,8 +30,8 @@ _PLACE_IN_SOURCE = re.compile(r"^\S+\.(cc|h):\d+: ")  # of ONNX
 
 
 def read_model(path: Path) -> onnx.ModelProto:
-    """Return a model without its external weights, its local functions inlined; see ``read_file``."""
-    return inlined(read_file(path), path.name)
+    """Return a model to look at, its local functions inlined; see ``read_outline``."""
+    return inlined(read_outline(path), path.name)
 
 
 def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
@@ -49,11 +51,27 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     return without
 
 
+def read_outline(path: Path) -> onnx.ModelProto:
+    """Return a model to look at: its larger weights are external data, of the file itself if they are in it.
+
+    Raises ReadError as ``read_file`` does.
+    """
+    # No runtime follows a link to external data.
+    return read_file(path) if path.is_symlink() else _parsed(path, lambda file: outline(file, path.name))
+
+
 def read_file(path: Path) -> onnx.ModelProto:
-    """Return a model without its external weights. Raises ReadError if the file is not a model."""
+    """Return a model to change and write: without its external weights, and with all others.
+
+    Raises ReadError if the file is not a model.
+    """
+    return _parsed(path, BufferedReader.read)
+
+
+def _parsed(path: Path, content: Callable[[BufferedReader], bytes]) -> onnx.ModelProto:
     try:
         with opened(path) as file:
-            model: onnx.ModelProto = onnx.load(file, load_external_data=False)
+            model: onnx.ModelProto = onnx.load_model_from_string(content(file))
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     except DecodeError as error:
@@ -136,7 +154,7 @@ def external_files(path: Path) -> set[Path]:
     Raises ReadError for an impossible name, and for a path that exists but is not a file. Whether they lie inside the
     model's folder is not checked.
     """
-    files = external_files_of(read_file(path), path.parent)
+    files = external_files_of(read_outline(path), path.parent) - {path}
     for file in files:
         if not is_possible(file):
             raise ReadError(f"its external data have an invalid file name: {reprlib.repr(file.name)}", path.name)

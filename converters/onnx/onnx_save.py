@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import external_data_helper, helper, numpy_helper
 
 from ir_interp.files.memory import blocks, let_go
+from ir_interp.files.wire_format import field_start
 
 LARGEST = 2**31 - 2**24
 """Bytes of constants that one file holds: protobuf is limited to 2 GiB, and the nodes need room as well."""
@@ -40,44 +42,66 @@ def save(unsaved: Unsaved, output: Path) -> None:
         _save_whole(unsaved, output)
 
 
+def save_joined(source: Path, output: Path) -> None:
+    """Write a model whose weights lie in a file beside it as one file, or as two again if one cannot hold them."""
+    model = onnx.load(source, load_external_data=False)
+    tensors = [tensor for tensor in model.graph.initializer if external_data_helper.uses_external_data(tensor)]
+    weights = [_external(tensor, source.parent) for tensor in tensors]
+    if sum(value.nbytes for value in weights) > LARGEST:
+        for name in {source.name, *(external_data_helper.ExternalDataInfo(tensor).location for tensor in tensors)}:
+            shutil.copyfile(source.with_name(name), output if name == source.name else output.with_name(name))
+        return
+    inside = [tensor for tensor in model.graph.initializer if not external_data_helper.uses_external_data(tensor)]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(inside)
+    for tensor in tensors:
+        tensor.ClearField("external_data")
+        tensor.ClearField("data_location")
+    _write_whole(model, list(zip(tensors, weights, strict=True)), output)
+
+
+def _external(tensor: onnx.TensorProto, folder: Path) -> NDArray[np.uint8]:
+    """Return the bytes of a tensor, mapped from the file that holds them."""
+    info = external_data_helper.ExternalDataInfo(tensor)
+    if not info.length:
+        return np.empty(0, np.uint8)
+    return np.memmap(folder / info.location, np.uint8, "r", info.offset or 0, (info.length,))
+
+
 def _save_whole(unsaved: Unsaved, output: Path) -> None:
+    constants = [(_described(name, value), value) for name, value in unsaved.constants.items()]
+    _write_whole(unsaved.model, constants, output)
+
+
+def _write_whole(
+    model: onnx.ModelProto, constants: Sequence[tuple[onnx.TensorProto, NDArray[Any]]], output: Path
+) -> None:
     """Write the model's message around those of its constants, byte for byte as protobuf would."""
-    rest, graph = onnx.ModelProto(), unsaved.model.graph.SerializeToString(deterministic=True)
-    rest.CopyFrom(unsaved.model)
+    rest, graph = onnx.ModelProto(), model.graph.SerializeToString(deterministic=True)
+    rest.CopyFrom(model)
     rest.ClearField("graph")
-    heads = [_head(name, value) for name, value in unsaved.constants.items()]
+    heads = [_head(tensor, _size(value)) for tensor, value in constants]
     # A message starts with its length, so every constant's head is needed before the first is written.
-    length = len(graph) + sum(map(len, heads)) + sum(map(_size, unsaved.constants.values()))
+    length = len(graph) + sum(map(len, heads)) + sum(_size(value) for _, value in constants)
     with output.open("wb") as file:
         file.write(rest.SerializeToString(deterministic=True))
-        file.write(_start(onnx.ModelProto, "graph", length))
+        file.write(field_start(onnx.ModelProto, "graph", length))
         file.write(graph)
-        for head, value in zip(heads, unsaved.constants.values(), strict=True):
+        for head, (_, value) in zip(heads, constants, strict=True):
             file.write(head)
             file.writelines(_bytes(value))
 
 
-def _head(name: str, value: NDArray[Any]) -> bytes:
+def _head(tensor: onnx.TensorProto, size: int) -> bytes:
     """Return the message of a constant up to its elements, which are its last field."""
-    described: bytes = _described(name, value).SerializeToString(deterministic=True)
-    described += _start(onnx.TensorProto, "raw_data", _size(value))
-    return _start(onnx.GraphProto, "initializer", len(described) + _size(value)) + described
+    described: bytes = tensor.SerializeToString(deterministic=True)
+    described += field_start(onnx.TensorProto, "raw_data", size)
+    return field_start(onnx.GraphProto, "initializer", len(described) + size) + described
 
 
 def _described(name: str, value: NDArray[Any]) -> onnx.TensorProto:
     kind = helper.np_dtype_to_tensor_dtype(value.dtype.newbyteorder("="))
     return onnx.TensorProto(name=name, data_type=kind, dims=value.shape)
-
-
-def _start(message: Any, name: str, size: int) -> bytes:
-    """Return the tag and length in front of a field of ``size`` bytes."""
-    return _varint(message.DESCRIPTOR.fields_by_name[name].number << 3 | 2) + _varint(size)
-
-
-def _varint(number: int) -> bytes:
-    """Return a number in groups of 7 bits, the lowest first (protobuf's encoding page, "Base 128 Varints")."""
-    low, high = number & 127, number >> 7
-    return bytes([low | 128]) + _varint(high) if high else bytes([low])
 
 
 def _save_apart(unsaved: Unsaved, output: Path) -> None:

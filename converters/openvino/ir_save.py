@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import openvino as ov
+import openvino.opset13 as ops
 from lxml import etree
 from openvino._offline_transformations import apply_moc_transformations
 
+from ir_interp.files.memory import bound
 from ir_interp.files.scratch import scratch
 
 from ..runtimes.openvino_saving import save_model
 from .node_names import node_names, nodes_of, number_anew
 
 _EXACT = "exact constant"
+_LARGE = 2**20  # bytes
 
 
 def save(model: ov.Model, output: Path) -> None:
@@ -45,8 +49,25 @@ def _simplify(model: ov.Model) -> None:
     number_anew(model)
     # The transformations rename nodes; the names of the file are given back to those that remain.
     names = node_names(model)
-    apply_moc_transformations(model, cf=False)
+    with _hidden_weights(model):
+        apply_moc_transformations(model, cf=False)
     number_anew(model, names)
+
+
+@contextmanager
+def _hidden_weights(model: ov.Model) -> Iterator[None]:
+    """Put inputs in the place of weights that together exceed the memory limit: transformations would copy them."""
+    large = [node for node in nodes_of(model) if node.get_type_name() == "Constant" and node.get_byte_size() >= _LARGE]
+    if sum(node.get_byte_size() for node in large) <= bound():
+        large = []  # also because a copied weight stays in memory while something refers to it
+    inputs = [ops.parameter(node.shape, node.get_element_type()) for node in large]
+    for constant, stand_in in zip(large, inputs, strict=True):
+        constant.output(0).replace(stand_in.output(0))
+    model.add_parameters(inputs)
+    yield
+    for constant, stand_in in zip(large, inputs, strict=True):
+        stand_in.output(0).replace(constant.output(0))
+        model.remove_parameter(stand_in)
 
 
 def _is_half(constant: ov.Node) -> bool:

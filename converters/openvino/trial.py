@@ -12,6 +12,7 @@ from openvino.frontend import FrontEndManager
 
 from ir_interp.errors import ReadError
 from ir_interp.files.memory import allow_files
+from ir_interp.files.paths import is_file
 
 from ..onnx.inference import without_weights
 from ..onnx.native import invalid
@@ -19,6 +20,7 @@ from ..onnx.onnx_files import external_files
 from ..workers.worker import Died, Late, Question, Worker
 
 _SECONDS = 30.0
+_BYTES_A_SECOND = 2**24  # of weights, on a slow disk
 
 
 def check(source: Path, model: onnx.ModelProto) -> None:
@@ -37,11 +39,12 @@ def check_frontend(source: Path, framework: str, *others: Path) -> None:
 def _end(framework: str, source: Path, *others: Path) -> str:
     """Return how a frontend fails on a file; empty if it accepts or refuses it."""
     files = [source, *others]
-    question = Question(function=f"{__name__}:take", setting=(framework, files), limit=_SECONDS, attempts=1)
+    limit = _SECONDS + sum(file.stat().st_size for file in files if is_file(file)) / _BYTES_A_SECOND
+    question = Question(function=f"{__name__}:take", setting=(framework, files), limit=limit, attempts=1)
     with closing(Worker()) as worker:
         answer = worker.answer(question, str(source.absolute()))
     if isinstance(answer, Late):
-        return f"does not finish in {_SECONDS:g} s"
+        return f"does not finish in {limit:.3g} s"
     return "crashes on it" if isinstance(answer, Died) else ""
 
 

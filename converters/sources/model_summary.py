@@ -14,7 +14,7 @@ from ir_interp.ir.net import Layer, Net, tensor_name
 from ir_interp.ir.reading import nets
 
 from ..onnx.node_walk import graphs
-from ..onnx.onnx_files import external_files, read_file
+from ..onnx.onnx_files import external_files, read_outline
 from .brief import Brief, Tensor, of_description, sizes
 from .frameworks import reading
 from .readers import counted, model_file, operations
@@ -52,7 +52,7 @@ def parts(path: Path) -> list[Path]:
 
 
 def _of_onnx(path: Path) -> Brief:
-    model = read_file(path)
+    model = read_outline(path)
     all_graphs = list(graphs(model.graph))
     constants = {tensor.name for tensor in model.graph.initializer}
     weights = [tensor for graph in all_graphs for tensor in _weights(graph)]

@@ -11,7 +11,7 @@ from ir_interp.pipelines.backends import Backend
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.pipeline_source import of_file, with_backend
 
-from ..onnx.onnx_files import read_file
+from ..onnx.onnx_files import read_outline
 
 _MODELS = {FileKind.ONNX: "the metadata of a model", FileKind.IR: "an IR"}
 
@@ -28,7 +28,7 @@ def of_path(path: Path, backend: Backend | None) -> Pipeline:
         raise SpecError(f"--backend has no effect on {_MODELS[kind]}")
     if kind is FileKind.IR:
         return openvino_preprocessor.read(path)
-    metadata = {entry.key: entry.value for entry in read_file(path).metadata_props}
+    metadata = {entry.key: entry.value for entry in read_outline(path).metadata_props}
     try:
         return ultralytics_metadata.read(metadata)
     except (ReadError, SpecError) as error:

@@ -89,7 +89,7 @@ def read(path: Path) -> Graph:
 def _of_onnx(path: Path) -> Graph:
 
     from ..onnx.graph import attributes_of
-    from ..onnx.onnx_files import read_file
+    from ..onnx.onnx_files import read_outline
     from ..onnx.resize_nodes import known_values
 
     values = known_values(path)
@@ -114,7 +114,7 @@ def _of_onnx(path: Path) -> Graph:
         shape=lambda name: values.shape(name) or _constant_shape(values.value(name)),
         value=values.value,
         names=frozenset(name for step in steps for name in step.outputs),
-        hints=_hints({entry.key: entry.value for entry in read_file(path).metadata_props}),
+        hints=_hints({entry.key: entry.value for entry in read_outline(path).metadata_props}),
     )
 
 

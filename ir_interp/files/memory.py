@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -41,6 +42,12 @@ def let_go(array: object) -> None:
         array = array.base
     if isinstance(array, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         array.madvise(mmap.MADV_DONTNEED)
+
+
+def mapped(file: BufferedReader) -> bytes | mmap.mmap:
+    """Return the content of an open file, mapped into memory, from where the system can drop it."""
+    is_empty = os.fstat(file.fileno()).st_size == 0
+    return b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def blocks(array: NDArray[Any], multiple: int = 1) -> Iterator[memoryview]:

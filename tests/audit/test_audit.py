@@ -446,10 +446,8 @@ def test_what_cannot_be_read_costs_only_itself(capsys: pytest.CaptureFixture[str
     assert "1 resize, 0 findings" in printed
     first, second = errors.splitlines()
     assert first.startswith("error: b.onnx: not an ONNX model")
-    assert (
-        second
-        == "error: c.txt: unknown file type '.txt'; expected one of .h5, .keras, .onnx, .pb, .pdmodel, .tflite, .xml"
-    )
+    expected = "expected one of .h5, .keras, .onnx, .pb, .pdmodel, .pt2, .tflite, .xml"
+    assert second == f"error: c.txt: unknown file type '.txt'; {expected}"
     assert command(capsys, "audit", "gone.onnx") == (
         2,
         "",

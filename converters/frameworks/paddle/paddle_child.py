@@ -14,6 +14,7 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.files.memory import allow_files
 from ir_interp.files.paths import is_file
 
 from ...runtimes.messages import first_line
@@ -68,6 +69,7 @@ def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
     """Return a program, the names of its inputs, its outputs, and the executor and scope of its weights."""
     import paddle
 
+    allow_files(Path(path), weights(Path(path)))
     paddle.enable_static()
     executor, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
     with paddle.static.scope_guard(scope):

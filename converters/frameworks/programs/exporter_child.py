@@ -47,7 +47,7 @@ def _in_executorch(program: ExportedProgram, arrays: Sequence[Array]) -> list[Ar
     return [np.array(result) for result in method.execute([torch.from_numpy(array) for array in arrays])]
 
 
-def _in_litert(program: ExportedProgram, arrays: Sequence[Array]) -> Sequence[Array] | Verdict:
+def _in_litert(program: ExportedProgram, arrays: Sequence[Array]) -> Sequence[Array]:
     import litert_torch
     import torch
 
@@ -55,8 +55,7 @@ def _in_litert(program: ExportedProgram, arrays: Sequence[Array]) -> Sequence[Ar
     with scratch() as folder:
         path = folder / "resize.tflite"
         litert_torch.convert(program.module(), tensors).export(str(path))
-        outputs = run_tflite(arrays, (str(path), False))
-    return Verdict(kind=Kind.REFUSED, reason=f"LiteRT: {outputs}") if isinstance(outputs, str) else outputs
+        return run_tflite(arrays, (str(path), False))
 
 
 def _by_coremltools(program: ExportedProgram, arrays: Sequence[Array]) -> Verdict:

@@ -26,6 +26,7 @@ from ir_interp.shapes import PartialShape
 from ...runtimes.messages import first_line
 from . import FRAMEWORK, containers
 from .attention import of_any_layout
+from .mapped_weights import mapped
 from .python_lines import place
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def read(path: Path) -> ExportedProgram:
 
         try:
             containers.register(path)
-            return of_any_layout(torch.export.load(path))
+            with mapped(path):
+                return of_any_layout(torch.export.load(path))
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
         except Exception as error:  # whatever torch raises for another file
@@ -85,7 +87,7 @@ def save(program: ExportedProgram, path: Path) -> None:
 def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
     """Write the ONNX model that torch's own exporter makes of a program. Raises ReadError, under ``name``, if it fails.
 
-    Dynamic dimensions stay dynamic. A model beyond protobuf's limit gets a second file beside it.
+    Dynamic dimensions stay dynamic. Weights go to a second file beside it, so that none is copied in memory.
     """
     import torch.onnx
 
@@ -93,7 +95,7 @@ def save_onnx(program: ExportedProgram, path: Path, name: str) -> None:
         try:
             model = torch.onnx.export(program, dynamo=True, verbose=False)
             assert model is not None
-            model.save(path)
+            model.save(path, external_data=True)
         except Exception as error:  # whatever the exporter raises for an operation that it does not know
             raise _refusal(error, program, name, "torchscript or openvino") from error
 

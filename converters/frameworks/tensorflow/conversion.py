@@ -26,6 +26,10 @@ def intermediate(
     name = FRAMEWORK.label(source)
     with scratch() as folder:
         frozen = folder / "frozen.pb"
-        built = build(frozen, described(source, frozen), name, policy)
-        with as_ir(built, destination, name, moves_channels=options.layout == NCHW) as between:
+        description = described(source, frozen)
+        moves_channels = options.layout == NCHW
+        with as_ir(
+            build(frozen, description, name, policy), destination, name, moves_channels=moves_channels
+        ) as between:
+            frozen.unlink()
             yield between

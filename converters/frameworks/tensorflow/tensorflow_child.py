@@ -14,11 +14,13 @@ import numpy as np
 from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
+from ir_interp.files.memory import allow_files
 
 from ...sources.model_description import Description, End, Resize
-from . import FRAMEWORK, keras_config
+from . import FRAMEWORK, frozen_graph, keras_config
+from .frozen_graph import nodes
 from .graph_safety import HARMLESS, reaching_outside
-from .tensorflow_files import GRAPH, KERAS, format_of, is_saved_model
+from .tensorflow_files import GRAPH, KERAS, format_of, is_saved_model, parts
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
@@ -45,20 +47,21 @@ def _tensorflow() -> Any:
 
 def describe(path: str, frozen: str) -> Description:
     """Return what a model holds, and write its frozen graph."""
-    from tensorflow.python.framework import convert_to_constants
-
     function, names = _function(path, Path(path).stat().st_mtime_ns)
-    constant = convert_to_constants.convert_variables_to_constants_v2(function, lower_control_flow=False)
-    definition = constant.graph.as_graph_def()
-    _check(_nodes(definition), Path(path))
-    Path(frozen).write_bytes(definition.SerializeToString(deterministic=True))
+    constant, definition, variables = frozen_graph.frozen(function)
+    _check(nodes(definition), Path(path))
+    frozen_graph.write(definition, variables, Path(frozen), FRAMEWORK.label(Path(path)))
     outputs = _output_names(function, len(constant.outputs))
     return Description(
         format=format_of(Path(path)),
         inputs=tuple(_end(tensor, tensor.op.name) for tensor in _placeholders(constant, names)),
         outputs=tuple(_end(tensor, name) for tensor, name in zip(constant.outputs, outputs, strict=True)),
-        operations=tuple(node.op for node in _nodes(definition) if node.op not in _NO_OPERATIONS),
-        constants=tuple(node.attr["value"].tensor.ByteSize() for node in _nodes(definition) if node.op == "Const"),
+        operations=tuple(node.op for node in nodes(definition) if node.op not in _NO_OPERATIONS),
+        constants=tuple(
+            frozen_graph.size(variables[node.name]) if node.name in variables else node.attr["value"].tensor.ByteSize()
+            for node in nodes(definition)
+            if node.op == "Const"
+        ),
         resizes=tuple(
             _resize(operation, constant) for operation in _operations(constant.graph) if operation.type in RESIZES
         ),
@@ -68,12 +71,6 @@ def describe(path: str, frozen: str) -> Description:
 def _placeholders(constant: Any, names: Sequence[str]) -> list[Any]:
     by_name = {tensor.op.name: tensor for tensor in constant.inputs}
     return [by_name[name] for name in names] if set(names) == set(by_name) else list(constant.inputs)
-
-
-def _nodes(definition: Any) -> Iterable[Any]:
-    yield from definition.node
-    for function in definition.library.function:
-        yield from function.node_def
 
 
 def _operations(graph: Any) -> Iterator[Any]:
@@ -113,11 +110,12 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
 def _function(path: str, _: int) -> tuple[Any, list[str]]:
     """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none."""
     place = Path(path)
+    allow_files(*parts(place))
     if is_saved_model(place):
         function, names = _of_saved_model(place)
     else:
         function, names = (_of_graph if FileKind.of(place) is GRAPH else _of_keras)(place), [""]
-    _check_effects(_nodes(function.graph.as_graph_def()), place)
+    _check_effects(nodes(function.graph.as_graph_def()), place)
     return function, names
 
 
@@ -127,7 +125,7 @@ def _of_saved_model(path: Path) -> tuple[Any, list[str]]:
     saved_model = saved_model_pb2.SavedModel()
     saved_model.ParseFromString(path.read_bytes())
     for graph in saved_model.meta_graphs:
-        _check(_nodes(graph.graph_def), path)
+        _check(nodes(graph.graph_def), path)
     model = _tensorflow().saved_model.load(str(path.parent))
     if _SIGNATURE not in model.signatures:
         known = ", ".join(model.signatures) or "none"
@@ -141,7 +139,7 @@ def _of_graph(path: Path) -> Any:
     tensorflow = _tensorflow()
     definition = tensorflow.compat.v1.GraphDef()
     definition.ParseFromString(path.read_bytes())
-    _check(_nodes(definition), path)
+    _check(nodes(definition), path)
     read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
     variable = next((node.name for node in definition.node if node.op in _VARIABLES), None)
     if variable is not None:

@@ -3,50 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError
+from ir_interp.files.memory import allow_files
 
-from ...workers.worker import Died, Late, Question, Worker
-from .schema import schema
+from ...sources.framework_process import Process
+from . import FRAMEWORK
 
-_SECONDS = 600.0  # for one run
+_PROCESS = Process(framework=FRAMEWORK, child="interpreter")
 
 
 def outputs(path: Path, arrays: Sequence[Array], *, by_reference: bool = False) -> list[Array]:
     """Return the outputs of a file on ``arrays``, in the order of its inputs.
 
     ``by_reference`` selects LiteRT's reference kernels in place of those for this processor. Raises IrInterpError if
-    LiteRT refuses the file or the inputs, dies or hangs.
+    LiteRT is missing, refuses the file or the inputs, dies or hangs.
     """
-    schema()  # reports a missing package
-    question = Question(
-        function=f"{__name__}:run", setting=(str(path.absolute()), by_reference), limit=_SECONDS, attempts=1
-    )
-    with closing(Worker()) as worker:
-        answer = worker.answer(question, [np.asarray(array) for array in arrays])
-    if isinstance(answer, Died | Late):
-        raise IrInterpError(f"{path.name} does not run in LiteRT: {answer}")
-    if isinstance(answer, str):
-        raise IrInterpError(f"{path.name} does not run in LiteRT: {answer}")
-    return list(answer)
+    FRAMEWORK.check_installed(path.name)
+    setting = (str(path.absolute()), by_reference)
+    return list(_PROCESS.answer("run", [np.asarray(array) for array in arrays], setting, path.name))
 
 
-def run(arrays: Sequence[Array], setting: tuple[str, bool]) -> list[Array] | str:
-    """Return the outputs of a file in this process, or the reason why it does not run."""
-    try:
-        return _run(arrays, *setting)
-    except Exception as error:  # whatever LiteRT raises
-        return " ".join(str(error).split()) or type(error).__name__
-
-
-def _run(arrays: Sequence[Array], path: str, by_reference: bool) -> list[Array]:
+def run(arrays: Sequence[Array], setting: tuple[str, bool]) -> list[Array]:
+    """Return the outputs of a file in this process."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    path, by_reference = setting
+    allow_files(Path(path))
     kernels = OpResolverType.BUILTIN_REF if by_reference else OpResolverType.AUTO
     net = Interpreter(model_path=path, num_threads=1, experimental_op_resolver_type=kernels)
     places = [detail["index"] for detail in net.get_input_details()]
@@ -60,3 +46,8 @@ def _run(arrays: Sequence[Array], path: str, by_reference: bool) -> list[Array]:
         net.set_tensor(place, array)
     net.invoke()
     return [np.array(net.get_tensor(detail["index"])) for detail in net.get_output_details()]
+
+
+def reason(error: Exception) -> str:
+    """Return LiteRT's message, whose lines belong together."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ir_interp.errors import ReadError
+from ir_interp.files.memory import mapped
+from ir_interp.files.sources import opened
 
 from .schema import schema
 
@@ -21,7 +23,8 @@ def unpacked(path: Path) -> Any:
     Raises ReadError if it is broken, or its weights lie behind it, where they cannot be changed.
     """
     try:
-        model = schema().ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+        with opened(path) as file:
+            model = schema().ModelT.InitFromPackedBuf(mapped(file), 0)
     except BROKEN as error:
         raise ReadError(f"not a TFLite file, or truncated: {error}", path.name) from error
     if any(buffer.offset or buffer.size for buffer in model.buffers or ()):

@@ -15,7 +15,7 @@ from ...dialects.tflite import DIALECT
 from ...reports.conversion_report import Row, expressed
 from .packing import packed, unpacked
 from .schema import schema
-from .single_operator import OF_OPERATOR
+from .single_operator import OF_OPERATOR, operator_code, set_options
 from .tflite_files import KINDS, load
 
 
@@ -72,12 +72,8 @@ def _operators(model: Any) -> Iterator[tuple[Any, str]]:
 
 
 def _set(model: Any, operator: Any, attributes: dict[str, Any]) -> None:
-    of, kind = schema(), attributes["op"]
-    operator.opcodeIndex = _code(model, getattr(of.BuiltinOperator, kind))
-    options = getattr(of, f"{KINDS[kind]}T")()
-    options.alignCorners = bool(attributes["align_corners"])
-    options.halfPixelCenters = bool(attributes["half_pixel_centers"])
-    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, KINDS[kind]), options
+    operator.opcodeIndex = _code(model, getattr(schema().BuiltinOperator, attributes["op"]))
+    set_options(operator, attributes)
 
 
 def _code(model: Any, number: int) -> int:
@@ -85,8 +81,5 @@ def _code(model: Any, number: int) -> int:
     for place, code in enumerate(model.operatorCodes):
         if max(code.builtinCode, code.deprecatedBuiltinCode) == number and code.version >= OF_OPERATOR:
             return place
-    code = schema().OperatorCodeT()
-    code.builtinCode = code.deprecatedBuiltinCode = number
-    code.version = OF_OPERATOR
-    model.operatorCodes.append(code)
+    model.operatorCodes.append(operator_code(number))
     return len(model.operatorCodes) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,23 +61,34 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
         _tensor("y", out_shape, dtype, 0),
     ]
     graph.inputs, graph.outputs, graph.name = [0], [2], "resize"
-    kind = attributes["op"]
-    code = of.OperatorCodeT()
-    code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
-    code.version = OF_OPERATOR
-    options = getattr(of, f"{KINDS[kind]}T")()
-    options.alignCorners = bool(attributes["align_corners"])
-    options.halfPixelCenters = bool(attributes["half_pixel_centers"])
     operator = of.OperatorT()
     operator.opcodeIndex, operator.inputs, operator.outputs = 0, [0, 1], [2]
-    operator.builtinOptionsType, operator.builtinOptions = getattr(of.BuiltinOptions, KINDS[kind]), options
+    set_options(operator, attributes)
     graph.operators = [operator]
     empty, sizes_buffer = of.BufferT(), of.BufferT()
     sizes_buffer.data = list(size.tobytes())
     model = of.ModelT()
     model.version, model.description = _VERSION, "ir_interp"
+    code = operator_code(getattr(of.BuiltinOperator, attributes["op"]))
     model.operatorCodes, model.subgraphs, model.buffers = [code], [graph], [empty, sizes_buffer]
     return packed(model)
+
+
+def operator_code(number: int) -> Any:
+    """Return the code of an operator, of the version that has both flags."""
+    code = schema().OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = number
+    code.version = OF_OPERATOR
+    return code
+
+
+def set_options(operator: Any, attributes: Mapping[str, Any]) -> None:
+    """Give an operator the options of a resize."""
+    table = KINDS[attributes["op"]]
+    options = getattr(schema(), f"{table}T")()
+    options.alignCorners = bool(attributes["align_corners"])
+    options.halfPixelCenters = bool(attributes["half_pixel_centers"])
+    operator.builtinOptionsType, operator.builtinOptions = getattr(schema().BuiltinOptions, table), options
 
 
 def _tensor(name: str, shape: tuple[int | None, ...], dtype: str, buffer: int) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ir_interp.errors import ReadError
+from ir_interp.files.memory import mapped
 from ir_interp.files.sources import opened
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import PartialShape
@@ -35,12 +37,12 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """A tensor of a file: ``data`` are the bytes of a constant."""
+    """A tensor of a file: ``data`` are the bytes of a constant, which stay in the file."""
 
     name: str
     dtype: str
     shape: PartialShape
-    data: bytes
+    data: bytes | memoryview
     quantisation: Quantisation
 
 
@@ -83,7 +85,7 @@ def read_file(path: Path) -> File:
     """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated."""
     try:
         with opened(path) as file:
-            content = file.read()
+            content = mapped(file)
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     if content[4:8] != IDENTIFIER:
@@ -105,7 +107,7 @@ def is_quantised(file: File) -> bool:
 class _File:
     """A file while it is read."""
 
-    def __init__(self, content: bytes, name: str) -> None:
+    def __init__(self, content: bytes | mmap, name: str) -> None:
         self.schema, self.name, self.limit, self.content = schema(), name, len(content), content
         self.model = self.schema.Model.GetRootAs(content, 0)
         self.types = _names(self.schema.BuiltinOperator)
@@ -154,12 +156,12 @@ class _File:
             quantisation=self._quantisation(tensor.Quantization()),
         )
 
-    def _data(self, buffer: Any) -> bytes:
+    def _data(self, buffer: Any) -> memoryview | bytes:
         if buffer is None:
             return b""
         if buffer.Offset() > _INSIDE:
-            return bytes(self.content[buffer.Offset() : buffer.Offset() + buffer.Size()])
-        return bytes(buffer.DataAsNumpy()) if self._count(buffer.DataLength()) else b""
+            return memoryview(self.content)[buffer.Offset() : buffer.Offset() + buffer.Size()]
+        return memoryview(buffer.DataAsNumpy()) if self._count(buffer.DataLength()) else b""
 
     def _quantisation(self, table: Any) -> Quantisation:
         if table is None:

@@ -51,9 +51,9 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
     """Return the model with more tensors after its outputs, the number of its own, and the names of all."""
     import onnx
 
-    from ...onnx.onnx_files import external_files_of
+    from ...onnx.onnx_files import external_files_of, read_outline
 
-    model = onnx.load(str(request.model), load_external_data=False)
+    model = read_outline(request.model)
     allow_files(request.model, *external_files_of(model, request.model.parent))
     graph = model.graph
     outputs = [output.name for output in graph.output]
