@@ -16,7 +16,11 @@ from ..reports.conversion_report import Progress, Row
 from ..verify.run.inputs import Inputs
 
 if TYPE_CHECKING:
+    import openvino as ov
+
     from ..openvino.builder import Built
+_MOVES = ("Constant", "Convert", "Parameter", "Result", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operations that round nothing."""
 Proof = Callable[[Path, Inputs, Progress], str]
 
 
@@ -25,8 +29,8 @@ class Intermediate:
     """A ``model`` that stands for a source on the way to its conversion.
 
     ``rows`` turns those of the conversion into rows of the source. ``changes`` are resizes that a framework's exporter
-    changed, which may be why a verification fails. ``proof`` compares ``model`` with the source in its framework; None
-    if that is a plain comparison of outputs.
+    changed, or operations in half precision, which may be why a verification fails. ``proof`` compares ``model`` with
+    the source in its framework; None if that is a plain comparison of outputs.
     """
 
     model: Path
@@ -50,8 +54,21 @@ def as_ir(
     with scratch() as folder:
         model, first = folder / f"{destination.stem}{FileKind.IR.value}", built.rows
         save(with_channels_second(built.model, name) if moves_channels else built.model, model)
+        changes = _half_precision(built.model)
         del built  # its weights are in memory, and others will be while models run
-        yield Intermediate(model=model, rows=lambda rows: merged(first, rows), proof=proof)
+        yield Intermediate(model=model, rows=lambda rows: merged(first, rows), changes=changes, proof=proof)
+
+
+def _half_precision(model: ov.Model) -> tuple[str, ...]:
+    """Return which operation computes in half precision, if one does: it may be why a verification fails."""
+    from ..openvino.builder import numpy_name
+
+    for node in model.get_ordered_ops():
+        element = numpy_name(node.get_output_element_type(0)) if node.get_output_size() else ""
+        if element in ("float16", "bfloat16") and node.get_type_name() not in _MOVES:
+            what = f"{node.get_type_name()} {node.get_friendly_name()!r} computes in {element}"
+            return (f"{what}, which runtimes round differently; save the model in float32",)
+    return ()
 
 
 def merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ir_interp.converters.frameworks.tensorflow.tensorflow_operations import RES
 from ir_interp.converters.frameworks.tensorflow.tensorflow_resizes import resize
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.sources.readers import model_file
+from ir_interp.converters.verify.graphs import read as read_graph
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.spec import AtRunTime, Sizes
 from ir_interp.views.describe import summary
@@ -242,6 +244,91 @@ def test_a_graph_whose_outputs_are_resizes(tensorflow: Any) -> None:
     report = ir_interp.convert("net.pb", "net.xml")
     assert report.verification is not None
     assert [row.name for row in report.rows] == ["b", "a"]
+
+
+def test_a_graph_of_several_outputs(tensorflow: Any) -> None:
+    """Only the first output of an operation was written, and an unused input became an output."""
+    with tensorflow.Graph().as_default() as graph:
+        x, _ = (tensorflow.compat.v1.placeholder(tensorflow.float32, [1, 4, 6, 4], name=name) for name in "xz")
+        up = tensorflow.raw_ops.ResizeArea(images=x, size=[8, 9], align_corners=False)
+        tensorflow.split(up, 2, 3, name="part")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    ir_interp.convert("net.pb", "net.xml")
+    net = read_graph(Path("net.xml"))
+    assert ([end.name for end in net.inputs], list(net.outputs)) == (["x", "z"], ["part_0", "part_1"])
+    assert ir_interp.compare("net.xml", "net.pb", seed=4).passes
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("target", ["net.onnx", "net.xml"])
+def test_a_tensor_that_is_an_output_twice(tensorflow: Any, target: str) -> None:
+    image = tensorflow.keras.Input((4, 5, 2), batch_size=1, name="image")
+    up = tensorflow.keras.layers.UpSampling2D(2, interpolation="bilinear")(image)
+    tensorflow.keras.Model(image, [up, up, image]).save("net.keras")
+    ir_interp.convert("net.keras", target)
+    assert len(read_graph(Path(target)).outputs) == 3
+    assert ir_interp.compare(target, "net.keras", seed=4).passes
+
+
+def variable(tensorflow: Any) -> None:
+    with tensorflow.Graph().as_default() as graph:
+        tensorflow.raw_ops.VariableV2(shape=[2], dtype=tensorflow.float32, name="w")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+
+
+def text(tensorflow: Any) -> None:
+    keras = tensorflow.keras
+    words, image = keras.Input((1,), dtype="string", name="words"), keras.Input((4, 5, 2), name="image")
+    keras.Model([words, image], keras.layers.UpSampling2D(2)(image)).save("net.keras")
+
+
+def any_size(tensorflow: Any) -> None:
+    image = tensorflow.keras.Input((None, None, 2), name="image")
+    up = tensorflow.keras.layers.UpSampling2D(2, interpolation="bilinear")(image)
+    tensorflow.keras.Model(image, up).save("net.keras")
+
+
+def in_8_bits(tensorflow: Any) -> None:
+    net = tensorflow.keras.Sequential([tensorflow.keras.Input((8,)), tensorflow.keras.layers.Dense(12, name="dense")])
+    net.layers[0].quantize("int8")
+    net.save("net.keras")
+
+
+def in_halves(tensorflow: Any) -> None:
+    tensorflow.keras.utils.set_random_seed(5)
+    image = tensorflow.keras.Input((12, 10, 3), name="image")
+    x = tensorflow.keras.layers.Conv2D(4, 3, dtype="mixed_float16")(image)
+    tensorflow.keras.Model(image, tensorflow.keras.layers.Conv2D(2, 3)(x)).save("net.keras")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (variable, r"net.pb: variable 'w' has no value; expected a frozen graph, or a SavedModel"),
+        (text, r"net.keras: 'words', an input or output, is of type string; expected numbers"),
+        (
+            any_size,
+            r"net.keras: Keras cannot trace UpSampling2D for any size; "
+            r"save the model with inputs of a static height and width",
+        ),
+        (
+            in_8_bits,
+            r"net.keras:.*/dense.*/MatMul: OpenVINO's TensorFlow frontend sums products of integers in 8 bits; "
+            r"save the model unquantised",
+        ),
+        (
+            in_halves,
+            r".*; Convolution '.+' computes in float16, which runtimes round differently; save the model in float32",
+        ),
+    ],
+)
+def test_models_that_are_refused(tensorflow: Any, write: Any, message: str) -> None:
+    write(tensorflow)
+    [source] = Path().glob("net.*")
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert(source, "net.xml")
+    assert re.fullmatch(message, str(error.value)), str(error.value)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -27,6 +27,7 @@ from ir_interp.converters.frameworks.tflite.packing import packed, unpacked
 from ir_interp.converters.frameworks.tflite.schema import schema
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
+from ir_interp.converters.verify.graphs import read as read_graph
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import Linear, Sizes
 from ir_interp.translation.dialect import Context
@@ -297,6 +298,111 @@ def test_a_whole_model_equals_litert(dtype: str, note: str, target: str, capsys:
     assert (code, f"input       front: {dtype} 1x5x6x2\noutput      y: {dtype} 1x8x9x2" in printed) == (0, True)
 
 
+def change(path: Path, changed: Callable[[Any], None]) -> None:
+    """Change the model of a file."""
+    model = unpacked(path)
+    changed(model)
+    path.write_bytes(packed(model))
+
+
+@pytest.mark.parametrize("target", ["a.onnx", "a.xml"])
+def test_outputs_beside_a_single_resize(target: str) -> None:
+    """They were dropped, since the file was read as one layer."""
+    single_operator.write_resize(operator(), Path("a.tflite"))
+    change(Path("a.tflite"), lambda model: setattr(model.subgraphs[0], "outputs", [0, 2]))
+    ir_interp.convert("a.tflite", target)
+    assert len(read_graph(Path(target)).outputs) == 2
+    assert ir_interp.compare(target, "a.tflite", seed=2).passes
+
+
+def test_operators_without_a_reference_kernel() -> None:
+    """How far LiteRT's kernels differ was asked of both; it has one."""
+    leaky(Path("a.tflite"))
+
+    def elu(model: Any) -> None:
+        code = model.operatorCodes[0]
+        code.builtinCode = code.deprecatedBuiltinCode = schema().BuiltinOperator.ELU
+        code.version = 1
+        model.subgraphs[0].operators[0].builtinOptionsType = 0
+        model.subgraphs[0].operators[0].builtinOptions = None
+
+    change(Path("a.tflite"), elu)
+    ir_interp.convert("a.tflite", "a.xml")
+    assert ir_interp.compare("a.xml", "a.tflite", seed=2).passes
+
+
+def outputs_twice(model: Any) -> None:
+    model.subgraphs[0].outputs = [2, 2]
+
+
+def text_input(model: Any) -> None:
+    model.subgraphs[0].tensors.append(schema().TensorT())
+    model.subgraphs[0].tensors[-1].name, model.subgraphs[0].tensors[-1].type = "text", schema().TensorType.STRING
+    model.subgraphs[0].inputs = [3, 4]
+
+
+def shared_bias(model: Any) -> None:
+    """Write a convolution whose weights, bias and inputs are levels, the bias those of another one."""
+    of, graph = schema(), model.subgraphs[0]
+    for scale in (0.5, 0.1):
+        graph.tensors.append(of.TensorT())
+        tensor = graph.tensors[-1]
+        tensor.name, tensor.type, tensor.shape, tensor.buffer = f"w{scale}", of.TensorType.INT8, [2], 0
+        tensor.quantization = of.QuantizationParametersT()
+        tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [0]
+    graph.tensors[3].quantization = graph.tensors[4].quantization
+    code = of.OperatorCodeT()
+    code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.FULLY_CONNECTED
+    model.operatorCodes.append(code)
+    graph.operators[0].opcodeIndex, graph.operators[0].inputs = len(model.operatorCodes) - 1, [3, 4, 5]
+
+
+def second_signature(model: Any) -> None:
+    model.subgraphs.append(model.subgraphs[0])
+
+
+def split(model: Any) -> None:
+    model.buffers[1].data, model.buffers[1].offset, model.buffers[1].size = None, 2, 8
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (outputs_twice, "a.tflite: 'y' is an output twice; expected outputs of different names"),
+        (text_input, "a.tflite: 'text', an input or output, is of type string; expected numbers"),
+        (
+            second_signature,
+            "a.tflite:graph[1]/operator[1]: a resize in a branch, a loop or a second signature is not supported",
+        ),
+        (
+            shared_bias,
+            "a.tflite:operator[0]: its bias has the scale of another operator, which LiteRT ignores; "
+            "convert the model again with a bias of its own",
+        ),
+        (
+            split,
+            "a.tflite: its weights lie behind the model, where OpenVINO's TFLite frontend does not read them; "
+            "convert it again without buffer offsets",
+        ),
+    ],
+)
+def test_models_that_are_refused(changed: Callable[[Any], None], message: str) -> None:
+    whole_model(Path("a.tflite"), "float32")
+    change(Path("a.tflite"), changed)
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert("a.tflite", "a.xml")
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("target", ["a.onnx", "a.xml"])
+def test_levels_of_16_bits(target: str) -> None:
+    """OpenVINO's plugin strips their FakeQuantize, so that they are rounded by primitives."""
+    leaky(Path("a.tflite"), "int16", 0)
+    verification = ir_interp.convert("a.tflite", target).verification
+    assert verification is not None
+    assert "each of 1 values of operators equals that of LiteRT's float kernels: " in verification.note
+
+
 @pytest.mark.parametrize(("dtype", "target"), [("float32", "a.onnx"), ("int8", "a.xml")])
 def test_channels_become_the_second_axis(dtype: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     whole_model(Path("a.tflite"), dtype)
@@ -313,10 +419,10 @@ def test_channels_become_the_second_axis(dtype: str, target: str, capsys: pytest
 SCALES = (0.02, 0.0173)
 
 
-def leaky(path: Path) -> None:
-    """Write a model of one LeakyRelu between int8 tensors of two scales."""
+def leaky(path: Path, dtype: str = "int8", zero: int = -3) -> None:
+    """Write a model of one LeakyRelu between tensors of levels of two scales."""
     of = schema()
-    single_operator.write_resize(operator(shape=(1, 32, 32, 3), dtype="int8"), path)
+    single_operator.write_resize(operator(shape=(1, 32, 32, 3), dtype=dtype), path)
     model = unpacked(path)
     (graph,), (code,) = model.subgraphs, model.operatorCodes
     code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.LEAKY_RELU
@@ -329,7 +435,7 @@ def leaky(path: Path) -> None:
     for tensor, scale in zip(ends, SCALES, strict=True):
         tensor.shape, tensor.shapeSignature = [1, 32, 32, 3], None
         tensor.quantization = of.QuantizationParametersT()
-        tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [-3]
+        tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [zero]
     path.write_bytes(packed(model))
 
 

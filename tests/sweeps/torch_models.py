@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.files.scratch import scratch
+from tests.support.plain_runs import apart, outputs
 
 Arrays: TypeAlias = Sequence[NDArray[Any]]
 FORMS = {"static": (".onnx", ".xml"), "dynamic": (".xml",)}
@@ -402,7 +403,7 @@ def convert(source: Path) -> dict[str, Any]:
         output = source.with_suffix(suffix)
         verdict, note, changes = _converted(source, output, inputs)
         seconds = time.monotonic() - start
-        difference = _difference(_run(output, inputs), expected) if verdict == "proven" else None
+        difference = apart(list(outputs(output, inputs).values()), expected) if verdict == "proven" else None
         if difference is not None and not difference <= TOLERANCE:
             order = _undecided_order(output, inputs, expected)
             verdict = "undecided" if order else "wrong"
@@ -444,32 +445,6 @@ def _undecided_order(model: Path, inputs: Arrays, expected: Arrays) -> str:
         compared = ir_interp.compare(model, reference=list(expected), inputs=files)
     ends = [output.compared for output in compared.outputs]
     return next((end.remark for end in ends if not end.is_conclusive), "") if all(end.passes for end in ends) else ""
-
-
-def _run(model: Path, inputs: Arrays) -> Arrays:
-    """Run a model in its runtime, without this program."""
-    if model.suffix == ".onnx":
-        import onnxruntime
-
-        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-        names = [each.name for each in session.get_inputs()]
-        return list(session.run(None, dict(zip(names, inputs, strict=True))))
-    import openvino
-
-    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    outputs = compiled(list(inputs))
-    return [np.array(outputs[port]) for port in compiled.outputs]
-
-
-def _difference(outputs: Arrays, expected: Arrays) -> float:
-    """Return the largest difference relative to the largest value of its output; infinite for other shapes."""
-    if [each.shape for each in outputs] != [each.shape for each in expected]:
-        return float("inf")
-    pairs = [(mine.astype(float), theirs.astype(float)) for mine, theirs in zip(outputs, expected, strict=True)]
-    return max(
-        (float(np.abs(mine - theirs).max() / max(np.abs(theirs).max(), 1e-30)) for mine, theirs in pairs if mine.size),
-        default=0.0,
-    )
 
 
 def _by_exporter(rows: Iterable[Any]) -> dict[str, dict[str, int]]:

@@ -12,6 +12,7 @@ import openvino.opset13 as ops
 from openvino.frontend import NodeContext
 
 from ir_interp.array_types import Array
+from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 
 from ...openvino import trial
@@ -33,8 +34,20 @@ def build(frozen: Path, description: Description, name: str, policy: FormPolicy 
     """
     trial.check_frontend(frozen, "tf")
     builder = _Builder(file=name, policy=policy or FormPolicy(), known=description.resizes)
-    built = builder.built(builder.read(RESIZES, frozen))
+    model = builder.read(RESIZES, frozen)
+    _check_products(model, name)
+    built = builder.built(model)
     return replace(built, model=with_ends(built.model, description, name, "TensorFlow"))
+
+
+def _check_products(model: ov.Model, name: str) -> None:
+    """Raise UnsupportedLayerError for a product of int8 matrices: the frontend sums them in 8 bits."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "MatMul" and node.get_output_element_type(0).is_integral():
+            readers = [port.get_node().get_friendly_name() for port in node.output(0).get_target_inputs()]
+            operation = "".join(readers) if len(readers) == 1 else node.get_friendly_name()
+            problem = "OpenVINO's TensorFlow frontend sums products of integers in 8 bits; save the model unquantised"
+            raise UnsupportedLayerError(problem, f"{name}:{operation}")
 
 
 def _constant(value: ov.Output) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,6 +25,8 @@ from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
 _SIGNATURE = "serving_default"
+_LAYER = re.compile(r"calling (\w+)\.call\(\)")
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 _NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
 
 
@@ -138,13 +141,26 @@ def _of_graph(path: Path) -> Any:
     definition.ParseFromString(path.read_bytes())
     _check(nodes(definition), path)
     read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
+    variable = next((node.name for node in definition.node if node.op in _VARIABLES), None)
+    if variable is not None:
+        raise ReadError(f"variable {variable!r} has no value; expected a frozen graph, or a SavedModel", path.name)
     inputs = [node.name for node in definition.node if node.op == "Placeholder"]
-    outputs = [node.name for node in definition.node if node.name not in read and node.op not in ("Const", "NoOp")]
+    ends = [node.name for node in definition.node if node.name not in read and node.op not in _NO_OPERATIONS]
     wrapped = tensorflow.compat.v1.wrap_function(
         partial(tensorflow.compat.v1.import_graph_def, definition, name=""), []
     )
-    element = wrapped.graph.as_graph_element
-    return wrapped.prune([element(f"{name}:0") for name in inputs], [element(f"{name}:0") for name in outputs])
+    operation = wrapped.graph.get_operation_by_name
+    with wrapped.graph.as_default():
+        outputs = [tensor for name in ends for tensor in _named_outputs(operation(name))]
+    return wrapped.prune([operation(name).outputs[0] for name in inputs], outputs)
+
+
+def _named_outputs(operation: Any) -> list[Any]:
+    """Return the outputs of an operation, several as operations with its name and their numbers."""
+    outputs = operation.outputs
+    if len(outputs) < 2:
+        return list(outputs)
+    return [_tensorflow().identity(tensor, f"{operation.name}_{place}") for place, tensor in enumerate(outputs)]
 
 
 def _of_keras(path: Path) -> Any:
@@ -162,7 +178,12 @@ def _of_keras(path: Path) -> Any:
     def call(*tensors: Any) -> list[Any]:
         return _flat(flat(list(tensors), training=False))
 
-    function = tensorflow.function(call, input_signature=specs, autograph=False).get_concrete_function()
+    try:
+        function = tensorflow.function(call, input_signature=specs, autograph=False).get_concrete_function()
+    except tensorflow.errors.OperatorNotAllowedInGraphError as error:  # of layers that ask whether a size is positive
+        layer = "".join(_LAYER.findall(str(error))) or "a layer"
+        problem = f"Keras cannot trace {layer} for any size; save the model with inputs of a static height and width"
+        raise UnsupportedLayerError(problem, path.name) from error
     function._owner, function._names = flat, list(getattr(model, "output_names", ()))
     return function
 

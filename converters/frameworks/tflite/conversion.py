@@ -32,5 +32,6 @@ def _is_whole(source: Path, destination: Path, *, moves_channels: bool) -> bool:
     """Return whether a file becomes a model: it is more than a single resize, or its channels move."""
     if FileKind.of(destination) not in MODELS:
         return False
-    operators = read_file(source).operators
-    return moves_channels or [operator.type in KINDS for operator in operators] != [True]
+    file = read_file(source)
+    is_single = [operator.outputs for operator in file.operators] == [file.outputs]
+    return moves_channels or not (is_single and file.operators[0].type in KINDS)

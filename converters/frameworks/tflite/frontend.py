@@ -22,13 +22,17 @@ from ir_interp.translation.grades import Grade
 from ...dialects.tflite import DIALECT
 from ...openvino import trial
 from ...openvino.builder import Built, Frontend, ResizeBuilder, in_order
+from ...openvino.described_ends import check_numbers
 from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
 from ...openvino.interpolate_subgraph import resize as build_resize
 from ...openvino.openvino_primitives import element_name
 from ...openvino.run_time_lengths import at_run_time, vector
 from ...reports.conversion_report import FormPolicy
 from ...runtimes import litert
-from .tflite_files import KINDS, File, Quantisation, read_file, resize
+from . import wide_levels
+from .tflite_files import KINDS, File, Operator, Quantisation, read_file, resize
+
+_WITH_BIAS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
 def build(source: Path, policy: FormPolicy | None = None) -> Built:
@@ -38,12 +42,15 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
     OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
     """
     file = read_file(source)
+    if file.is_split:
+        problem = "its weights lie behind the model, where OpenVINO's TFLite frontend does not read them"
+        raise UnsupportedLayerError(f"{problem}; convert it again without buffer offsets", source.name)
     for operator in file.operators:
         if operator.type in KINDS and operator.graph:
-            raise UnsupportedLayerError("a resize in a branch or loop is not supported", operator.where)
-        if any(end.dtype == "int16" and end.quantisation.scales for end in operator.outputs if end is not None):
-            problem = f"{operator.type} has levels of 16 bits, whose FakeQuantize OpenVINO 2026.4 compiles at times"
+            problem = "a resize in a branch, a loop or a second signature is not supported"
             raise UnsupportedLayerError(problem, operator.where)
+        _check_bias(operator)
+    check_numbers([(end.name, end.dtype) for end in (*file.inputs, *file.outputs) if end is not None], source.name)
     trial.check_frontend(source, "tflite")
     waiting = in_order(
         (operator.type, (resize(operator), operator.inputs[0].quantisation))
@@ -51,7 +58,20 @@ def build(source: Path, policy: FormPolicy | None = None) -> Built:
         if operator.type in KINDS and operator.inputs[0] is not None
     )
     builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
-    return builder.built(_in_order(builder.read(KINDS, source), file, source.name))
+    model = _in_order(builder.read(KINDS, source), file, source.name)
+    wide_levels.in_primitives(model)
+    return builder.built(model)
+
+
+def _check_bias(operator: Operator) -> None:
+    """Raise UnsupportedLayerError for a bias of other levels than those of the products, which LiteRT adds it to."""
+    x, weights, bias = (*operator.inputs[:3], None, None, None)[:3]
+    if operator.type not in _WITH_BIAS or x is None or weights is None or bias is None:
+        return
+    scales = [np.array(end.quantisation.scales) for end in (x, weights, bias)]
+    if all(scale.size for scale in scales) and not np.allclose(scales[0] * scales[1], scales[2], rtol=1e-3, atol=0):
+        problem = "its bias has the scale of another operator, which LiteRT ignores"
+        raise UnsupportedLayerError(f"{problem}; convert the model again with a bias of its own", operator.where)
 
 
 def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
@@ -63,6 +83,9 @@ def _in_order(model: ov.Model, file: File, name: str) -> ov.Model:
         missing = [name for name in required if name not in known]
         if missing:
             raise UnsupportedLayerError(f"OpenVINO's TFLite frontend drops {missing[0]!r}, an input or output", name)
+    twice = next((name for name in names[1] if names[1].count(name) > 1), None)
+    if twice is not None:
+        raise UnsupportedLayerError(f"{twice!r} is an output twice; expected outputs of different names", name)
     return ov.Model([results[name] for name in names[1]], [inputs[name] for name in names[0]], "tflite")
 
 

@@ -24,7 +24,7 @@ from ...verify.compare import tolerances
 from ...verify.compare.array_differences import compare, largest_difference
 from ...verify.run import array_files, requests
 from ...verify.run.run_request import INPUTS, OUTPUTS, Request
-from . import interpreter, twins
+from . import interpreter, twins, wide_levels
 from .frontend import build
 from .tflite_files import KINDS, Quantisation, read_file
 from .twins import Value
@@ -132,13 +132,19 @@ def _unrounded(model: ov.Model, shown: Sequence[Value]) -> ov.Model:
         while output.get_node().get_type_name() in _MOVES:
             moves.append(output.get_node())
             output = output.get_node().input_value(0)
-        rounding = output.get_node()
-        if tensor.scale is not None and rounding.get_type_name() == "FakeQuantize":
-            for node in (rounding, *(move for move in moves if move.get_type_name() == "Convert")):
-                for reader in node.output(0).get_target_inputs():
-                    reader.replace_source_output(node.input_value(0))
+        real = wide_levels.unrounded(output)
+        if tensor.scale is not None and real is not None:
+            _bypass(output, real)
+            for convert in (move for move in moves if move.get_type_name() == "Convert"):
+                _bypass(convert.output(0), convert.input_value(0))
     model.validate_nodes_and_infer_types()
     return model
+
+
+def _bypass(output: ov.Output, source: ov.Output) -> None:
+    """Let the readers of ``output`` read ``source``."""
+    for reader in output.get_target_inputs():
+        reader.replace_source_output(source)
 
 
 def _run(model: ov.Model, path: Path, arrays: Sequence[Array]) -> list[Array]:

@@ -23,6 +23,9 @@ from .schema import DTYPES, schema
 KINDS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
 """The operators that resize, and the table of their options."""
 
+_INSIDE = 1
+"""The largest offset of a buffer whose bytes are in the model itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantisation:
@@ -60,13 +63,17 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A summary of a file: the inputs and outputs of its first graph, and all operators."""
+    """A summary of a file: the inputs and outputs of its first graph, and all operators.
+
+    ``is_split`` marks a file whose weights lie behind the model, as those of models larger than 2 GB do.
+    """
 
     version: int
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor | None, ...]
     operators: tuple[Operator, ...]
     constants: tuple[int, ...]
+    is_split: bool
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
@@ -101,7 +108,7 @@ class _File:
     """A file while it is read."""
 
     def __init__(self, content: bytes | mmap, name: str) -> None:
-        self.schema, self.name, self.limit = schema(), name, len(content)
+        self.schema, self.name, self.limit, self.content = schema(), name, len(content), content
         self.model = self.schema.Model.GetRootAs(content, 0)
         self.types = _names(self.schema.BuiltinOperator)
         self.elements = {value: name for name, value in vars(self.schema.TensorType).items() if name.isupper()}
@@ -126,6 +133,9 @@ class _File:
             outputs=_chosen(tensors[0], [first.Outputs(n) for n in range(self._count(first.OutputsLength()))]),
             operators=tuple(operators),
             constants=tuple(len(tensor.data) for those in tensors for tensor in those if tensor.data),
+            is_split=any(
+                self.model.Buffers(n).Offset() > _INSIDE for n in range(self._count(self.model.BuffersLength()))
+            ),
         )
 
     def _count(self, length: int) -> int:
@@ -137,17 +147,21 @@ class _File:
     def _tensor(self, tensor: Any) -> Tensor:
         lengths = [tensor.Shape(n) for n in range(self._count(tensor.ShapeLength()))]
         signed = [tensor.ShapeSignature(n) for n in range(self._count(tensor.ShapeSignatureLength()))] or lengths
-        buffer = self.model.Buffers(tensor.Buffer())
-        is_constant = buffer is not None and self._count(buffer.DataLength())
-        content = memoryview(buffer.DataAsNumpy()) if is_constant else b""
         element = self.elements.get(tensor.Type(), str(tensor.Type()))
         return Tensor(
             name=(tensor.Name() or b"").decode(),
             dtype=self.dtypes.get(element, element.lower()),
             shape=tuple(None if length < 0 else length for length in signed),
-            data=content,
+            data=self._data(self.model.Buffers(tensor.Buffer())),
             quantisation=self._quantisation(tensor.Quantization()),
         )
+
+    def _data(self, buffer: Any) -> memoryview | bytes:
+        if buffer is None:
+            return b""
+        if buffer.Offset() > _INSIDE:
+            return memoryview(self.content)[buffer.Offset() : buffer.Offset() + buffer.Size()]
+        return memoryview(buffer.DataAsNumpy()) if self._count(buffer.DataLength()) else b""
 
     def _quantisation(self, table: Any) -> Quantisation:
         if table is None:

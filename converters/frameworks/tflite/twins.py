@@ -23,6 +23,7 @@ _IN_LEVELS: dict[str, type[np.integer[Any]]] = {
     "UINT8": np.uint8,
     "INT16": np.int16,
     "INT32": np.int32,  # of biases
+    "INT64": np.int64,  # of biases beside levels of 16 bits
 }
 _MAIN = 0  # the graph that is no branch and no body of a loop
 
@@ -127,7 +128,7 @@ def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ..
 def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> bytes:
     """Return the same file with real values in float32 in place of all levels, which no operator rounds then.
 
-    Raises ReadError for constants of other levels than 8, 16 or 32 bits.
+    Raises ReadError for constants of other levels than 8, 16, 32 or 64 bits.
     """
     model, of = _apart(path, shown, shapes), schema()
     graph = model.subgraphs[_MAIN]
