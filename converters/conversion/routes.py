@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
@@ -87,8 +88,11 @@ def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Writte
 
 def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
     from ..ir_to_onnx import write
+    from ..onnx import compressed_matrices
 
-    return write.write_model(source, output, options.semantics, options.opset, options.progress, half=options.fp16)
+    half = options.fp16
+    written = write.write_model(source, output, options.semantics, options.opset, options.progress, half=half)
+    return replace(written, notes=(*written.notes, *compressed_matrices.notes(output)))
 
 
 def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:

@@ -11,6 +11,7 @@ import openvino as ov
 import pytest
 from openvino import opset13 as ops
 
+import ir_interp
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.translation.dialect import Semantics
 from tests.support.layers import Configuration, Draw, check, configurations, layer
@@ -124,3 +125,20 @@ def test_weights_of_a_table_stay_small(tmp_path: Path) -> None:
     rows, columns = model.get_output_partial_shape(0)[1].get_length(), draw.feeds["x0"].shape[1]
     assert int(np.prod(held[onnx.TensorProto.UINT4])) == rows * columns
     assert onnx.TensorProto.FLOAT16 not in held or int(np.prod(held[onnx.TensorProto.FLOAT16])) < rows * columns
+
+
+@pytest.mark.parametrize("is_quantised", [False, True])
+def test_a_report_names_what_onnxruntime_rounds_by_default(is_quantised: bool, tmp_path: Path) -> None:
+    x = ops.parameter([3, 64], np.float32)
+    ends = [ops.constant(np.float32(end)) for end in (-4, 4 * 127 / 128)]
+    factor = ops.fake_quantize(x, *ends, *ends, 256) if is_quantised else x
+    values = np.random.default_rng(0).integers(-128, 127, (32, 64)).astype(np.int8)
+    weights = ops.multiply(ops.convert(ops.constant(values), "f32"), ops.constant(np.full((32, 1), 0.1, np.float32)))
+    model = ov.Model([ops.matmul(factor, weights, False, True)], [x], "m")
+    ov.save_model(model, tmp_path / "m.xml", compress_to_fp16=False)
+    report = ir_interp.convert(tmp_path / "m.xml", tmp_path / "m.onnx")
+    note = (
+        "compressed matrices: 1; by default onnxruntime rounds to 8 bits what they multiply; set "
+        "session.qdq_matmulnbits_accuracy_level to 1 for float32, as in the verification"
+    )
+    assert report.notes == (() if is_quantised else (note,))

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from ir_interp.files.memory import allow_files
 
+from ...onnx.compressed_matrices import IN_FLOAT32
 from .array_files import Named
 from .run_request import Request
 
 _CAST_LIKE = 15  # the operator set that brought it
-_IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
-# By default, onnxruntime rounds to 8 bits what matrices of few bits multiply.
 
 
 class OnnxRunner:
@@ -26,7 +25,7 @@ class OnnxRunner:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # fatal errors only
-        options.add_session_config_entry(*_IN_FLOAT32)
+        options.add_session_config_entry(*IN_FLOAT32)
         if not request.optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         folder = str(request.model.parent)
