@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.memory import allow_files
-from ir_interp.files.paths import exists, is_file, is_possible
+from ir_interp.files.paths import exists, is_file, is_link, is_possible
 from ir_interp.files.sources import opened
 
 from .node_walk import place, subgraphs
@@ -56,8 +56,8 @@ def read_outline(path: Path) -> onnx.ModelProto:
 
     Raises ReadError as ``read_file`` does.
     """
-    # No runtime follows a link to external data.
-    return read_file(path) if path.is_symlink() else _parsed(path, lambda file: outline(file, path.name))
+    # No runtime follows a link to external data, so the weights of a linked file are read.
+    return read_file(path) if is_link(path) else _parsed(path, lambda file: outline(file, path.name))
 
 
 def read_file(path: Path) -> onnx.ModelProto:

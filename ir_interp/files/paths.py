@@ -25,6 +25,12 @@ def is_folder(path: Path) -> bool:
     return mode is not None and stat.S_ISDIR(mode)
 
 
+def is_link(path: Path) -> bool:
+    """Return whether a path is a symbolic link, to a file or to nothing."""
+    mode = _mode(path, follows_links=False)
+    return mode is not None and stat.S_ISLNK(mode)
+
+
 def is_possible(path: Path) -> bool:
     """Return whether the system accepts a name, whether or not the file exists."""
     try:
@@ -51,8 +57,8 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _mode(path: Path) -> int | None:
+def _mode(path: Path, *, follows_links: bool = True) -> int | None:
     try:
-        return path.stat().st_mode
+        return path.stat(follow_symlinks=follows_links).st_mode
     except (OSError, ValueError):
         return None
