@@ -19,6 +19,8 @@ from ir_interp.files.wire_format import field_start, number_of
 _LARGE = 2**20
 """Bytes of the smallest tensor that stays in the file. Readers take the values of smaller ones, such as sizes."""
 
+_MOST, _OF_TENSOR = 2**20, 2**7
+"""Fields of a message. A file of more is read as a whole, by code that takes less time for each."""
 _BYTES = 2  # the wire type of messages, texts and bytes (protobuf's encoding page, "Message Structure")
 _FIXED = {1: 8, 5: 4}
 _GRAPH = number_of(onnx.ModelProto, "graph")
@@ -60,7 +62,7 @@ def _outlined_graph(data: Data, start: int, end: int, name: str) -> Iterator[byt
 
 
 def _outlined_tensor(data: Data, start: int, end: int, name: str) -> bytes:
-    fields = list(_fields(data, start, end))
+    fields = list(_fields(data, start, end, _OF_TENSOR))
     raw = [field for field in fields if field[0] == _RAW]
     if len(raw) != 1 or any(number in _ELSEWHERE for number, *_ in fields):
         return data[start:end]
@@ -73,13 +75,16 @@ def _outlined_tensor(data: Data, start: int, end: int, name: str) -> bytes:
     return data[start:first] + data[last:end] + described
 
 
-def _fields(data: Data, place: int, end: int) -> Iterator[_Field]:
+def _fields(data: Data, place: int, end: int, most: int = _MOST) -> Iterator[_Field]:
     """Yield the fields of a message: number, start, start of the value, and end.
 
     Raises ValueError or IndexError if the message is broken.
     """
+    count = 0
     while place < end:
-        start = place
+        start, count = place, count + 1
+        if count > most:
+            raise ValueError(f"more than {most} fields")
         tag, place = _varint(data, place)
         kind, value = tag & 7, place
         if kind == _BYTES:
@@ -98,10 +103,11 @@ def _fields(data: Data, place: int, end: int) -> Iterator[_Field]:
 
 def _varint(data: Data, place: int) -> tuple[int, int]:
     """Return a number, and where it ends."""
-    number = shift = 0
-    while True:
+    number = 0
+    for shift in range(0, 70, 7):  # at most 64 bits
         byte = data[place]
         number |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
+        place += 1
         if byte < 128:
             return number, place
+    raise ValueError("a number of more than 64 bits")

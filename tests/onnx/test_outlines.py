@@ -77,8 +77,13 @@ def test_a_truncated_model(cut: int, tmp_path: Path) -> None:
         read_outline(tmp_path / "a.onnx")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x0b" * LARGE, b"\xff" * LARGE, b"\x3a\xff\xff\xff\x7f" + b"a" * LARGE])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x0b" * LARGE, b"\xff" * 32 * LARGE, b"\x3a\xff\xff\xff\x7f" + b"a" * LARGE, b"\x08\x01" * 32 * LARGE],
+    ids=["nothing", "groups", "a number without end", "a message without end", "too many fields"],
+)
 def test_other_bytes_stay(content: bytes, tmp_path: Path) -> None:
+    """The time is that of a megabyte, however long they are."""
     (tmp_path / "a").write_bytes(content)
     with (tmp_path / "a").open("rb") as file:
         assert outlines.outline(file, "a") == content
