@@ -39,6 +39,8 @@ def narrowed(op: ResizeOp, x: ov.Output, target: ov.Output) -> tuple[ResizeOp, o
         return op, target
     # An axis that keeps its size needs no taps at all.
     axes = resolve_axes(spec.axes, len(shape))
+    if target.get_partial_shape().is_dynamic:  # a frontend may not know that there is an entry for each axis
+        target = ops.reshape(target, ops.constant(np.array([len(axes)])), special_zero=False).output(0)
     sizes = _known_sizes(target) if spec.gives_sizes else (None,) * len(axes)
     places = [
         place

@@ -378,3 +378,14 @@ def test_half_precision_is_for_weights_not_for_resizes(only: str, tmp_path: Path
     assert_equal(same, exact)
     np.testing.assert_allclose(near, wanted, rtol=0, atol=1e-3 * np.abs(wanted).max())
     assert np.abs(near - wanted).max() > 1e-6  # the weights did lose digits
+
+
+def test_sizes_of_an_unknown_number(tmp_path: Path) -> None:
+    """OpenVINO's TFLite frontend knows of no computed vector how long it is; onnxruntime refuses such a model."""
+    text = """g (float[1,2,h,w] x, int64[count] sizes) => (float[1,2,a,b] y) {
+        y = Resize <mode = "linear"> (x, "", "", sizes) }"""
+    _, destination, report = _convert(tmp_path, text)
+    assert len(report.rows) == 1
+    feeds = {"x": values(1, 2, 5, 4), "sizes": np.array([1, 2, 7, 9])}
+    (expected,) = onnxruntime_outputs(save_model(tmp_path / "four.onnx", text.replace("count", "4")), feeds)
+    assert_equal(openvino_outputs(destination, feeds)[0], expected)
