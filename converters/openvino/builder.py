@@ -16,7 +16,7 @@ from openvino.frontend import ConversionExtension, FrontEndManager, NodeContext
 from openvino.frontend.onnx import ConversionExtension as OnnxExtension
 from openvino.opset15 import bitwise_left_shift, bitwise_right_shift
 
-from ir_interp.errors import InexactError, IrInterpError, UnsupportedLayerError
+from ir_interp.errors import InexactError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
@@ -71,7 +71,7 @@ class ResizeBuilder:
     file: str
     policy: FormPolicy = field(default_factory=FormPolicy)
     resizes: list[tuple[ResizeOp, ov.Output, Resized | InexactError]] = field(default_factory=list)
-    errors: list[IrInterpError] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
 
     def read(self, operations: Iterable[str], path: Path) -> ov.Model:
         """Return the model that a frontend makes of a file, with its resizes, which are these ``operations``.
@@ -104,7 +104,7 @@ class ResizeBuilder:
         def convert_node(node: NodeContext) -> Any:
             try:
                 return self._outputs(self._convert(op, node))
-            except IrInterpError as error:
+            except Exception as error:  # which the frontend would wrap in its own text, as if it refused the node
                 self.errors.append(error)
                 raise
 
