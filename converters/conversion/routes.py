@@ -55,10 +55,11 @@ def _foreign_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Wri
     """Write the model that stands for another framework's; ``converting`` names the resizes of a copy."""
     match FileKind.of(source):
         case FileKind.ONNX:
+            from ..onnx import compressed_matrices
             from ..onnx.onnx_save import save_joined
 
             save_joined(source, output)
-            return Written(rows=())
+            return Written(rows=(), notes=compressed_matrices.notes(output))
         case FileKind.IR:
             return _ir_to_onnx(source, output, options)
     return _layer_to_onnx(source, output, options)

@@ -12,6 +12,8 @@ from .onnx_files import read_outline
 IN_FLOAT32 = ("session.qdq_matmulnbits_accuracy_level", "1")
 """The session option of onnxruntime, and its value, under which it rounds nothing."""
 
+_PRODUCTS = ("Gemm", "MatMul")
+
 
 def notes(path: Path) -> tuple[str, ...]:
     """Return a note if a model has such matrices: by default it computes something else than in the verification."""
@@ -27,5 +29,5 @@ def _count(graph: onnx.GraphProto) -> int:
     """Return the number of products with a dequantised constant; those with two dequantised factors are of integers."""
     constants = {tensor.name for tensor in graph.initializer}
     dequantised = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "DequantizeLinear"}
-    products = (node.input for node in graph.node if node.op_type == "MatMul")
-    return sum(dequantised.get(second) in constants and first not in dequantised for first, second in products)
+    factors = (node.input[:2] for node in graph.node if node.op_type in _PRODUCTS)
+    return sum(dequantised.get(second) in constants and first not in dequantised for first, second in factors)
