@@ -51,7 +51,7 @@ def as_ir(
     from ..openvino.ir_save import save
     from ..openvino.layouts import with_channels_second
 
-    with scratch() as folder:
+    with scratch(destination.parent) as folder:
         model, first = folder / f"{destination.stem}{FileKind.IR.value}", built.rows
         save(with_channels_second(built.model, name) if moves_channels else built.model, model)
         changes = _half_precision(built.model)

@@ -1,0 +1,53 @@
+"""Weights that stay in files take the place of inputs, and their moves are computed into other files."""
+
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+import pytest
+
+from ir_interp.converters.openvino import stored_weights
+from ir_interp.files.stored_arrays import append
+
+_X = np.arange(12, dtype=np.float32).reshape(3, 4)
+_W = np.arange(20, dtype=np.float32).reshape(5, 4) / 8
+
+
+def _model() -> ov.Model:
+    """Return x times the transposed input w, which a frontend would compute."""
+    x, weights = ops.parameter(_X.shape, np.float32, "x"), ops.parameter(_W.shape, np.float32)
+    weights.output(0).set_names({"w:0", "w"})
+    moved = ops.transpose(ops.reshape(weights, np.array([-1, 4]), False), np.array([1, 0]))
+    return ov.Model([ops.matmul(x, moved, False, False)], [x, weights], "model")
+
+
+def _types(model: ov.Model) -> list[str]:
+    return sorted(node.get_type_name() for node in model.get_ordered_ops())
+
+
+@pytest.mark.parametrize(
+    ("large", "types"),
+    [
+        (1, ["Constant", "MatMul", "Parameter", "Result"]),
+        (_W.nbytes + 1, ["Constant"] * 3 + ["MatMul", "Parameter", "Reshape", "Result", "Transpose"]),
+    ],
+)
+def test_weights_replace_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int, types: list[str]) -> None:
+    """Moves of small weights are left to others."""
+    monkeypatch.setattr(stored_weights, "LARGE", large)
+    append(np.zeros(3, np.int8), tmp_path / "weights")
+    model = _model()
+    stored_weights.with_weights(model, {"w": append(_W, tmp_path / "weights")}, tmp_path)
+    assert _types(model) == types
+    result = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(_X)[0]
+    np.testing.assert_array_equal(result, _X @ _W.T)
+
+
+def test_arrays_are_aligned(tmp_path: Path) -> None:
+    """An array behind three bytes starts at the next 64; writing to it leaves the file as it is."""
+    append(np.zeros(3, np.int8), tmp_path / "weights")
+    stored = append(_W, tmp_path / "weights")
+    assert (stored.offset, stored.dtype, stored.shape) == (64, "float32", (5, 4))
+    stored.mapped()[:] = 0
+    np.testing.assert_array_equal(stored.mapped(), _W)
