@@ -24,6 +24,7 @@ from ir_interp.errors import ReadError
 from ir_interp.spec import AtRunTime, Scales, Sizes
 from ir_interp.views.describe import summary
 from tests.support.commands import command
+from tests.support.places import ROOT
 
 STEP = "step = in / out"
 HALF_PIXEL = "(i + 1/2) * step - 1/2, "
@@ -329,3 +330,27 @@ def test_unknown_operations_are_read_but_not_run(models: Path) -> None:
     ir_interp.convert(models / "net.pdmodel", "net.onnx")
     with pytest.raises(IrInterpError, match="operation print is not run: only those are that OpenVINO converts"):
         ir_interp.compare("net.onnx", reference=source)
+
+
+RELEASED = """
+import gc, sys
+import numpy as np
+from ir_interp.converters.frameworks.paddle import paddle_child as child
+
+arrays = [np.zeros(shape, np.float32) for shape in [(1, 2, 9, 7), (1, 2, 5, 10)]]
+scopes = []
+for limit in (2**30, 0):
+    child.bound = lambda: limit
+    child.run(arrays, sys.argv[1])
+    loaded = [entry for entry in gc.get_objects() if type(entry).__name__ == "_Loaded"]
+    assert len(loaded) == (limit > 0), limit
+    scopes += [entry._scope for entry in loaded]
+    loaded.clear()
+assert scopes[0].find_var("conv2d_0.w_0") is None
+"""
+
+
+def test_weights_above_the_limit_are_released(models: Path) -> None:
+    """Between runs, other models need the memory; Paddle's executor alone would hold them until the process ends."""
+    environment = os.environ | OLD_FORMAT | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", RELEASED, models / "net.pdmodel"], env=environment, check=True)
