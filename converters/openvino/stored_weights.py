@@ -13,6 +13,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
+from ir_interp.files.memory import allow_files
 from ir_interp.files.stored_arrays import StoredArray
 
 LARGE = 2**20
@@ -24,13 +25,16 @@ _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 def with_weights(model: ov.Model, weights: Mapping[str, StoredArray], folder: Path) -> None:
     """Put constants in place of the inputs that bear the names of ``weights``; moved ones are written to ``folder``."""
-    replace_inputs(model, {name: constant(stored) for name, stored in weights.items()})
+    allow_files(*{stored.path for stored in weights.values()})  # a limit counts what is mapped to be written
+    replace_inputs(model, {name: constant(stored, name) for name, stored in weights.items()})
     fold_moves(model, folder)
 
 
-def constant(stored: StoredArray) -> ov.Output:
-    """Return an array as a constant, whose bytes stay in their file."""
-    return ops.constant(stored.mapped(), shared_memory=True).output(0)
+def constant(stored: StoredArray, name: str) -> ov.Output:
+    """Return an array as a constant of a name, whose bytes stay in their file."""
+    node = ops.constant(stored.mapped(), shared_memory=True, name=name)
+    node.output(0).set_names({name})
+    return node.output(0)
 
 
 def replace_inputs(model: ov.Model, values: Mapping[str, ov.Output]) -> None:

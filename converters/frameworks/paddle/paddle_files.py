@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.files.stored_arrays import StoredArray
 
 from ...sources.framework_process import Process
 from ...sources.model_description import Description, Resize
@@ -32,6 +33,15 @@ def described(path: Path) -> Description:
 def function(path: Path) -> Callable[..., dict[str, Array]]:
     """Return a program as a function of its inputs, in order, to its outputs by name, which Paddle computes."""
     return _PROCESS.function(path)
+
+
+def write_skeleton(path: Path, target: Path, least: int) -> dict[str, StoredArray]:
+    """Write a program to ``target`` whose weights of ``least`` bytes or more are inputs; return these.
+
+    Raises as ``described``.
+    """
+    stored = _PROCESS.answer("write_skeleton", str(path.absolute()), (str(target.absolute()), least), path.name)
+    return dict(stored)
 
 
 def write_resize(operation: Resize, array: Array, path: Path) -> Array:
