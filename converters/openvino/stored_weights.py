@@ -38,9 +38,10 @@ def constant(stored: StoredArray, name: str) -> ov.Output:
 
 
 def replace_inputs(model: ov.Model, values: Mapping[str, ov.Output]) -> None:
-    """Put values in place of the inputs that bear their names, and remove these."""
+    """Put values in place of the inputs that bear their names, and remove these; values take the names."""
     for node in model.get_parameters():
         for name in node.output(0).get_names() & values.keys():
+            values[name].get_node().set_friendly_name(name)
             node.output(0).replace(values[name])
             model.remove_parameter(node)
 
