@@ -30,10 +30,10 @@ def with_weights(model: ov.Model, weights: Mapping[str, StoredArray], folder: Pa
     fold_moves(model, folder)
 
 
-def constant(stored: StoredArray, name: str) -> ov.Output:
-    """Return an array as a constant of a name, whose bytes stay in their file."""
+def constant(stored: StoredArray, name: str | None = None) -> ov.Output:
+    """Return an array as a constant, of this name if it has one, whose bytes stay in their file."""
     node = ops.constant(stored.mapped(), shared_memory=True, name=name)
-    node.output(0).set_names({name})
+    node.output(0).set_names({name} if name else set())
     return node.output(0)
 
 

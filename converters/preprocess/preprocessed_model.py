@@ -201,7 +201,10 @@ def _input(model: onnx.ModelProto, name: str | None, where: str, batch: int | No
     inputs = [end for end in model.graph.input if end.name not in constants]
     chosen = [end for end in inputs if name in (None, end.name)]
     if len(chosen) != 1:
-        problem = f"no input {name!r}" if name is not None else f"{len(inputs)} inputs; name one"
+        several = (
+            f"{len(inputs)} inputs; name that of the images (preprocess --input, convert --preprocess NAME=PIPELINE)"
+        )
+        problem = several if name is None else f"no input {name!r}"
         raise ReadError(f"{problem}; {closest(name or '', [end.name for end in inputs])}", where)
     model_input: onnx.ValueInfoProto = chosen[0]
     lengths, called = _lengths(model_input), f"{where}:input {model_input.name!r}"

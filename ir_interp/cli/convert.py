@@ -49,9 +49,10 @@ class NamingDialects(Command):
         """Print the help."""
         from ir_interp.converters.sources import registry
 
+        dialects = f" One of: {', '.join(registry.names())}."
         for option in self.params:
             if isinstance(option, TyperOption) and option.name == "dialect":
-                option.help = f"{option.help} One of: {', '.join(registry.names())}."
+                option.help = f"{(option.help or '').removesuffix(dialects)}{dialects}"  # of a second call, too
         super().format_help(ctx, formatter)
 
 

@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -121,12 +122,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _call(arguments: Sequence[str] | None) -> int | None:
     try:
         with flags_stay():
-            code: int | None = app(args=arguments, prog_name="ir-interp", standalone_mode=False)
+            code: int | None = _program_command()(args=arguments, prog_name="ir-interp", standalone_mode=False)
         sys.stdout.flush()
         return code
     finally:
         if _Stopped.code:  # and what ended on the way made another error of that, or none
             sys.exit(_Stopped.code)
+
+
+@cache
+def _program_command() -> Any:
+    """Return the program as typer makes it of all its commands, which takes as long as a small conversion."""
+    return typer.main.get_command(app)
 
 
 def _refusal(error: OSError) -> str:

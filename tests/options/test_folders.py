@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from PIL import Image
 
 import ir_interp
-from ir_interp.cli import main
 from ir_interp.converters.audit import auditing
 from ir_interp.converters.conversion import converting
 from ir_interp.converters.fleet import cluster, work
@@ -108,7 +106,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def answered(question: pool.Question, items: list[Path], _: object) -> Iterator[tuple[int, Any]]:
         return ((number, work.record_of(item, question.setting)) for number, item in enumerate(items))
 
-    monkeypatch.setattr(main, "app", typer.main.get_command(main.app))  # built once, not at each call
     monkeypatch.setattr(pool, "each", answered)
     monkeypatch.setattr(cluster, "each", answered)
 

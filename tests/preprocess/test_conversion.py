@@ -55,7 +55,11 @@ def test_it_is_the_model_of_both_commands(source: str, result: str, capsys: pyte
     ("flags", "error"),
     [
         (["--image-size", "20,31"], "--image-size has no effect without --preprocess"),
-        (["--preprocess", "config.json:pil"], "net.onnx: 2 inputs; name one; expected one of image, mask"),
+        (
+            ["--preprocess", "config.json:pil"],
+            "net.onnx: 2 inputs; name that of the images (preprocess --input, convert --preprocess NAME=PIPELINE);"
+            " expected one of image, mask",
+        ),
         (["--preprocess", "x=config.json:pil"], "net.onnx: no input 'x'; expected one of image, mask"),
         (
             ["--preprocess", "mask=config.json:pil"],
@@ -76,7 +80,7 @@ def test_pipelines_that_do_not_fit(flags: list[str], error: str, capsys: pytest.
 
 def test_a_file_with_an_equals_sign_is_a_pipeline() -> None:
     Path("image=config.json").write_text(json.dumps(CONFIGURATION))
-    with pytest.raises(ir_interp.ReadError, match=r"^net.onnx: 2 inputs; name one"):
+    with pytest.raises(ir_interp.ReadError, match=r"^net.onnx: 2 inputs; name that of the images"):
         ir_interp.convert("net.onnx", "whole.xml", preprocess="image=config.json:pil")
     assert ir_interp.convert(
         "net.onnx", "whole.xml", preprocess="image=image=config.json:pil", image_size=[20, 31]

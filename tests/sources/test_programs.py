@@ -404,7 +404,7 @@ def test_options_of_a_conversion_with_preprocessing() -> None:
     image = torch.from_numpy(np.random.default_rng(1).random((1, 3, 24, 24), np.float32))
     module = Merged().eval(), (torch.rand(1, 1, 9, 8), image)
     options: Any = {"image_size": (31, 40), "exporter": "torchscript", "fp16": True, "only": "decomposed", "seed": 3}
-    with pytest.raises(ReadError, match=r"^program.onnx: 2 inputs; name one"):
+    with pytest.raises(ReadError, match=r"^program.onnx: 2 inputs; name that of the images"):
         ir_interp.convert(module, "net.xml", preprocess="config.json:pil", **options)
     assert not Path("net.xml").exists()
     report = ir_interp.convert(module, "net.xml", preprocess="image=config.json:pil", **options)

@@ -361,10 +361,6 @@ def second_signature(model: Any) -> None:
     model.subgraphs.append(model.subgraphs[0])
 
 
-def split(model: Any) -> None:
-    model.buffers[1].data, model.buffers[1].offset, model.buffers[1].size = None, 2, 8
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -378,11 +374,6 @@ def split(model: Any) -> None:
             shared_bias,
             "a.tflite:operator[0]: its bias has the scale of another operator, which LiteRT ignores; "
             "convert the model again with a bias of its own",
-        ),
-        (
-            split,
-            "a.tflite: its weights lie behind the model, where OpenVINO's TFLite frontend does not read them; "
-            "convert it again without buffer offsets",
         ),
     ],
 )
@@ -483,8 +474,8 @@ def change_rounding(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Non
     """Let the conversion of an operator change the last FakeQuantize."""
     build = frontend.build
 
-    def changed(path: Path) -> Any:
-        built = build(path)
+    def changed(path: Path, folder: Path) -> Any:
+        built = build(path, folder)
         change([node for node in built.model.get_ordered_ops() if node.get_type_name() == "FakeQuantize"][-1])
         return built
 

@@ -69,7 +69,7 @@ def torch(path: Path, layers: int) -> None:
 
 
 def keras(path: Path, layers: int) -> None:
-    """Write a Keras model as .keras, as SavedModel or as .tflite, by the name of ``path``."""
+    """Write a Keras model as .keras, as SavedModel or as .tflite, in float32 or int8, by the name of ``path``."""
     import tensorflow
 
     image = tensorflow.keras.Input((32, 32, 1), batch_size=1)
@@ -80,7 +80,9 @@ def keras(path: Path, layers: int) -> None:
     model = tensorflow.keras.Model(image, x)
     model.set_weights(list(matrices(layers)))
     if path.suffix == ".tflite":
-        path.write_bytes(tensorflow.lite.TFLiteConverter.from_keras_model(model).convert())
+        converter = tensorflow.lite.TFLiteConverter.from_keras_model(model)
+        converter.optimizations = [tensorflow.lite.Optimize.DEFAULT] if path.stem == "int8" else []
+        path.write_bytes(converter.convert())
     elif path.suffix:
         model.save(path)
     else:
@@ -141,11 +143,12 @@ def ir(path: Path, layers: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format: its writer, the package that this needs, and the name of its model."""
+    """A format: its writer, the package that this needs, the name of its model, and the bytes of a weight."""
 
     write: Callable[[Path, int], None]
     package: str
     model: str
+    width: int = 4
 
 
 FORMATS = {
@@ -153,6 +156,7 @@ FORMATS = {
     "IR": Format(write=ir, package="openvino", model="net.xml"),
     "PyTorch": Format(write=torch, package="torch", model="net.pt2"),
     "TFLite": Format(write=keras, package="tensorflow", model="net.tflite"),
+    "TFLite, int8": Format(write=keras, package="tensorflow", model="int8.tflite", width=1),
     "SavedModel": Format(write=keras, package="tensorflow", model="saved"),
     "Keras": Format(write=keras, package="tensorflow", model="net.keras"),
     "Paddle": Format(write=paddle, package="paddle", model="net.pdmodel"),
@@ -202,12 +206,12 @@ def main() -> int:
     parser.add_argument("--options", nargs="*", default=[], help="further options of convert")
     parser.add_argument("--processes", action="store_true")
     options = parser.parse_args()
-    weights, failures = options.layers * 4 * _NARROW * _WIDE, 0
-    print(f"weights: {weights / 2**30:.3g} GiB")
+    failures = 0
     for name, known in FORMATS.items():
         if options.only.lower() not in name.lower() or importlib.util.find_spec(known.package) is None:
             continue
-        folder = options.folder / name
+        folder, weights = options.folder / name, options.layers * known.width * _NARROW * _WIDE
+        print(f"{name}: weights of {weights / 2**30:.3g} GiB")
         if not folder.exists():
             folder.mkdir(parents=True)
             # In a process that ends: the memory of frameworks is needed for the commands.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ir_interp.files.kinds import MODELS, FileKind
+from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.image_options import NCHW
 
@@ -14,18 +16,26 @@ from ..intermediate import Intermediate, as_ir
 from .tflite_files import KINDS, read_file
 
 
+@contextmanager
 def intermediate(
     source: Path, destination: Path, policy: FormPolicy, options: ConvertOptions
-) -> AbstractContextManager[Intermediate | None]:
+) -> Iterator[Intermediate | None]:
     """Yield the IR of a file that becomes a model; None for a single resize whose channels stay."""
     from .frontend import build
     from .proof import proof_of
 
     moves_channels = options.layout == NCHW
     if not _is_whole(source, destination, moves_channels=moves_channels):
-        return nullcontext()
+        yield None
+        return
     proof = proof_of(source, moves_channels)
-    return as_ir(build(source, policy), destination, source.name, moves_channels=moves_channels, proof=proof)
+    with (
+        scratch(destination.parent) as folder,
+        as_ir(
+            build(source, folder, policy), destination, source.name, moves_channels=moves_channels, proof=proof
+        ) as between,
+    ):
+        yield between
 
 
 def _is_whole(source: Path, destination: Path, *, moves_channels: bool) -> bool:

@@ -29,36 +29,38 @@ from ...openvino.openvino_primitives import element_name
 from ...openvino.run_time_lengths import at_run_time, vector
 from ...reports.conversion_report import FormPolicy
 from ...runtimes import litert
-from . import wide_levels
+from . import skeleton, wide_levels
 from .tflite_files import KINDS, File, Operator, Quantisation, read_file, resize
 
 _WITH_BIAS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
-def build(source: Path, policy: FormPolicy | None = None) -> Built:
+def build(source: Path, folder: Path, policy: FormPolicy | None = None) -> Built:
     """Return a TFLite model as an OpenVINO model, its inputs and outputs in the order of the file.
 
+    Larger weights stay in the file, or are in new files in ``folder``, which holds nothing else.
     Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if
     OpenVINO's frontend refuses the rest of the model, ReadError if it dies of it.
     """
     file = read_file(source)
-    if file.is_split:
-        problem = "its weights lie behind the model, where OpenVINO's TFLite frontend does not read them"
-        raise UnsupportedLayerError(f"{problem}; convert it again without buffer offsets", source.name)
     for operator in file.operators:
         if operator.type in KINDS and operator.graph:
             problem = "a resize in a branch, a loop or a second signature is not supported"
             raise UnsupportedLayerError(problem, operator.where)
         _check_bias(operator)
     check_numbers([(end.name, end.dtype) for end in (*file.inputs, *file.outputs) if end is not None], source.name)
-    trial.check_frontend(source, "tflite")
+    path = folder / source.name
+    weights = skeleton.write(source, path)
+    trial.check_frontend(path, "tflite")
     waiting = in_order(
         (operator.type, (resize(operator), operator.inputs[0].quantisation))
         for operator in file.operators
         if operator.type in KINDS and operator.inputs[0] is not None
     )
     builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
-    model = _in_order(builder.read(KINDS, source), file, source.name)
+    model = builder.read(KINDS, path)
+    skeleton.put_in(model, weights, folder)
+    model = _in_order(model, file, source.name)
     wide_levels.in_primitives(model)
     return builder.built(model)
 

@@ -26,13 +26,8 @@ def function(path: Path) -> Callable[..., list[Array]]:
 
 
 def _outputs(path: Path, arrays: tuple[Array, ...]) -> list[Array]:
-    twin = twins.in_float32(path)
-    if twin is None:
-        return interpreter.outputs(path, arrays)
     with scratch() as folder:
-        whole = folder / path.name
-        whole.write_bytes(twin)
-        return interpreter.outputs(whole, arrays)
+        return interpreter.outputs(twins.in_float32(path, folder), arrays)
 
 
 def slack(path: Path) -> Callable[..., list[float]] | None:

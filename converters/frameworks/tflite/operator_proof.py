@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, VerificationError
+from ir_interp.files.scratch import scratch
 
 from ...openvino.ir_save import save
 from ...verify.compare import tolerances
@@ -63,12 +64,12 @@ class _Result:
     in_floats: Array | None
 
 
-def prove(source: Path, arrays: Sequence[Array], folder: Path) -> Proof:
+def prove(source: Path, arrays: Sequence[Array]) -> Proof:
     """Return how the operators of a file compare in OpenVINO and in LiteRT, on ``arrays`` as its inputs.
 
     Raises VerificationError that names the first operator that differs.
     """
-    results = list(_results(source, arrays, folder))
+    results = _results(source, arrays)
     flips = [flip for result in results for flip in _flips(source.name, result)]
     return Proof(
         operators=len(results),
@@ -78,19 +79,22 @@ def prove(source: Path, arrays: Sequence[Array], folder: Path) -> Proof:
     )
 
 
-def _results(source: Path, arrays: Sequence[Array], folder: Path) -> list[_Result]:
+def _results(source: Path, arrays: Sequence[Array]) -> list[_Result]:
     """Return the values of all operators, each computed from LiteRT's own values."""
     shown = twins.values(source)
-    expected = interpreter.outputs(_written(folder / source.name, twins.showing(source, shown)), arrays)
+    with scratch() as folder:
+        expected = interpreter.outputs(twins.showing(source, shown, folder), arrays)
     inputs = [tensor for tensor in read_file(source).inputs if tensor is not None]
     shapes = {tensor.name: array.shape for tensor, array in zip(inputs, arrays, strict=True)}
     shapes |= {tensor.name: array.shape for tensor, array in zip(shown, expected, strict=True)}
-    operators = _written(folder / "operators.tflite", twins.apart(source, shown, shapes))
-    rounded = _run(build(operators).model, folder / "operators.xml", [*arrays, *expected])
-    real = _run(_unrounded(build(operators).model, shown), folder / "unrounded.xml", [*arrays, *expected])
+    with scratch() as folder:
+        operators = twins.apart(source, shown, shapes, folder)
+        rounded = _run(_built(operators, folder / "rounded"), [*arrays, *expected])
+        real = _run(_unrounded(_built(operators, folder / "unrounded"), shown), [*arrays, *expected])
     operands = [_of_levels(array, tensor.quantisation) for tensor, array in zip(inputs, arrays, strict=True)]
     operands += [_real(array, tensor) for tensor, array in zip(shown, expected, strict=True)]
-    floats = _in_floats(_written(folder / "floats.tflite", twins.apart_in_float32(source, shown, shapes)), operands)
+    with scratch() as folder:
+        floats = _in_floats(twins.apart_in_float32(source, shown, shapes, folder), operands)
     in_floats: Sequence[Array | None] = floats if floats is not None else [None] * len(shown)
     return [
         _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=in_float)
@@ -98,9 +102,9 @@ def _results(source: Path, arrays: Sequence[Array], folder: Path) -> list[_Resul
     ]
 
 
-def _written(path: Path, content: bytes) -> Path:
-    path.write_bytes(content)
-    return path
+def _built(source: Path, folder: Path) -> ov.Model:
+    folder.mkdir()
+    return build(source, folder).model
 
 
 def _real(levels: Array, value: Value) -> Array:
@@ -147,12 +151,14 @@ def _bypass(output: ov.Output, source: ov.Output) -> None:
         reader.replace_source_output(source)
 
 
-def _run(model: ov.Model, path: Path, arrays: Sequence[Array]) -> list[Array]:
-    save(model, path)
-    folder = path.parent
-    array_files.save(folder / INPUTS, [(str(place), array) for place, array in enumerate(arrays)])
-    requests.answer(Request(model=path, folder=folder, in_openvino=True), float(sum(array.nbytes for array in arrays)))
-    return [array for _, array in array_files.load(folder / OUTPUTS)]
+def _run(model: ov.Model, arrays: Sequence[Array]) -> list[Array]:
+    with scratch() as folder:
+        path = folder / "operators.xml"
+        save(model, path)
+        array_files.save(folder / INPUTS, [(str(place), array) for place, array in enumerate(arrays)])
+        request = Request(model=path, folder=folder, in_openvino=True)
+        requests.answer(request, float(sum(array.nbytes for array in arrays)))
+        return [array for _, array in array_files.load(folder / OUTPUTS)]
 
 
 def _flips(file: str, result: _Result) -> list[float]:

@@ -35,7 +35,7 @@ def _prove(source: Path, moves_channels: bool, model: Path, inputs: Inputs, prog
             arrays, outputs = channels_last(arrays), channels_last(outputs)
         progress(f"running {source.name}", 0, 0)
         try:
-            proof = operator_proof.prove(source, arrays, folder)
+            proof = operator_proof.prove(source, arrays)
             whole = operator_proof.whole(source, arrays, outputs, proof)
         except VerificationError as error:
             raise VerificationError(f"{error}; nothing was written") from None

@@ -13,7 +13,8 @@ from ir_interp.translation.translate import write
 
 from ...dialects.tflite import DIALECT
 from ...reports.conversion_report import Row, expressed
-from .packing import packed, unpacked
+from .packing import unpacked
+from .packing import write as write_model
 from .schema import schema
 from .single_operator import OF_OPERATOR, operator_code, set_options
 from .tflite_files import KINDS, load
@@ -38,7 +39,7 @@ def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row,
             refusals.append(error)
     if refusals:
         raise ExceptionGroup(f"{len(refusals)} of {len(layers)} resizes have no exact form in tflite", refusals)
-    output.write_bytes(_packed(model, settings))
+    write_model(_changed(model, settings), output)
     return tuple(rows)
 
 
@@ -51,12 +52,12 @@ def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
     )
 
 
-def _packed(path: Path, settings: dict[str, dict[str, Any]]) -> bytes:
+def _changed(path: Path, settings: dict[str, dict[str, Any]]) -> Any:
     model = unpacked(path)
     for operator, name in _operators(model):
         if name in settings:
             _set(model, operator, settings[name])
-    return packed(model)
+    return model
 
 
 def _operators(model: Any) -> Iterator[tuple[Any, str]]:

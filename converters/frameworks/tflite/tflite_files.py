@@ -17,14 +17,11 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context, Semantics
 
 from ...dialects.tflite import DIALECT
-from .packing import BROKEN, IDENTIFIER
+from .packing import BROKEN, IDENTIFIER, INSIDE, behind
 from .schema import DTYPES, schema
 
 KINDS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}
 """The operators that resize, and the table of their options."""
-
-_INSIDE = 1
-"""The largest offset of a buffer whose bytes are in the model itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +60,13 @@ class Operator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A summary of a file: the inputs and outputs of its first graph, and all operators.
-
-    ``is_split`` marks a file whose weights lie behind the model, as those of models larger than 2 GB do.
-    """
+    """A summary of a file: the inputs and outputs of its first graph, and all operators."""
 
     version: int
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor | None, ...]
     operators: tuple[Operator, ...]
     constants: tuple[int, ...]
-    is_split: bool
 
 
 def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]:
@@ -133,9 +126,6 @@ class _File:
             outputs=_chosen(tensors[0], [first.Outputs(n) for n in range(self._count(first.OutputsLength()))]),
             operators=tuple(operators),
             constants=tuple(len(tensor.data) for those in tensors for tensor in those if tensor.data),
-            is_split=any(
-                self.model.Buffers(n).Offset() > _INSIDE for n in range(self._count(self.model.BuffersLength()))
-            ),
         )
 
     def _count(self, length: int) -> int:
@@ -159,8 +149,8 @@ class _File:
     def _data(self, buffer: Any) -> memoryview | bytes:
         if buffer is None:
             return b""
-        if buffer.Offset() > _INSIDE:
-            return memoryview(self.content)[buffer.Offset() : buffer.Offset() + buffer.Size()]
+        if buffer.Offset() > INSIDE:
+            return behind(self.content, buffer.Offset(), buffer.Size()).data
         return memoryview(buffer.DataAsNumpy()) if self._count(buffer.DataLength()) else b""
 
     def _quantisation(self, table: Any) -> Quantisation:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ReadError
+from ir_interp.files.stored_arrays import append
 
-from .packing import packed, unpacked
+from .packing import unpacked, write_apart
 from .schema import schema
 
 # Types of tensors whose values LiteRT rounds to levels.
@@ -28,17 +29,16 @@ _IN_LEVELS: dict[str, type[np.integer[Any]]] = {
 _MAIN = 0  # the graph that is no branch and no body of a loop
 
 
-def in_float32(path: Path) -> bytes | None:
-    """Return a file with weights in float32 where LiteRT multiplies 8-bit ones by floats; None if there are none.
+def in_float32(path: Path, folder: Path) -> Path:
+    """Return a file with weights in float32 where LiteRT multiplies 8-bit ones by floats; ``path`` if there are none.
 
     It rounds these floats to 8 bits as well, by the range that they have in each run.
     """
     model = unpacked(path)
     weights = {id(tensor): tensor for graph in model.subgraphs for tensor in _hybrid_weights(model, graph)}
     for tensor in weights.values():
-        _replace(model, tensor, _real(tensor, np.array(model.buffers[tensor.buffer].data)))
-        tensor.type, tensor.quantization = schema().TensorType.FLOAT32, None
-    return packed(model) if weights else None
+        _make_real(model, tensor, folder)
+    return _written(model, folder / path.name) if weights else path
 
 
 def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
@@ -47,6 +47,14 @@ def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
         data = [graph.tensors[place] for place in operator.inputs if place >= 0]
         if any(tensor.type == of.TensorType.FLOAT32 and not _is_constant(model, tensor) for tensor in data):
             yield from (tensor for tensor in data if tensor.type == of.TensorType.INT8 and _is_constant(model, tensor))
+
+
+def _make_real(model: Any, tensor: Any, folder: Path) -> None:
+    """Give a constant in levels a buffer of its real values, which is in a file."""
+    real = append(_real(tensor, np.asarray(model.buffers[tensor.buffer].data)), folder / "reals")
+    tensor.type, tensor.quantization, tensor.buffer = schema().TensorType.FLOAT32, None, len(model.buffers)
+    model.buffers.append(schema().BufferT())
+    model.buffers[-1].data = real.mapped().view(np.uint8)
 
 
 def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
@@ -59,8 +67,10 @@ def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
     # The difference is exact, so that the product with the scale is the only rounding, as in LiteRT.
-    real = levels.astype(np.float32) - zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
-    return (real * scales.astype(np.float32).reshape(along)).ravel()
+    real = levels.astype(np.float32)
+    real -= zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
+    real *= scales.astype(np.float32).reshape(along)
+    return real.ravel()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,23 +119,23 @@ def _value(graph: Any, place: int, operator: str) -> Value:
     )
 
 
-def showing(path: Path, shown: Sequence[Value]) -> bytes:
+def showing(path: Path, shown: Sequence[Value], folder: Path) -> Path:
     """Return a file whose outputs are these values, in order."""
     model = unpacked(path)
     model.subgraphs[_MAIN].outputs = [end.place for end in shown]
     model.signatureDefs = None
-    return packed(model)
+    return _written(model, folder / path.name)
 
 
-def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> bytes:
+def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]], folder: Path) -> Path:
     """Return a file in which each operator reads inputs of the model, in place of what others compute.
 
     Its outputs are ``shown``; its inputs are those of the file, which have ``shapes`` by name, then ``shown``.
     """
-    return packed(_apart(path, shown, shapes))
+    return _written(_apart(path, shown, shapes), folder / "operators.tflite")
 
 
-def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> bytes:
+def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]], folder: Path) -> Path:
     """Return the same file with real values in float32 in place of all levels, which no operator rounds then.
 
     Raises ReadError for constants of other levels than 8, 16, 32 or 64 bits.
@@ -137,7 +147,7 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
             if _is_constant(model, tensor):
                 if _levels_of(tensor) is None:
                     raise ReadError(f"constant {_name(tensor)!r} has levels of a type that is not read", path.name)
-                _replace(model, tensor, _real(tensor, np.array(model.buffers[tensor.buffer].data)))
+                _make_real(model, tensor, folder)
             tensor.type, tensor.quantization = of.TensorType.FLOAT32, None
     copies = of.OperatorCodeT()
     copies.builtinCode = copies.deprecatedBuiltinCode = of.BuiltinOperator.CAST
@@ -147,7 +157,7 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
         if _number(model, operator) in (of.BuiltinOperator.QUANTIZE, of.BuiltinOperator.DEQUANTIZE):
             operator.opcodeIndex = len(model.operatorCodes) - 1
             operator.builtinOptionsType, operator.builtinOptions = of.BuiltinOptions.NONE, None
-    return packed(model)
+    return _written(model, folder / "floats.tflite")
 
 
 def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
@@ -156,13 +166,6 @@ def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
         getattr(schema().TensorType, name): dtype for name, dtype in _IN_LEVELS.items()
     }
     return numbers.get(tensor.type)
-
-
-def _replace(model: Any, tensor: Any, values: NDArray[np.float32]) -> None:
-    """Give a tensor a buffer of float32 values of its own."""
-    tensor.buffer = len(model.buffers)
-    model.buffers.append(schema().BufferT())
-    model.buffers[-1].data = values.view(np.uint8)
 
 
 def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> Any:
@@ -183,6 +186,11 @@ def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, .
     graph.outputs = [end.place for end in shown]
     model.signatureDefs = None
     return model
+
+
+def _written(model: Any, path: Path) -> Path:
+    write_apart(model, path)
+    return path
 
 
 def _computing(model: Any, graph: Any) -> Iterator[Any]:

@@ -1,0 +1,278 @@
+"""Weights of TFLite files stay there: OpenVINO's frontend reads a model without them, and the IR is the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import pytest
+
+import ir_interp
+from ir_interp import IrInterpError
+from ir_interp.array_types import Array
+
+pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
+
+from ir_interp.converters.frameworks.tflite import packing, skeleton
+from ir_interp.converters.frameworks.tflite.frontend import build
+from ir_interp.converters.frameworks.tflite.schema import DTYPES, schema
+from ir_interp.converters.openvino import stored_weights, trial
+from ir_interp.converters.openvino.ir_save import save
+
+ALL, NONE = 1, 2**40
+"""Bytes of the smallest weight that stays in its file."""
+
+SHAPES = {
+    "FULLY_CONNECTED": ((7, 4), 0),
+    "CONV_2D": ((5, 3, 3, 4), 0),
+    "DEPTHWISE_CONV_2D": ((1, 3, 3, 8), 3),
+    "TRANSPOSE_CONV": ((5, 3, 3, 4), 0),
+    "BATCH_MATMUL": ((1, 6, 4, 3), 3),
+    "GATHER": ((5, 5, 4), 0),
+    "ADD": ((1, 6, 5, 4), 3),
+}
+"""Shapes of weights by operator, and the axis of their channels."""
+
+X = (1, 6, 5, 4)
+
+
+class Net:
+    """A model of one input of floats, to which a test adds tensors and operators."""
+
+    def __init__(self) -> None:
+        of = schema()
+        self.model, self.graph = of.ModelT(), of.SubGraphT()
+        self.model.version, self.model.subgraphs, self.model.operatorCodes = 3, [self.graph], []
+        self.model.buffers = [of.BufferT()]
+        self.graph.tensors, self.graph.operators, self.graph.inputs = [], [], [0]
+        self.tensor("x", "float32", X)
+
+    def tensor(self, name: str, dtype: str, shape: tuple[int, ...], values: Array | None = None, **levels: Any) -> int:
+        """Add a tensor, a constant if it has ``values``; return its place. ``levels`` are its quantisation."""
+        of = schema()
+        tensor = of.TensorT()
+        tensor.name, tensor.type, tensor.shape = name, getattr(of.TensorType, DTYPES[dtype]), list(shape)
+        if values is not None:
+            tensor.buffer = len(self.model.buffers)
+            self.model.buffers.append(of.BufferT())
+            self.model.buffers[-1].data = np.frombuffer(values.tobytes(), np.uint8)
+        if levels:
+            tensor.quantization = of.QuantizationParametersT()
+            for name, value in levels.items():
+                setattr(tensor.quantization, name, value)
+        self.graph.tensors.append(tensor)
+        return len(self.graph.tensors) - 1
+
+    def operator(self, kind: str, inputs: list[int], name: str, options: str = "", **attributes: Any) -> int:
+        """Add an operator of a single output; return its place."""
+        of = schema()
+        code, operator = of.OperatorCodeT(), of.OperatorT()
+        code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
+        code.version = 1
+        operator.opcodeIndex, operator.inputs = len(self.model.operatorCodes), inputs
+        operator.outputs = [self.tensor(name, "float32", ())]
+        if options:
+            operator.builtinOptionsType = getattr(of.BuiltinOptions, options)
+            operator.builtinOptions = getattr(of, f"{options}T")()
+            for attribute, value in attributes.items():
+                setattr(operator.builtinOptions, attribute, value)
+        self.model.operatorCodes.append(code)
+        self.graph.operators.append(operator)
+        self.graph.outputs = operator.outputs
+        return int(operator.outputs[0])
+
+    def save(self, path: Path) -> None:
+        path.write_bytes(packing.packed(self.model))
+
+
+def random(shape: tuple[int, ...], least: int, most: int, dtype: str) -> Array:
+    return np.random.default_rng(sum(shape)).integers(least, most, shape, dtype, endpoint=True)
+
+
+def floats(net: Net, shape: tuple[int, ...], _: int) -> int:
+    return net.tensor("w", "float32", shape, random(shape, -99, 99, "int32").astype(np.float32) / 64)
+
+
+def halves(net: Net, shape: tuple[int, ...], _: int) -> int:
+    place = net.tensor("half", "float16", shape, random(shape, -99, 99, "int32").astype(np.float16) / 64)
+    return net.operator("DEQUANTIZE", [place], "w")
+
+
+def levels_of_channels(net: Net, shape: tuple[int, ...], axis: int) -> int:
+    scales = [2.0**-place for place in range(shape[axis])]
+    levels: dict[str, Any] = {"scale": scales, "zeroPoint": [0] * len(scales), "quantizedDimension": axis}
+    return net.tensor("w", "int8", shape, random(shape, -127, 127, "int8"), **levels)
+
+
+def levels(net: Net, shape: tuple[int, ...], _: int) -> int:
+    return net.tensor("w", "int8", shape, random(shape, -127, 127, "int8"), scale=[0.25], zeroPoint=[0])
+
+
+def shifted(net: Net, shape: tuple[int, ...], _: int) -> int:
+    """Add levels that become int8 without their zero point."""
+    return net.tensor("w", "uint8", shape, random(shape, 3, 250, "uint8"), scale=[0.25], zeroPoint=[128])
+
+
+def far_shifted(net: Net, shape: tuple[int, ...], _: int) -> int:
+    """Add levels that int8 does not hold without their zero point."""
+    return net.tensor("w", "uint8", shape, random(shape, 3, 250, "uint8"), scale=[0.25], zeroPoint=[7])
+
+
+WEIGHTS = (floats, halves, levels_of_channels, levels, shifted, far_shifted)
+
+
+def write(path: Path, kind: str, weights: Any) -> None:
+    """Write a model of one operator that reads weights."""
+    net, (shape, axis) = Net(), SHAPES[kind]
+    w = weights(net, shape, axis)
+    strides: dict[str, Any] = {"strideW": 1, "strideH": 1, "padding": 0}
+    if kind == "FULLY_CONNECTED":
+        net.operator(kind, [0, w], "y", "FullyConnectedOptions", keepNumDims=True)
+    elif kind == "CONV_2D":
+        bias = net.tensor("bias", "float32", (5,), np.arange(5, dtype=np.float32))
+        net.operator(kind, [0, w, bias], "y", "Conv2DOptions", **strides, dilationWFactor=1, dilationHFactor=1)
+    elif kind == "DEPTHWISE_CONV_2D":
+        more = {"depthMultiplier": 2, "dilationWFactor": 1, "dilationHFactor": 1}
+        net.operator(kind, [0, w], "y", "DepthwiseConv2DOptions", **strides, **more)
+    elif kind == "TRANSPOSE_CONV":
+        sizes = net.tensor("sizes", "int32", (4,), np.array([1, 6, 5, 5], np.int32))
+        net.operator(kind, [sizes, w, 0], "y", "TransposeConvOptions", **strides)
+    elif kind == "BATCH_MATMUL":
+        net.operator(kind, [0, w], "y", "BatchMatMulOptions")
+    elif kind == "GATHER":
+        rows = net.tensor("rows", "int32", (6,), np.array([3, 1, 0, 4, 2, 2], np.int32))
+        net.operator("ADD", [0, net.operator(kind, [w, rows], "rows of w", "GatherOptions")], "y", "AddOptions")
+    else:
+        net.operator(kind, [0, w], "y", f"{kind.title()}Options")
+    net.save(path)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def built(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> ov.Model:
+    """Return a model as it is saved, with weights of ``large`` bytes in their files."""
+    monkeypatch.setattr(stored_weights, "LARGE", large)
+    monkeypatch.setattr(trial, "check_frontend", lambda *_: None)  # which starts a process
+    folder = Path(f"{path.stem} {large}")
+    folder.mkdir()
+    save(build(path, folder).model, folder / "model.xml")
+    return ov.Core().read_model(folder / "model.xml")
+
+
+def nodes(model: ov.Model) -> Counter[tuple[Any, ...]]:
+    """Return nodes by type, outputs, marks and, of constants, bytes."""
+    return Counter(
+        (
+            node.get_type_name(),
+            *(
+                (str(port.get_element_type()), str(port.get_partial_shape()), *port.get_names())
+                for port in node.outputs()
+            ),
+            *sorted(key for key in node.get_rt_info() if not key.startswith("fused_names")),
+            node.data.tobytes() if node.get_type_name() == "Constant" else b"",
+        )
+        for node in model.get_ops()
+    )
+
+
+def outputs(model: ov.Model) -> list[Array]:
+    rng = np.random.default_rng(1)
+    arrays = [rng.standard_normal(port.get_shape(), np.float32) for port in model.inputs]
+    compiled = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return list(compiled(arrays).values())
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("kind", SHAPES)
+def test_the_ir_does_not_depend_on_where_weights_are(kind: str, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path("a.tflite"), kind, weights)
+    stored, parsed = (built(Path("a.tflite"), large, monkeypatch) for large in (ALL, NONE))
+    assert nodes(stored) == nodes(parsed)
+    for one, other in zip(outputs(stored), outputs(parsed), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def twice(net: Net) -> None:
+    """Let two convolutions read the same levels, of which the frontend makes one chain of operations."""
+    w = levels_of_channels(net, (4, 3, 3, 4), 0)
+    options = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
+    y = net.operator("CONV_2D", [0, w], "z", "Conv2DOptions", **options)
+    net.operator("CONV_2D", [y, w], "y", "Conv2DOptions", **options)
+
+
+def one_name(net: Net) -> None:
+    """Give two weights one name, by which the frontend knows them: it reads the first for both."""
+    for name in ("z", "y"):
+        net.operator("ADD", [net.graph.outputs[0] if name == "y" else 0, floats(net, X, 3)], name, "AddOptions")
+
+
+def integers(net: Net) -> None:
+    """Read a size, which the frontend needs as a number."""
+    net.operator("RESHAPE", [0, net.tensor("w", "int32", (4,), np.array([1, 3, 10, 4], np.int32))], "y")
+
+
+def levels_as_they_are(net: Net) -> None:
+    """Gather rows of levels: what the frontend makes of them depends on the readers of the result."""
+    rows = net.tensor("rows", "int32", (6,), np.array([3, 1, 0, 4, 2, 2], np.int32))
+    net.operator("GATHER", [levels(net, (5, 5, 4), 0), rows], "y", "GatherOptions")
+
+
+@pytest.mark.parametrize(
+    ("draw", "stored"),
+    [(twice, ["w"]), (one_name, []), (integers, []), (levels_as_they_are, [])],
+)
+def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    net, path = Net(), Path("a.tflite")
+    draw(net)
+    net.save(path)
+    assert nodes(built(path, ALL, monkeypatch)) == nodes(built(path, NONE, monkeypatch))
+    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    assert list(skeleton.write(path, Path("skeleton.tflite"))) == stored
+
+
+def test_the_frontend_reads_no_large_weights() -> None:
+    write(Path("a.tflite"), "FULLY_CONNECTED", lambda net, *_: floats(net, (2**17, 4), 0))
+    (weight,) = skeleton.write(Path("a.tflite"), Path("skeleton.tflite")).values()
+    assert (weight.stored.path, weight.stored.shape) == (Path("a.tflite"), (2**17, 4))
+    assert Path("skeleton.tflite").stat().st_size < 2**10
+
+
+@pytest.mark.parametrize("target", ["b.onnx", "b.xml"])
+@pytest.mark.parametrize(("kind", "weights"), [("CONV_2D", floats), ("FULLY_CONNECTED", levels_of_channels)])
+def test_weights_behind_the_model(kind: str, weights: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LiteRT's converter writes models beyond 2 GB so; OpenVINO's frontend does not read these."""
+    write(Path("a.tflite"), kind, weights)
+    packing.write_apart(packing.unpacked(Path("a.tflite")), Path("b.tflite"))
+    assert nodes(built(Path("b.tflite"), ALL, monkeypatch)) == nodes(built(Path("a.tflite"), NONE, monkeypatch))
+    assert ir_interp.convert("b.tflite", target).verification is not None
+    assert ir_interp.compare(target, "a.tflite", seed=2).passes
+
+
+def test_weights_that_a_file_lacks() -> None:
+    write(Path("a.tflite"), "CONV_2D", floats)
+    packing.write_apart(packing.unpacked(Path("a.tflite")), Path("b.tflite"))
+    Path("b.tflite").write_bytes(Path("b.tflite").read_bytes()[:-1])
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert("b.tflite", "b.xml")
+    assert str(error.value) == "b.tflite: not a TFLite file, or truncated: buffer is smaller than requested size"
+
+
+def test_a_model_holds_its_weights_if_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of more than 2 GiB lie behind it when resizes get other settings."""
+    write(Path("a.tflite"), "CONV_2D", floats)
+
+    def is_split() -> bool:
+        packing.write(packing.unpacked(Path("a.tflite")), Path("b.tflite"))
+        (graph,) = packing.unpacked(Path("b.tflite")).subgraphs
+        model = schema().Model.GetRootAs(Path("b.tflite").read_bytes(), 0)
+        return bool(model.Buffers(graph.tensors[1].buffer).Offset())
+
+    assert not is_split()
+    monkeypatch.setattr(packing, "_MOST", 5 * 3 * 3 * 4 * 4)
+    assert is_split()
