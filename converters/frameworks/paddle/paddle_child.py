@@ -42,10 +42,10 @@ def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
 
 def write_skeleton(path: str, setting: tuple[str, int]) -> dict[str, StoredArray]:
     """Write a program to another path, whose weights of so many bytes or more are inputs; return these."""
-    from . import paddle_weights
+    from . import paddle_skeleton
 
     target, least = setting
-    return paddle_weights.write_skeleton(Path(path), Path(target), least)
+    return paddle_skeleton.write(Path(path), Path(target), least)
 
 
 def write_resize(array: Array, setting: tuple[Resize, str]) -> Array:
