@@ -138,7 +138,9 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("net.pdmodel").touch()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for function in (ir_interp.load, lambda source: ir_interp.convert(source, "net.onnx")):
-        with pytest.raises(IrInterpError, match=r"^net.pdmodel needs PaddlePaddle: pip install 'ir-interp\[paddle\]'$"):
+        with pytest.raises(
+            IrInterpError, match=r"^net.pdmodel: needs PaddlePaddle: pip install 'ir-interp\[paddle\]'$"
+        ):
             function("net.pdmodel")
 
 

@@ -25,7 +25,7 @@ def weights(path: Path) -> Path:
 def described(path: Path) -> Description:
     """Return what a program holds.
 
-    Raises ReadError for a file that is no program, IrInterpError if Paddle is missing or dies.
+    Raises ReadError for a file that is no program, or without Paddle, IrInterpError if that dies.
     """
     return _PROCESS.described(path)
 
@@ -47,7 +47,7 @@ def write_skeleton(path: Path, target: Path, least: int) -> dict[str, StoredArra
 def write_resize(operation: Resize, array: Array, path: Path) -> Array:
     """Write an operation on images like ``array`` as a program of its own; return what Paddle computes.
 
-    Raises IrInterpError if Paddle is missing, or refuses it.
+    Raises ReadError without Paddle, IrInterpError if that refuses it.
     """
     FRAMEWORK.check_installed(path.name)
     return np.asarray(_PROCESS.answer("write_resize", array, (operation, str(path.absolute())), path.name))
