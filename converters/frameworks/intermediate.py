@@ -29,8 +29,8 @@ class Intermediate:
     """A ``model`` that stands for a source on the way to its conversion.
 
     ``rows`` turns those of the conversion into rows of the source. ``changes`` are resizes that a framework's exporter
-    changed, or operations in half precision or on levels, which may be why a verification fails. ``proof`` compares ``model`` with
-    the source in its framework; None if that is a plain comparison of outputs.
+    changed, or operations in half precision or on levels, which may be why a verification fails. ``proof`` compares
+    ``model`` with the source in its framework; None if that is a plain comparison of outputs.
     """
 
     model: Path

@@ -56,7 +56,7 @@ class Weight:
 
     @property
     def head(self) -> bytes:
-        """What precedes its elements."""
+        """The bytes in front of its elements."""
         description: bytes = self.description.SerializeToString()
         return _HEAD.pack(0, 0, 0, len(description)) + description
 
