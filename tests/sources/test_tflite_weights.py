@@ -18,9 +18,10 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
 from ir_interp.converters.frameworks.tflite import packing, skeleton
 from ir_interp.converters.frameworks.tflite.frontend import build
-from ir_interp.converters.frameworks.tflite.schema import DTYPES, schema
+from ir_interp.converters.frameworks.tflite.schema import schema
 from ir_interp.converters.openvino import stored_weights, trial
 from ir_interp.converters.openvino.ir_save import save
+from tests.support.tflite_nets import Net, X
 
 ALL, NONE = 1, 2**40
 """Bytes of the smallest weight that stays in its file."""
@@ -35,57 +36,6 @@ SHAPES = {
     "ADD": ((1, 6, 5, 4), 3),
 }
 """Shapes of weights by operator, and the axis of their channels."""
-
-X = (1, 6, 5, 4)
-
-
-class Net:
-    """A model of one input of floats, to which a test adds tensors and operators."""
-
-    def __init__(self) -> None:
-        of = schema()
-        self.model, self.graph = of.ModelT(), of.SubGraphT()
-        self.model.version, self.model.subgraphs, self.model.operatorCodes = 3, [self.graph], []
-        self.model.buffers = [of.BufferT()]
-        self.graph.tensors, self.graph.operators, self.graph.inputs = [], [], [0]
-        self.tensor("x", "float32", X)
-
-    def tensor(self, name: str, dtype: str, shape: tuple[int, ...], values: Array | None = None, **levels: Any) -> int:
-        """Add a tensor, a constant if it has ``values``; return its place. ``levels`` are its quantisation."""
-        of = schema()
-        tensor = of.TensorT()
-        tensor.name, tensor.type, tensor.shape = name, getattr(of.TensorType, DTYPES[dtype]), list(shape)
-        if values is not None:
-            tensor.buffer = len(self.model.buffers)
-            self.model.buffers.append(of.BufferT())
-            self.model.buffers[-1].data = np.frombuffer(values.tobytes(), np.uint8)
-        if levels:
-            tensor.quantization = of.QuantizationParametersT()
-            for name, value in levels.items():
-                setattr(tensor.quantization, name, value)
-        self.graph.tensors.append(tensor)
-        return len(self.graph.tensors) - 1
-
-    def operator(self, kind: str, inputs: list[int], name: str, options: str = "", **attributes: Any) -> int:
-        """Add an operator of a single output; return its place."""
-        of = schema()
-        code, operator = of.OperatorCodeT(), of.OperatorT()
-        code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
-        code.version = 1
-        operator.opcodeIndex, operator.inputs = len(self.model.operatorCodes), inputs
-        operator.outputs = [self.tensor(name, "float32", ())]
-        if options:
-            operator.builtinOptionsType = getattr(of.BuiltinOptions, options)
-            operator.builtinOptions = getattr(of, f"{options}T")()
-            for attribute, value in attributes.items():
-                setattr(operator.builtinOptions, attribute, value)
-        self.model.operatorCodes.append(code)
-        self.graph.operators.append(operator)
-        self.graph.outputs = operator.outputs
-        return int(operator.outputs[0])
-
-    def save(self, path: Path) -> None:
-        path.write_bytes(packing.packed(self.model))
 
 
 def random(shape: tuple[int, ...], least: int, most: int, dtype: str) -> Array:
