@@ -13,6 +13,7 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
+from ir_interp.files.memory import allow_files
 from ir_interp.files.stored_arrays import StoredArray
 
 LARGE = 2**20
@@ -24,20 +25,22 @@ _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 def with_weights(model: ov.Model, weights: Mapping[str, StoredArray], folder: Path) -> None:
     """Put constants in place of the inputs that bear the names of ``weights``; moved ones are written to ``folder``."""
-    replace_inputs(model, {name: constant(stored) for name, stored in weights.items()})
+    replace_inputs(model, {name: constant(stored, name) for name, stored in weights.items()})
     fold_moves(model, folder)
 
 
-def constant(stored: StoredArray) -> ov.Output:
-    """Return an array as a constant, whose bytes stay in their file."""
-    return ops.constant(stored.mapped(), shared_memory=True).output(0)
+def constant(stored: StoredArray, name: str | None = None) -> ov.Output:
+    """Return an array as a constant, of this name if it has one, whose bytes stay in their file."""
+    allow_files(stored.path)  # a limit counts what is mapped to be written
+    node = ops.constant(stored.mapped(), shared_memory=True, name=name)
+    node.output(0).set_names({name} if name else set())
+    return node.output(0)
 
 
 def replace_inputs(model: ov.Model, values: Mapping[str, ov.Output]) -> None:
-    """Put values in place of the inputs that bear their names, and remove these; values take the names."""
+    """Put values in place of the inputs that bear their names, and remove these."""
     for node in model.get_parameters():
         for name in node.output(0).get_names() & values.keys():
-            values[name].get_node().set_friendly_name(name)
             node.output(0).replace(values[name])
             model.remove_parameter(node)
 

@@ -42,7 +42,7 @@ class Process:
     def described(self, path: Path, setting: str = "") -> Description:
         """Return what a model holds.
 
-        Raises ReadError for an unreadable file, IrInterpError if the framework is missing or dies, and its own error.
+        Raises ReadError for an unreadable file or a missing framework, IrInterpError if that dies, and its own error.
         """
         self._check(path)
         label = self.framework.label(path)
@@ -82,7 +82,7 @@ class Process:
         return answer
 
     def _check(self, path: Path) -> None:
-        """Raise ReadError for an unreadable file, IrInterpError if the framework is missing."""
+        """Raise ReadError for an unreadable file, or a missing framework."""
         check_readable(path)
         self.framework.check_installed(self.framework.label(path))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ir_interp.errors import IrInterpError
+from ir_interp.errors import ReadError
 
 _FOLDER = "ir_interp.converters.frameworks"
 
@@ -47,11 +47,11 @@ class Framework:
         return path.parent.absolute().name if path.name == self.file_in_folder else path.name
 
     def check_installed(self, label: str) -> None:
-        """Raise IrInterpError, for a model of this name, if a package is missing."""
+        """Raise ReadError, for a model of this name, if a package is missing."""
         from importlib.util import find_spec
 
         if not all(map(find_spec, self.packages)):
-            raise IrInterpError(f"{label} needs {self.title}: pip install 'ir-interp[{self.extra}]'")
+            raise ReadError(f"needs {self.title}: pip install 'ir-interp[{self.extra}]'", label)
 
     def module(self, name: str) -> Any:
         """Return a module of its folder."""

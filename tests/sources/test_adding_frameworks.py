@@ -154,9 +154,9 @@ def test_without_its_package(clone: Clone, models: Path) -> None:
         ("compare", models / "other.onnx", models / "net.blk"),
         ("audit", models / "net.blk"),
     )
-    error = "net.blk needs Blocks: pip install 'ir-interp[blocks]'\n"
-    assert results[:3] == [[2, f"error: {error}"]] * 3
-    assert results[3] == [2, f"0 resizes, 0 findings, 1 file not read\nerror: net.blk: {error}"]
+    error = "error: net.blk: needs Blocks: pip install 'ir-interp[blocks]'\n"
+    assert results[:3] == [[2, error]] * 3
+    assert results[3] == [2, f"0 resizes, 0 findings, 1 file not read\n{error}"]
 
 
 def test_every_command_takes_its_models(clone: Clone, models: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,9 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
+from ir_interp.converters.frameworks.paddle.paddle_files import described, write_skeleton
 from ir_interp.converters.frameworks.paddle.paddle_resizes import resize
+from ir_interp.converters.openvino import stored_weights
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.errors import ReadError
 from ir_interp.spec import AtRunTime, Scales, Sizes
@@ -133,7 +137,9 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("net.pdmodel").touch()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for function in (ir_interp.load, lambda source: ir_interp.convert(source, "net.onnx")):
-        with pytest.raises(IrInterpError, match=r"^net.pdmodel needs PaddlePaddle: pip install 'ir-interp\[paddle\]'$"):
+        with pytest.raises(
+            IrInterpError, match=r"^net.pdmodel: needs PaddlePaddle: pip install 'ir-interp\[paddle\]'$"
+        ):
             function("net.pdmodel")
 
 
@@ -161,6 +167,34 @@ class Net(paddle.nn.Layer):
         )
 
 
+class Layers(paddle.nn.Layer):
+    # Weights of many operations and types, one that is resized, and one that a loop reads.
+    def __init__(self):
+        super().__init__()
+        self.conv = paddle.nn.Conv2D(2, 4, 3, padding=1)
+        self.up = paddle.nn.Conv2DTranspose(4, 4, 2, stride=2, groups=2)
+        self.norms = paddle.nn.Sequential(paddle.nn.BatchNorm2D(4), paddle.nn.GroupNorm(2, 4))
+        self.linear = paddle.nn.Linear(14, 5)
+        self.words = paddle.nn.Embedding(9, 5)
+        self.position = self.create_parameter([1, 4, 3, 3])
+        self.looped = self.create_parameter([5, 5])
+        for kind in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float64"):
+            self.register_buffer(f"of_{kind}", paddle.arange(70).reshape([14, 5]).astype(kind))
+        self.register_buffer("rows", paddle.to_tensor([7, 2, 5]))
+
+    def forward(self, z):
+        x = self.norms(self.up(self.conv(z))) + F.interpolate(self.position, size=[18, 14], mode="bicubic")
+        x = self.linear(x) + self.words(self.rows)[1]
+        step = paddle.zeros([1], "int64")
+        while step < 3:
+            x = F.linear(x, self.looped)
+            step += 1
+        for name, array in self.named_buffers():
+            if name.startswith("of_"):
+                x = x + array.astype("float32")[3]
+        return x
+
+
 class Printing(paddle.nn.Layer):
     def forward(self, x):
         return F.interpolate(paddle.static.Print(x), scale_factor=2)
@@ -169,6 +203,7 @@ class Printing(paddle.nn.Layer):
 paddle.seed(5)
 inputs = [InputSpec([1, 2, 9, 7], "float32", "z"), InputSpec([1, 2, 5, 10], "float32", "a")]
 paddle.jit.save(Net(), "net", input_spec=inputs)
+paddle.jit.save(Layers(), "layers", input_spec=inputs[:1])
 paddle.jit.save(Printing(), "printing", input_spec=inputs[:1])
 """
 OLD_FORMAT = {"FLAGS_enable_pir_api": "0", "CUDA_VISIBLE_DEVICES": "", "GLOG_minloglevel": "3"}
@@ -199,6 +234,71 @@ def test_models_equal_paddle(models: Path, target: str, capsys: pytest.CaptureFi
     ]
     assert names[0] == names[1]
     assert names[0][:2] == ["z", "a"]
+
+
+@pytest.mark.parametrize("name", ["net", "layers"])
+def test_weights_in_files_change_nothing(models: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO's frontend reads a program whose larger weights are inputs; with 2^40 bytes none is."""
+    for least in (16, 2**40):
+        monkeypatch.setattr(stored_weights, "LARGE", least)
+        ir_interp.convert(models / f"{name}.pdmodel", f"{least}.xml")
+    layers = [sorted(re.findall(r'name=".*" type="\w+"', Path(f"{least}.xml").read_text())) for least in (16, 2**40)]
+    assert layers[0] == layers[1]
+    comparison = ir_interp.compare("16.xml", f"{2**40}.xml", seed=2)
+    assert [output.seen.absolute for output in comparison.outputs] == [0.0] * len(comparison.outputs)
+
+
+def test_which_weights_stay_in_files(models: Path) -> None:
+    stored = write_skeleton(models / "layers.pdmodel", Path("layers.pdmodel"), 80)
+    assert {(array.dtype, array.shape) for array in stored.values()} == {
+        *((kind, (14, 5)) for kind in ("int16", "int32", "int64", "float16", "float32", "float64")),
+        *(("float32", shape) for shape in [(4, 2, 3, 3), (4, 2, 2, 2), (9, 5), (1, 4, 3, 3)]),
+    }  # not of 8 bits, which have 70 bytes, of bfloat16, or in the loop
+    whole = sum(weight for weight in described(models / "layers.pdmodel").constants if weight >= 80)
+    assert whole - sum(array.mapped().nbytes for array in stored.values()) == 140 + 100
+    integers = next(array for array in stored.values() if array.dtype == "int16")
+    np.testing.assert_array_equal(integers.mapped(), np.arange(70).reshape(14, 5))
+    assert Path("layers.pdiparams").stat().st_size < (models / "layers.pdiparams").stat().st_size
+
+
+def stored(sizes: bytes, element: int = 5) -> bytes:
+    """Return a tensor of a .pdiparams up to its elements, which are of float32 and 2x2 by default."""
+    description = bytes([8, element]) + sizes
+    return bytes(16) + struct.pack("<i", len(description)) + description
+
+
+FIRST = stored(b"\x10\x02\x10\x02")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "'conv2d_0.b_0' does not start at byte 0"),
+        (b"\1" + FIRST[1:], "'conv2d_0.b_0' does not start at byte 0"),
+        (FIRST, "'conv2d_0.b_0' ends at byte 42 of 26"),
+        (stored(b"\x10\x02\x10" + b"\xff" * 9 + b"\1"), "'conv2d_0.b_0' has the shape [2, -1]"),
+        (stored(b"\x10\x02", 17), "data type 'raw' not understood"),
+        (stored(b"\x10"), "Error parsing message"),
+        (FIRST + bytes(16), "'conv2d_0.w_0' does not start at byte 42"),
+        (FIRST + bytes(16) + FIRST + bytes(17), "they end at byte 84 of 85"),
+    ],
+)
+def test_weights_of_another_program(models: Path, content: bytes, problem: str) -> None:
+    Path("net.pdmodel").write_bytes((models / "net.pdmodel").read_bytes())
+    Path("net.pdiparams").write_bytes(content)
+    with pytest.raises(ReadError) as error:
+        ir_interp.load("net.pdmodel")
+    assert str(error.value).startswith(f"net.pdiparams: not the weights of net.pdmodel, or damaged: {problem}")
+
+
+def test_weights_in_another_folder(models: Path) -> None:
+    Path("inner").mkdir()
+    Path("inner/net.pdmodel").write_bytes((models / "net.pdmodel").read_bytes())
+    Path("inner/net.pdiparams").symlink_to(models / "net.pdiparams")
+    with pytest.raises(ReadError) as error:
+        ir_interp.load("inner/net.pdmodel")
+    outside = (models / "net.pdiparams").resolve()
+    assert str(error.value) == f"net.pdmodel: its weights lie outside its folder: {outside}"
 
 
 def test_what_the_frontend_makes_of_a_resize(models: Path) -> None:

@@ -349,7 +349,7 @@ def test_a_program_is_only_compared_with_a_model() -> None:
 def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("net.pt2").touch()
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(IrInterpError, match=r"^net.pt2 needs PyTorch: pip install 'ir-interp\[torch\]'$"):
+    with pytest.raises(IrInterpError, match=r"^net.pt2: needs PyTorch: pip install 'ir-interp\[torch\]'$"):
         ir_interp.load("net.pt2")
 
 

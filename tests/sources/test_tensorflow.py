@@ -193,7 +193,7 @@ def test_without_the_package(name: str, shown: str, monkeypatch: pytest.MonkeyPa
     path.touch()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for function in (ir_interp.load, lambda source: ir_interp.convert(source, "net.onnx")):
-        with pytest.raises(IrInterpError, match=rf"^{shown} needs TensorFlow: pip install 'ir-interp\[tensorflow\]'$"):
+        with pytest.raises(IrInterpError, match=rf"^{shown}: needs TensorFlow: pip install 'ir-interp\[tensorflow\]'$"):
             function(name)
 
 

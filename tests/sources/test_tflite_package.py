@@ -16,5 +16,5 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     model.write_bytes(b"\x1c\0\0\0TFL3" + b"\0" * 64)
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     for function in (ir_interp.load, lambda source: ir_interp.convert(source, tmp_path / "net.onnx")):
-        with pytest.raises(IrInterpError, match=r"^a .tflite file needs LiteRT: pip install 'ir-interp\[tflite\]'$"):
+        with pytest.raises(IrInterpError, match=r"^net.tflite: needs LiteRT: pip install 'ir-interp\[tflite\]'$"):
             function(model)

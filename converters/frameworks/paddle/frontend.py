@@ -15,7 +15,7 @@ from openvino.frontend.paddle import ConversionExtension
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 
-from ...openvino import trial
+from ...openvino import stored_weights, trial
 from ...openvino.builder import Built, Frontend, ResizeBuilder, in_order
 from ...openvino.described_ends import with_ends
 from ...openvino.interpolate_subgraph import RunTime, partial_shape
@@ -23,22 +23,26 @@ from ...openvino.run_time_lengths import at_run_time, constant_of, vector
 from ...reports.conversion_report import FormPolicy
 from ...sources.model_description import Description, Resize
 from .paddle_dialect import OPERATIONS
-from .paddle_files import weights
+from .paddle_files import weights, write_skeleton
 from .paddle_resizes import connected, resize
 
 
-def build(source: Path, description: Description, policy: FormPolicy | None = None) -> Built:
-    """Return a program as an OpenVINO model, with the ends of its description.
+def build(source: Path, description: Description, folder: Path, policy: FormPolicy | None = None) -> Built:
+    """Return a program as an OpenVINO model, with the ends of its description; larger weights are in ``folder``.
 
     Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if
     OpenVINO's frontend refuses the rest of the program.
     """
-    trial.check_frontend(source, "paddle", weights(source))
+    program = folder / source.name
+    large = write_skeleton(source, program, stored_weights.LARGE)
+    trial.check_frontend(program, "paddle", weights(program))
     for operation in description.resizes:
         resize(operation, source.name)  # refuses other operations
     waiting = in_order((operation.type, operation) for operation in description.resizes)
     builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
-    built = builder.built(builder.read(OPERATIONS, source))
+    model = builder.read(OPERATIONS, program)
+    stored_weights.with_weights(model, large, folder)
+    built = builder.built(model)
     return replace(built, model=with_ends(built.model, description, source.name, "Paddle"))
 
 

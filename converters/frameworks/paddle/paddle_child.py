@@ -6,16 +6,15 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError
 from ir_interp.files.memory import allow_files
-from ir_interp.files.paths import is_file
+from ir_interp.files.stored_arrays import StoredArray
 
 from ...runtimes.messages import first_line
 from ...sources.model_description import Description, End, Resize
@@ -41,12 +40,17 @@ def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
     return {variable.name: np.asarray(result) for variable, result in zip(fetches, results, strict=True)}
 
 
+def write_skeleton(path: str, setting: tuple[str, int]) -> dict[str, StoredArray]:
+    """Write a program to another path, whose weights of so many bytes or more are inputs; return these."""
+    from . import paddle_weights
+
+    target, least = setting
+    return paddle_weights.write_skeleton(Path(path), Path(target), least)
+
+
 def write_resize(array: Array, setting: tuple[Resize, str]) -> Array:
     """Write an operation as a program of its own; return its output for ``array``."""
-    import paddle
-
-    operation, path = setting
-    paddle.enable_static()
+    paddle, (operation, path) = _paddle(), setting
     program, executor = paddle.static.Program(), paddle.static.Executor(paddle.CPUPlace())
     stated = {name: operation.attributes[name] for name in ATTRIBUTES}
     stated["interp_method"] = operation.type.removesuffix("_interp_v2")
@@ -67,10 +71,8 @@ def reason(error: Exception) -> str:
 @lru_cache(maxsize=2)
 def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
     """Return a program, the names of its inputs, its outputs, and the executor and scope of its weights."""
-    import paddle
-
     allow_files(Path(path), weights(Path(path)))
-    paddle.enable_static()
+    paddle = _paddle()
     executor, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
     with paddle.static.scope_guard(scope):
         program, feeds, fetches = paddle.static.load_inference_model(str(Path(path).with_suffix("")), executor)
@@ -78,28 +80,30 @@ def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
 
 
 def describe(path: str, _: str) -> Description:
-    """Return what a program holds. Raises ReadError if it cannot be loaded without its weights."""
-    try:
-        program, feeds, fetches, _, _ = _loaded(path, Path(path).stat().st_mtime_ns)
-    except Exception:  # whatever Paddle raises for another file
-        if not is_file(weights(Path(path))):
-            problem = f"its weights are missing; expected {weights(Path(path)).name} beside it"
-            raise ReadError(problem, Path(path).name) from None
-        raise
+    """Return what a program holds, without reading its weights. Raises ReadError if they do not belong to it."""
+    from .paddle_weights import weights_of
+
+    program = _paddle().static.deserialize_program(Path(path).read_bytes())
     block = program.global_block()
-    persistent = [variable for variable in program.list_vars() if variable.persistable and variable.name not in _ENDS]
     return Description(
         format="PaddlePaddle program",
-        inputs=tuple(_end(block.var(name)) for name in feeds),
-        outputs=tuple(map(_end, fetches)),
+        inputs=tuple(_end(block.var(name)) for name in program.desc.get_feed_target_names()),
+        outputs=tuple(_end(block.var(name)) for name in program.desc.get_fetch_target_names()),
         operations=tuple(operation.type for operation in _operations(program) if operation.type not in _ENDS),
-        constants=tuple(prod(variable.shape) * np.dtype(_dtype(variable)).itemsize for variable in persistent),
+        constants=tuple(weight.size for weight in weights_of(Path(path))),
         resizes=tuple(
             _resize(operation)
             for operation in _operations(program)
             if operation.type in OPERATIONS or _is_other(operation)
         ),
     )
+
+
+def _paddle() -> Any:
+    import paddle
+
+    paddle.enable_static()
+    return paddle
 
 
 def _operations(program: Any) -> Iterator[Any]:
@@ -137,6 +141,6 @@ def _shape(variable: Any) -> tuple[int | None, ...]:
 
 
 def _dtype(variable: Any) -> str:
-    from paddle.base.data_feeder import convert_dtype
+    from .paddle_weights import dtype_of
 
-    return str(convert_dtype(variable.dtype)).replace("uint16", "bfloat16")
+    return dtype_of(variable.dtype)

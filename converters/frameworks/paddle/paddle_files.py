@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ir_interp.array_types import Array
+from ir_interp.files.stored_arrays import StoredArray
 
 from ...sources.framework_process import Process
 from ...sources.model_description import Description, Resize
@@ -24,7 +25,7 @@ def weights(path: Path) -> Path:
 def described(path: Path) -> Description:
     """Return what a program holds.
 
-    Raises ReadError for a file that is no program, IrInterpError if Paddle is missing or dies.
+    Raises ReadError for a file that is no program, or without Paddle, IrInterpError if that dies.
     """
     return _PROCESS.described(path)
 
@@ -34,10 +35,19 @@ def function(path: Path) -> Callable[..., dict[str, Array]]:
     return _PROCESS.function(path)
 
 
+def write_skeleton(path: Path, target: Path, least: int) -> dict[str, StoredArray]:
+    """Write a program to ``target`` whose weights of ``least`` bytes or more are inputs; return these.
+
+    Raises as ``described``.
+    """
+    stored = _PROCESS.answer("write_skeleton", str(path.absolute()), (str(target.absolute()), least), path.name)
+    return dict(stored)
+
+
 def write_resize(operation: Resize, array: Array, path: Path) -> Array:
     """Write an operation on images like ``array`` as a program of its own; return what Paddle computes.
 
-    Raises IrInterpError if Paddle is missing, or refuses it.
+    Raises ReadError without Paddle, IrInterpError if that refuses it.
     """
     FRAMEWORK.check_installed(path.name)
     return np.asarray(_PROCESS.answer("write_resize", array, (operation, str(path.absolute())), path.name))

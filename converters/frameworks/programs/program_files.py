@@ -35,7 +35,7 @@ End: TypeAlias = tuple[str, str, PartialShape]
 
 
 def read(path: Path) -> ExportedProgram:
-    """Return the program of a file. Raises ReadError for another file, IrInterpError if a package is missing."""
+    """Return the program of a file. Raises ReadError for another file, or a missing package."""
     with silent():
         check_readable(path)
         FRAMEWORK.check_installed(path.name)

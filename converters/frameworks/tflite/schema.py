@@ -20,7 +20,7 @@ DTYPES = {
 
 
 def schema() -> ModuleType:
-    """Return the module of the schema. Raises IrInterpError if it is not installed."""
+    """Return the module of the schema. Raises ReadError if it is not installed."""
     FRAMEWORK.check_installed("a .tflite file")
     from ai_edge_litert import schema_py_generated
 

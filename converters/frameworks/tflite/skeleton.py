@@ -141,13 +141,12 @@ def _put_levels(node: ov.Node, name: str, weight: Weight, folder: Path) -> None:
     """
     assert weight.scales is not None
     assert weight.zeros is not None
-    shifted, zeros, real = _shifted(weight.stored, weight.zeros, folder), weight.zeros, {}
-    levels = stored_weights.constant(weight.stored if shifted is None else shifted)
+    real: dict[tuple[int, ...], ov.Output] = {}
+    shifted, zeros = _shifted(weight.stored, weight.zeros, folder), weight.zeros
     if shifted is None:
-        levels.get_node().set_friendly_name(name)
-        levels.set_names({name})
+        levels = stored_weights.constant(weight.stored, name)
     else:
-        zeros = np.zeros_like(zeros)
+        levels, zeros = stored_weights.constant(shifted), np.zeros_like(zeros)
     for port in node.output(0).get_target_inputs():
         reader = port.get_node()
         order = _order(reader)

@@ -17,6 +17,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context, Semantics
 
 from ...dialects.tflite import DIALECT
+from . import FRAMEWORK
 from .packing import BROKEN, IDENTIFIER, INSIDE, behind
 from .schema import DTYPES, schema
 
@@ -75,7 +76,8 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
 
 def read_file(path: Path) -> File:
-    """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated."""
+    """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated, and without LiteRT."""
+    FRAMEWORK.check_installed(path.name)
     try:
         with opened(path) as file:
             content = mapped(file)

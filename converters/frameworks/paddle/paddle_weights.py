@@ -1,0 +1,141 @@
+"""The weights of a Paddle program: tensors in the order of their names, one behind the other in a file.
+
+Source: ``SerializeToStream`` in ``dense_tensor_serialize.cc`` of Paddle 3.3.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import ml_dtypes  # noqa: F401  (NumPy learns bfloat16 and floats of 8 bits)
+import numpy as np
+from google.protobuf.message import DecodeError
+from paddle.base.core import VarDesc
+from paddle.base.data_feeder import convert_dtype
+from paddle.base.proto import framework_pb2 as schema
+
+from ir_interp.errors import ReadError
+from ir_interp.files.memory import blocks
+from ir_interp.files.paths import is_file, real
+from ir_interp.files.sources import is_beside, opened
+from ir_interp.files.stored_arrays import StoredArray, append
+
+from .paddle_files import weights
+
+_HEAD = struct.Struct("<IQIi")  # version, levels of sequences, version of the tensor, bytes of its description
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """A tensor in a file: its head is at ``start``, its elements from ``offset`` to ``end``.
+
+    Its ``description`` may differ from that in the program; Paddle and OpenVINO follow this one.
+    """
+
+    name: str
+    description: Any
+    start: int
+    offset: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return np.dtype(dtype_of(self.description.data_type))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        return tuple(self.description.dims)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its elements."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def end(self) -> int:
+        """The place behind its last byte."""
+        return self.offset + self.size
+
+
+def weights_of(source: Path) -> Iterator[Weight]:
+    """Yield the weights of a program in the order of their file. Raises ReadError if they do not fill it."""
+    program, path = schema.ProgramDesc.FromString(source.read_bytes()), weights(source)
+    names = {variable.name for block in program.blocks for variable in block.vars if _is_weight(variable)}
+    if not names:
+        return
+    if not is_file(path):
+        raise ReadError(f"its weights are missing; expected {path.name} beside it", source.name)
+    if not is_beside(path, source):
+        raise ReadError(f"its weights lie outside its folder: {real(path)}", source.name)
+    with opened(path) as file:
+        try:
+            yield from _weights_in(file, sorted(names), path.stat().st_size)
+        except (ValueError, TypeError, DecodeError) as error:  # the last two of Paddle and protobuf
+            raise ReadError(f"not the weights of {source.name}, or damaged: {error}", path.name) from error
+
+
+def _is_weight(variable: Any) -> bool:
+    return bool(variable.persistable) and variable.type.type == schema.VarType.DENSE_TENSOR
+
+
+def _weights_in(file: IO[bytes], names: list[str], size: int) -> Iterator[Weight]:
+    """Yield the weights of these names in a file of a size. Raises ValueError where another one follows, or none."""
+    end = 0
+    for name in names:
+        start = file.seek(end)
+        *versions, length = _HEAD.unpack(file.read(_HEAD.size).ljust(_HEAD.size, b"\xff"))
+        if any(versions) or not 0 < length <= size:
+            raise ValueError(f"{name!r} does not start at byte {start}")
+        description = schema.VarType.TensorDesc.FromString(file.read(length))
+        if min(description.dims, default=0) < 0:
+            raise ValueError(f"{name!r} has the shape {list(description.dims)}")
+        weight = Weight(name=name, description=description, start=start, offset=start + _HEAD.size + length)
+        end = weight.end
+        if end > size:
+            raise ValueError(f"{name!r} ends at byte {end} of {size}")
+        yield weight
+    if end < size:
+        raise ValueError(f"they end at byte {end} of {size}")
+
+
+def dtype_of(element: Any) -> str:
+    """Return the NumPy name of an element type of Paddle, or of its number in a file."""
+    kind = VarDesc.VarType(element) if isinstance(element, int) else element
+    return str(convert_dtype(kind)).replace("uint16", "bfloat16")
+
+
+def write_skeleton(source: Path, target: Path, least: int) -> dict[str, StoredArray]:
+    """Write a program whose weights of ``least`` bytes or more are inputs; return these, in a file beside it.
+
+    Those that a branch or loop reads remain weights, and those of bfloat16, which OpenVINO's Python cannot map.
+    """
+    program = schema.ProgramDesc.FromString(source.read_bytes())
+    main, *inner = program.blocks
+    operations = [operation for block in inner for operation in block.ops]
+    read_inside = {name for operation in operations for port in operation.inputs for name in port.arguments}
+    variables = {variable.name: variable for variable in main.vars if variable.name not in read_inside}
+    stored = {}
+    with weights(target).open("wb") as rest:
+        for weight in weights_of(source):
+            if weight.size >= least and weight.name in variables and weight.dtype.isbuiltin == 1:
+                array = np.memmap(weights(source), weight.dtype, "r", weight.offset, weight.shape)
+                stored[weight.name] = append(array, target.with_suffix(".weights"))
+                _feed(main, variables[weight.name], weight)
+            else:
+                array = np.memmap(weights(source), np.uint8, "r", weight.start, weight.end - weight.start)
+                rest.writelines(blocks(array))
+    target.write_bytes(program.SerializeToString())
+    return stored
+
+
+def _feed(block: Any, variable: Any, weight: Weight) -> None:
+    """Turn a variable of a program from a weight into an input."""
+    variable.persistable = False
+    variable.type.dense_tensor.tensor.CopyFrom(weight.description)
+    block.ops.add(type="feed").outputs.add(parameter="Out", arguments=[weight.name])
