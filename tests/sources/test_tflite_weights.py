@@ -85,7 +85,7 @@ def write(path: Path, kind: str, weights: Any) -> None:
         bias = net.tensor("bias", "float32", (5,), np.arange(5, dtype=np.float32))
         net.operator(kind, [0, w, bias], "y", "Conv2DOptions", **strides, dilationWFactor=1, dilationHFactor=1)
     elif kind == "DEPTHWISE_CONV_2D":
-        more = {"depthMultiplier": 2, "dilationWFactor": 1, "dilationHFactor": 1}
+        more: dict[str, Any] = {"depthMultiplier": 2, "dilationWFactor": 1, "dilationHFactor": 1}
         net.operator(kind, [0, w], "y", "DepthwiseConv2DOptions", **strides, **more)
     elif kind == "TRANSPOSE_CONV":
         sizes = net.tensor("sizes", "int32", (4,), np.array([1, 6, 5, 5], np.int32))
@@ -151,7 +151,7 @@ def test_the_ir_does_not_depend_on_where_weights_are(kind: str, weights: Any, mo
 def twice(net: Net) -> None:
     """Let two convolutions read the same levels, of which the frontend makes one chain of operations."""
     w = levels_of_channels(net, (4, 3, 3, 4), 0)
-    options = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
+    options: dict[str, Any] = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
     y = net.operator("CONV_2D", [0, w], "z", "Conv2DOptions", **options)
     net.operator("CONV_2D", [y, w], "y", "Conv2DOptions", **options)
 
