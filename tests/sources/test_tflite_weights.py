@@ -168,14 +168,16 @@ def integers(net: Net) -> None:
 
 
 def levels_as_they_are(net: Net) -> None:
-    """Gather rows of levels: what the frontend makes of them depends on the readers of the result."""
+    """Gather rows of levels as levels."""
     rows = net.tensor("rows", "int32", (6,), np.array([3, 1, 0, 4, 2, 2], np.int32))
-    net.operator("GATHER", [levels(net, (5, 5, 4), 0), rows], "y", "GatherOptions")
+    at = {"scale": [0.25], "zeroPoint": [0]}
+    g = net.operator("GATHER", [levels(net, (5, 5, 4), 0), rows], "g", "GatherOptions", levels=at)
+    net.operator("ADD", [0, net.operator("DEQUANTIZE", [g], "d")], "y", "AddOptions")
 
 
 @pytest.mark.parametrize(
     ("draw", "stored"),
-    [(twice, ["w"]), (one_name, []), (integers, []), (levels_as_they_are, [])],
+    [(twice, ["w"]), (one_name, []), (integers, []), (levels_as_they_are, ["w"])],
 )
 def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     net, path = Net(), Path("a.tflite")
@@ -184,6 +186,27 @@ def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypa
     assert nodes(built(path, ALL, monkeypatch)) == nodes(built(path, NONE, monkeypatch))
     monkeypatch.setattr(stored_weights, "LARGE", ALL)
     assert list(skeleton.write(path, Path("skeleton.tflite"))) == stored
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("ADD", "AddOptions"),
+        ("CONCATENATION", "ConcatenationOptions"),
+        ("MAXIMUM", "MaximumMinimumOptions"),
+        ("PACK", "PackOptions"),
+        ("PRELU", ""),
+        ("SQUARED_DIFFERENCE", ""),
+    ],
+)
+def test_levels_beside_levels(kind: str, options: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at: dict[str, Any] = {"scale": [0.25], "zeroPoint": [0]}
+    net = Net("int8", **at)
+    attributes = {"valuesCount": 2} if kind == "PACK" else {}
+    net.operator(kind, [0, levels(net, X, 3)], "y", options, levels=at, **attributes)
+    net.save(Path("a.tflite"))
+    stored, parsed = (built(Path("a.tflite"), large, monkeypatch) for large in (ALL, NONE))
+    assert nodes(stored) == nodes(parsed)
 
 
 def test_the_frontend_reads_no_large_weights() -> None:
