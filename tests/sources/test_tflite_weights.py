@@ -19,8 +19,9 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 from ir_interp.converters.frameworks.tflite import packing, skeleton
 from ir_interp.converters.frameworks.tflite.frontend import build
 from ir_interp.converters.frameworks.tflite.schema import schema
-from ir_interp.converters.openvino import stored_weights, trial
+from ir_interp.converters.openvino import trial
 from ir_interp.converters.openvino.ir_save import save
+from ir_interp.files import stored_arrays
 from tests.support.tflite_nets import Net, X
 
 ALL, NONE = 1, 2**40
@@ -107,7 +108,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def built(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> ov.Model:
     """Return a model as it is saved, with weights of ``large`` bytes in their files."""
-    monkeypatch.setattr(stored_weights, "LARGE", large)
+    monkeypatch.setattr(stored_arrays, "LARGE", large)
     monkeypatch.setattr(trial, "check_frontend", lambda *_: None)  # which starts a process
     folder = Path(f"{path.stem} {large}")
     folder.mkdir()
@@ -184,7 +185,7 @@ def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypa
     draw(net)
     net.save(path)
     assert nodes(built(path, ALL, monkeypatch)) == nodes(built(path, NONE, monkeypatch))
-    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
     assert list(skeleton.write(path, Path("skeleton.tflite"))) == stored
 
 
