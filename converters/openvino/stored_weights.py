@@ -25,13 +25,13 @@ _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 def with_weights(model: ov.Model, weights: Mapping[str, StoredArray], folder: Path) -> None:
     """Put constants in place of the inputs that bear the names of ``weights``; moved ones are written to ``folder``."""
-    allow_files(*{stored.path for stored in weights.values()})  # a limit counts what is mapped to be written
     replace_inputs(model, {name: constant(stored, name) for name, stored in weights.items()})
     fold_moves(model, folder)
 
 
 def constant(stored: StoredArray, name: str | None = None) -> ov.Output:
     """Return an array as a constant, of this name if it has one, whose bytes stay in their file."""
+    allow_files(stored.path)  # a limit counts what is mapped to be written
     node = ops.constant(stored.mapped(), shared_memory=True, name=name)
     node.output(0).set_names({name} if name else set())
     return node.output(0)

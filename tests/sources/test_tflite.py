@@ -31,6 +31,7 @@ from ir_interp.converters.verify.graphs import read as read_graph
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.spec import Linear, Sizes
 from ir_interp.translation.dialect import Context
+from tests.support.tflite_nets import Net
 
 KINDS = ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 TYPES = ("float32", "int8", "uint8", "int16")
@@ -439,6 +440,26 @@ def test_levels_that_integer_kernels_round_otherwise() -> None:
     assert flips
     assert int(flips[1]) > 0
     assert 2**-6 < float(flips[2]) < 0.5
+
+
+def test_levels_that_a_convolution_and_a_reshape_read() -> None:
+    """OpenVINO 2026.4 overwrites them, if the Reshape is an output, and 8-bit products are off."""
+    at: dict[str, Any] = {"scale": [0.02], "zeroPoint": [-3]}
+    net, rng = Net("int8", **at), np.random.default_rng(0)
+    shape = net.tensor("shape", "int32", (5,), np.array([1, 6, 1, 5, 4], np.int32))
+    w = net.tensor(
+        "w", "int8", (4, 3, 3, 4), rng.integers(-127, 127, (4, 3, 3, 4), "int8"), scale=[0.005], zeroPoint=[0]
+    )
+    bias = net.tensor("bias", "int32", (4,), np.zeros(4, np.int32), scale=[0.02 * 0.005], zeroPoint=[0])
+    net.operator("RELU", [net.operator("RESHAPE", [0, shape], "z", levels=at)], "y", levels=at)
+    relu = net.graph.outputs
+    options = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
+    net.operator("CONV_2D", [0, w, bias], "c", "Conv2DOptions", levels=at, **options)
+    net.graph.outputs = [*relu, *net.graph.outputs]
+    net.save(Path("a.tflite"))
+    verification = ir_interp.convert("a.tflite", "a.xml").verification
+    assert verification is not None
+    assert "each of 3 values of operators equals that of LiteRT's float kernels: " in verification.note
 
 
 @pytest.mark.parametrize(

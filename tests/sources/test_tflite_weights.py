@@ -18,9 +18,10 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
 from ir_interp.converters.frameworks.tflite import packing, skeleton
 from ir_interp.converters.frameworks.tflite.frontend import build
-from ir_interp.converters.frameworks.tflite.schema import DTYPES, schema
+from ir_interp.converters.frameworks.tflite.schema import schema
 from ir_interp.converters.openvino import stored_weights, trial
 from ir_interp.converters.openvino.ir_save import save
+from tests.support.tflite_nets import Net, X
 
 ALL, NONE = 1, 2**40
 """Bytes of the smallest weight that stays in its file."""
@@ -35,57 +36,6 @@ SHAPES = {
     "ADD": ((1, 6, 5, 4), 3),
 }
 """Shapes of weights by operator, and the axis of their channels."""
-
-X = (1, 6, 5, 4)
-
-
-class Net:
-    """A model of one input of floats, to which a test adds tensors and operators."""
-
-    def __init__(self) -> None:
-        of = schema()
-        self.model, self.graph = of.ModelT(), of.SubGraphT()
-        self.model.version, self.model.subgraphs, self.model.operatorCodes = 3, [self.graph], []
-        self.model.buffers = [of.BufferT()]
-        self.graph.tensors, self.graph.operators, self.graph.inputs = [], [], [0]
-        self.tensor("x", "float32", X)
-
-    def tensor(self, name: str, dtype: str, shape: tuple[int, ...], values: Array | None = None, **levels: Any) -> int:
-        """Add a tensor, a constant if it has ``values``; return its place. ``levels`` are its quantisation."""
-        of = schema()
-        tensor = of.TensorT()
-        tensor.name, tensor.type, tensor.shape = name, getattr(of.TensorType, DTYPES[dtype]), list(shape)
-        if values is not None:
-            tensor.buffer = len(self.model.buffers)
-            self.model.buffers.append(of.BufferT())
-            self.model.buffers[-1].data = np.frombuffer(values.tobytes(), np.uint8)
-        if levels:
-            tensor.quantization = of.QuantizationParametersT()
-            for name, value in levels.items():
-                setattr(tensor.quantization, name, value)
-        self.graph.tensors.append(tensor)
-        return len(self.graph.tensors) - 1
-
-    def operator(self, kind: str, inputs: list[int], name: str, options: str = "", **attributes: Any) -> int:
-        """Add an operator of a single output; return its place."""
-        of = schema()
-        code, operator = of.OperatorCodeT(), of.OperatorT()
-        code.builtinCode = code.deprecatedBuiltinCode = getattr(of.BuiltinOperator, kind)
-        code.version = 1
-        operator.opcodeIndex, operator.inputs = len(self.model.operatorCodes), inputs
-        operator.outputs = [self.tensor(name, "float32", ())]
-        if options:
-            operator.builtinOptionsType = getattr(of.BuiltinOptions, options)
-            operator.builtinOptions = getattr(of, f"{options}T")()
-            for attribute, value in attributes.items():
-                setattr(operator.builtinOptions, attribute, value)
-        self.model.operatorCodes.append(code)
-        self.graph.operators.append(operator)
-        self.graph.outputs = operator.outputs
-        return int(operator.outputs[0])
-
-    def save(self, path: Path) -> None:
-        path.write_bytes(packing.packed(self.model))
 
 
 def random(shape: tuple[int, ...], least: int, most: int, dtype: str) -> Array:
@@ -135,7 +85,7 @@ def write(path: Path, kind: str, weights: Any) -> None:
         bias = net.tensor("bias", "float32", (5,), np.arange(5, dtype=np.float32))
         net.operator(kind, [0, w, bias], "y", "Conv2DOptions", **strides, dilationWFactor=1, dilationHFactor=1)
     elif kind == "DEPTHWISE_CONV_2D":
-        more = {"depthMultiplier": 2, "dilationWFactor": 1, "dilationHFactor": 1}
+        more: dict[str, Any] = {"depthMultiplier": 2, "dilationWFactor": 1, "dilationHFactor": 1}
         net.operator(kind, [0, w], "y", "DepthwiseConv2DOptions", **strides, **more)
     elif kind == "TRANSPOSE_CONV":
         sizes = net.tensor("sizes", "int32", (4,), np.array([1, 6, 5, 5], np.int32))
@@ -201,7 +151,7 @@ def test_the_ir_does_not_depend_on_where_weights_are(kind: str, weights: Any, mo
 def twice(net: Net) -> None:
     """Let two convolutions read the same levels, of which the frontend makes one chain of operations."""
     w = levels_of_channels(net, (4, 3, 3, 4), 0)
-    options = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
+    options: dict[str, Any] = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
     y = net.operator("CONV_2D", [0, w], "z", "Conv2DOptions", **options)
     net.operator("CONV_2D", [y, w], "y", "Conv2DOptions", **options)
 
@@ -218,14 +168,16 @@ def integers(net: Net) -> None:
 
 
 def levels_as_they_are(net: Net) -> None:
-    """Gather rows of levels: what the frontend makes of them depends on the readers of the result."""
+    """Gather rows of levels as levels."""
     rows = net.tensor("rows", "int32", (6,), np.array([3, 1, 0, 4, 2, 2], np.int32))
-    net.operator("GATHER", [levels(net, (5, 5, 4), 0), rows], "y", "GatherOptions")
+    at = {"scale": [0.25], "zeroPoint": [0]}
+    g = net.operator("GATHER", [levels(net, (5, 5, 4), 0), rows], "g", "GatherOptions", levels=at)
+    net.operator("ADD", [0, net.operator("DEQUANTIZE", [g], "d")], "y", "AddOptions")
 
 
 @pytest.mark.parametrize(
     ("draw", "stored"),
-    [(twice, ["w"]), (one_name, []), (integers, []), (levels_as_they_are, [])],
+    [(twice, ["w"]), (one_name, []), (integers, []), (levels_as_they_are, ["w"])],
 )
 def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     net, path = Net(), Path("a.tflite")
@@ -234,6 +186,27 @@ def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypa
     assert nodes(built(path, ALL, monkeypatch)) == nodes(built(path, NONE, monkeypatch))
     monkeypatch.setattr(stored_weights, "LARGE", ALL)
     assert list(skeleton.write(path, Path("skeleton.tflite"))) == stored
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("ADD", "AddOptions"),
+        ("CONCATENATION", "ConcatenationOptions"),
+        ("MAXIMUM", "MaximumMinimumOptions"),
+        ("PACK", "PackOptions"),
+        ("PRELU", ""),
+        ("SQUARED_DIFFERENCE", ""),
+    ],
+)
+def test_levels_beside_levels(kind: str, options: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    at: dict[str, Any] = {"scale": [0.25], "zeroPoint": [0]}
+    net = Net("int8", **at)
+    attributes = {"valuesCount": 2} if kind == "PACK" else {}
+    net.operator(kind, [0, levels(net, X, 3)], "y", options, levels=at, **attributes)
+    net.save(Path("a.tflite"))
+    stored, parsed = (built(Path("a.tflite"), large, monkeypatch) for large in (ALL, NONE))
+    assert nodes(stored) == nodes(parsed)
 
 
 def test_the_frontend_reads_no_large_weights() -> None:

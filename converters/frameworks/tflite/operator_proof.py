@@ -31,6 +31,9 @@ from .tflite_files import KINDS, Quantisation, read_file
 from .twins import Value
 
 _MOVES = ("Convert", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
+_KEEPING = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+"""Operators of which the unrounded model shows levels: OpenVINO 2026.4 overwrites a tensor that a Convolution reads
+behind a Transpose, and whose Reshape is an output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +140,7 @@ def _unrounded(model: ov.Model, shown: Sequence[Value]) -> ov.Model:
             moves.append(output.get_node())
             output = output.get_node().input_value(0)
         real = wide_levels.unrounded(output)
-        if tensor.scale is not None and real is not None:
+        if tensor.scale is not None and tensor.operator not in _KEEPING and real is not None:
             _bypass(output, real)
             for convert in (move for move in moves if move.get_type_name() == "Convert"):
                 _bypass(convert.output(0), convert.input_value(0))

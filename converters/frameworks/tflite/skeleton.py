@@ -25,8 +25,6 @@ from .schema import DTYPES, schema
 
 _FLOATS, _LEVELS = ("float16", "float32"), ("int8", "uint8")
 _ENDS = np.iinfo(np.int8)
-_TAKE_FLOATS = ("BATCH_MATMUL", "CONV_2D", "CONV_3D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
-"""Operators to which the frontend gives weights in levels as floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +58,12 @@ def _weights(model: Any, source: Path) -> Iterator[tuple[str, Weight]]:
     """Make inputs of the larger weights of the first graph."""
     graph = model.subgraphs[0]
     names, ends = Counter(tensor.name for tensor in graph.tensors), {*_listed(graph.inputs), *_listed(graph.outputs)}
-    in_levels = _read_in_levels(model, graph)
     for place, tensor in enumerate(graph.tensors):
         weight = _weight(tensor, model.buffers[tensor.buffer], source)
         # The frontend knows tensors by their names.
         if weight is None or names[tensor.name] > 1 or place in ends:
             continue
-        if weight.scales is not None:
-            if place in in_levels:
-                continue
+        if weight.scales is not None:  # the readers get floats in the end, as those of constants do
             tensor.type, tensor.quantization = schema().TensorType.FLOAT32, None
         tensor.buffer = 0
         graph.inputs = [*_listed(graph.inputs), place]
@@ -105,17 +100,6 @@ def _weight(tensor: Any, buffer: Any, source: Path) -> Weight | None:
 def _along(count: int, rank: int, axis: int) -> list[int]:
     """Return the shape of ``count`` values along an axis; that of a scalar for one."""
     return [count if place == axis else 1 for place in range(rank)] if count > 1 else []
-
-
-def _read_in_levels(model: Any, graph: Any) -> set[int]:
-    """Return the tensors that operators read which may take levels as they are."""
-    numbers = {getattr(schema().BuiltinOperator, name) for name in _TAKE_FLOATS}
-    places = set()
-    for operator in graph.operators or ():
-        code = model.operatorCodes[operator.opcodeIndex]
-        if max(code.builtinCode, code.deprecatedBuiltinCode) not in numbers:
-            places |= {*_listed(operator.inputs)}
-    return places
 
 
 def _listed(numbers: Iterable[int] | None) -> Iterable[int]:
