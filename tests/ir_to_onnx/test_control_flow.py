@@ -66,7 +66,7 @@ def loop(draw: Draw) -> Any:
     """Run up to a number of times, or as long as a sum is small."""
     shape, most = draw.shape(2, 3), draw.between(1, 5)
     trips = draw.either(np.array(draw.among(most, -1), draw.among(np.int32, np.int64)).reshape(draw.among([], [1])))
-    node = ops.loop(trips, draw.either(np.array(True)))
+    node = ops.loop(trips, draw.either(np.array(True).reshape(draw.among([], [1]))))
     step, state = inside([], np.int64), inside(shape)
     changed = ops.add(ops.multiply(state, constant(draw.values([1] * len(shape)))), ops.convert(step, "f32"))
     going = ops.less(step, constant(draw.between(0, 5), np.int64))

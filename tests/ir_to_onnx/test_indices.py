@@ -144,10 +144,16 @@ SCATTERS: dict[str, Configuration] = {
 
 
 def select(draw: Draw) -> Any:
+    """Choose between tensors of fewer axes; pdpd gives the result the shape of the first, and -1 the last axes."""
     shape = draw.shape()
     shapes = [shape[draw.between(0, len(shape)) :] for _ in range(2)]
     condition = draw.values(shape, np.bool_)
-    return layer("Select", 1, draw.input(condition), *(draw.either(draw.values(each)) for each in shapes))
+    broadcast: dict[str, Any] = {}
+    if draw.chance(0.3):
+        shapes[0] = shape
+        broadcast = {"auto_broadcast": "pdpd", "auto_broadcast.auto_broadcast_axis": -1}
+    operands = [draw.either(draw.values(each)) for each in shapes]
+    return layer("Select", 1, draw.input(condition), *operands, **broadcast)
 
 
 def topk(version: int) -> Configuration:

@@ -193,7 +193,7 @@ class Layers(paddle.nn.Layer):
         for name, array in self.named_buffers():
             if name.startswith("of_"):
                 x = x + array.astype("float32")[3]
-        return x
+        return paddle.where(x > 9, x, 3 * x)
 
 
 class Printing(paddle.nn.Layer):
@@ -262,12 +262,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("target", ["net.onnx", "net.xml"])
-def test_models_equal_paddle(models: Path, target: str, capsys: pytest.CaptureFixture[str]) -> None:
-    source = models / "net.pdmodel"
+@pytest.mark.parametrize("target", ["result.onnx", "result.xml"])
+@pytest.mark.parametrize("name", ["net", "layers"])
+def test_models_equal_paddle(models: Path, name: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source = models / f"{name}.pdmodel"
     report = ir_interp.convert(source, target)
     assert report.verification is not None
-    assert report.verification.note.startswith("before conversion the model is equal to net.pdmodel within ")
+    assert report.verification.note.startswith(f"before conversion the model is equal to {name}.pdmodel within ")
     assert [row.grade.value.startswith("exact") for row in report.rows] == [True] * len(ir_interp.load(source))
     assert ir_interp.compare(source, target, seed=4).passes
     inspected = [command(capsys, "inspect", str(each))[1].split("operations")[0] for each in (source, target)]
@@ -275,7 +276,7 @@ def test_models_equal_paddle(models: Path, target: str, capsys: pytest.CaptureFi
         [line.split(":")[0].split()[-1] for line in text.splitlines() if ": float32" in line] for text in inspected
     ]
     assert names[0] == names[1]
-    assert names[0][:2] == ["z", "a"]
+    assert names[0][:2] == (["z", "a"] if name == "net" else ["z", "where_0.tmp_0"])
 
 
 def test_quantised_programs_equal_paddle(models: Path) -> None:

@@ -39,9 +39,11 @@ def write(source: Path, target: Path, least: int) -> dict[str, StoredArray]:
                 stored[weight.name] = append(array, target.with_suffix(".weights"))
                 _feed(main, variable, weight)
             else:
-                if variable and not weight.shape:
-                    weight.description.dims.extend(variable.type.dense_tensor.tensor.dims)
-                rest.writelines([weight.head, *blocks(array)])
+                declared = variable.type.dense_tensor.tensor.dims if variable else ()
+                if not weight.shape and set(declared) == {1}:
+                    weight.description.dims.extend(declared)
+                rest.write(weight.head)
+                rest.writelines(blocks(array))
     for operation in (operation for block in program.blocks for operation in block.ops):
         _pass_on(operation)
     target.write_bytes(program.SerializeToString())

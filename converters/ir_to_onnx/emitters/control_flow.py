@@ -152,7 +152,8 @@ def _tensor_iterator(graph: Graph, op: Op) -> tuple[str, ...]:
 
 
 def _loop(graph: Graph, op: Op) -> tuple[str, ...]:
-    return _started(graph, op).write(_trips(graph, op), op.inputs[1])
+    condition = op.inputs[1] if op.shape(1) == () else graph.node("Reshape", op.inputs[1], graph.ints([]))
+    return _started(graph, op).write(_trips(graph, op), condition)
 
 
 def _trips(graph: Graph, op: Op) -> str:

@@ -8,11 +8,12 @@ from ...onnx import operators
 from ...onnx.graph import Graph
 from .. import layer_inputs
 from ..layer import Op
+from ..merged import BROADCASTS, PDPD_AXIS
 
 
 def _select(graph: Graph, op: Op) -> str:
-    if op.word("auto_broadcast", ("none", "numpy", "pdpd"), "numpy") == "pdpd":
-        raise op.refusal("it aligns axes like pdpd")
+    if op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd" and op.integer(PDPD_AXIS, 0) >= 0:
+        raise op.refusal("it aligns axes like pdpd, from an axis on")
     return graph.node("Where", *op.inputs)
 
 
