@@ -249,3 +249,15 @@ def test_a_model_holds_its_weights_if_it_can(monkeypatch: pytest.MonkeyPatch) ->
     assert not is_split()
     monkeypatch.setattr(packing, "_MOST", 5 * 3 * 3 * 4 * 4)
     assert is_split()
+
+
+def test_constants_that_the_frontend_needs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path("a.tflite"), "GATHER", floats)
+    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    monkeypatch.setattr(packing, "_MOST", 6 * 4)
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert("a.tflite", "a.xml")
+    assert str(error.value) == (
+        "a.tflite: its integers, sparse weights and levels of 4 bits take more than 2 GiB, "
+        "which OpenVINO's TFLite frontend does not read"
+    )

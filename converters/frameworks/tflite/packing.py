@@ -69,10 +69,15 @@ def _packed(model: Any) -> bytes:
 
 def write(model: Any, path: Path) -> None:
     """Write a model as a file, with the bytes of all buffers inside; behind it if a model cannot hold them."""
-    if sum(len(buffer.data) for buffer in _filled(model)) < _MOST:
+    if fits(model):
         path.write_bytes(packed(model))
     else:
         write_apart(model, path)
+
+
+def fits(model: Any) -> bool:
+    """Return whether a model can hold the bytes of all buffers."""
+    return sum(len(buffer.data) for buffer in _filled(model)) < _MOST
 
 
 def write_apart(model: Any, path: Path) -> None:
