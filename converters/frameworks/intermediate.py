@@ -29,8 +29,8 @@ class Intermediate:
     """A ``model`` that stands for a source on the way to its conversion.
 
     ``rows`` turns those of the conversion into rows of the source. ``changes`` are resizes that a framework's exporter
-    changed, or operations in half precision, which may be why a verification fails. ``proof`` compares ``model`` with
-    the source in its framework; None if that is a plain comparison of outputs.
+    changed, or operations in half precision or on levels, which may be why a verification fails. ``proof`` compares
+    ``model`` with the source in its framework; None if that is a plain comparison of outputs.
     """
 
     model: Path
@@ -54,7 +54,7 @@ def as_ir(
     with scratch(destination.parent) as folder:
         model, first = folder / f"{destination.stem}{FileKind.IR.value}", built.rows
         save(with_channels_second(built.model, name) if moves_channels else built.model, model)
-        changes = _half_precision(built.model)
+        changes = (*_half_precision(built.model), *(() if proof else _levels(built.model)))
         del built  # its weights are in memory, and others will be while models run
         yield Intermediate(model=model, rows=lambda rows: merged(first, rows), changes=changes, proof=proof)
 
@@ -69,6 +69,13 @@ def _half_precision(model: ov.Model) -> tuple[str, ...]:
             what = f"{node.get_type_name()} {node.get_friendly_name()!r} computes in {element}"
             return (f"{what}, which runtimes round differently; save the model in float32",)
     return ()
+
+
+def _levels(model: ov.Model) -> tuple[str, ...]:
+    """Return which operation rounds to levels, if one does: sums that differ in last bits may round to another."""
+    names = [node.get_friendly_name() for node in model.get_ordered_ops() if node.get_type_name() == "FakeQuantize"]
+    what = "rounds to levels, of which one that rounds the other way changes others; --no-verify omits the proof"
+    return tuple(f"{name!r} {what}" for name in names[:1])
 
 
 def merged(first: tuple[Row, ...], then: tuple[Row, ...]) -> tuple[Row, ...]:

@@ -54,6 +54,7 @@ def fold_moves(model: ov.Model, folder: Path) -> None:
             node.get_type_name() in _MOVES
             and all(source.get_type_name() == "Constant" for source in sources)
             and sources[0].get_byte_size() >= LARGE
+            and ov.Type(sources[0].data.dtype) == sources[0].get_element_type()  # NumPy has no bfloat16
         ):
             data = np.memmap(folder / f"moved{next(numbers)}", sources[0].data.dtype, "w+", shape=_shape(node))
             views = [source.get_tensor_view() for source in sources]

@@ -44,6 +44,17 @@ def test_weights_replace_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     np.testing.assert_array_equal(result, _X @ _W.T)
 
 
+def test_moves_of_bfloat16_are_left_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy reads its bits as those of float16."""
+    monkeypatch.setattr(stored_weights, "LARGE", 1)
+    constant = ops.constant(ov.Tensor(np.array([[16256, 16384]], np.uint16), [1, 2], ov.Type.bf16))  # 1 and 2
+    x = ops.parameter([2, 1], np.float32, "x")
+    moved = ops.convert(ops.transpose(constant, np.array([1, 0])), "f32")
+    model = ov.Model([ops.add(x, moved)], [x], "model")
+    stored_weights.fold_moves(model, tmp_path)
+    np.testing.assert_array_equal(ov.compile_model(model, "CPU")(np.zeros((2, 1), np.float32))[0], [[1], [2]])
+
+
 def test_arrays_are_aligned(tmp_path: Path) -> None:
     """An array behind three bytes starts at the next 64; writing to it leaves the file as it is."""
     append(np.zeros(3, np.int8), tmp_path / "weights")

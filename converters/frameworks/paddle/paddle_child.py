@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +14,8 @@ import numpy as np
 
 from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError
-from ir_interp.files.memory import allow_files
+from ir_interp.files.memory import allow_files, bound
+from ir_interp.files.paths import is_file
 from ir_interp.files.stored_arrays import StoredArray
 
 from ...runtimes.messages import first_line
@@ -30,22 +32,20 @@ _ERROR = re.compile(r"^\s*(\([A-Z]\w+\) .+)$", re.MULTILINE)
 
 
 def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
-    """Return the outputs of a program by name. Raises IrInterpError for an operation that may do something else."""
-    program, feeds, fetches, executor, scope = _loaded(path, Path(path).stat().st_mtime_ns)
-    unknown = first_unknown(operation.type for operation in _operations(program))
-    if unknown:
-        problem = f"operation {unknown} is not run: only those are that OpenVINO converts"
-        raise IrInterpError(f"{FRAMEWORK.title}: {problem}")
-    results = executor.run(program, feed=dict(zip(feeds, arrays, strict=True)), fetch_list=fetches, scope=scope)
-    return {variable.name: np.asarray(result) for variable, result in zip(fetches, results, strict=True)}
+    """Return the outputs of a program by name. Raises as ``_loaded`` does."""
+    loaded = _loaded(path, Path(path).stat().st_mtime_ns)
+    outputs = loaded.outputs(arrays)
+    if loaded.size > bound():
+        _loaded.cache_clear()  # the model that it is compared with needs the memory
+    return outputs
 
 
 def write_skeleton(path: str, setting: tuple[str, int]) -> dict[str, StoredArray]:
     """Write a program to another path, whose weights of so many bytes or more are inputs; return these."""
-    from . import paddle_weights
+    from . import paddle_skeleton
 
     target, least = setting
-    return paddle_weights.write_skeleton(Path(path), Path(target), least)
+    return paddle_skeleton.write(Path(path), Path(target), least)
 
 
 def write_resize(array: Array, setting: tuple[Resize, str]) -> Array:
@@ -68,22 +68,42 @@ def reason(error: Exception) -> str:
     return next(iter(_ERROR.findall(str(error))), first_line(error))
 
 
+class _Loaded:
+    """A program with its weights, of ``size`` bytes."""
+
+    def __init__(self, source: Path) -> None:
+        paddle, path = _paddle(), weights(source)
+        allow_files(source, path)
+        self.size = path.stat().st_size if is_file(path) else 0
+        self._executor, self._scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
+        with paddle.static.scope_guard(self._scope):
+            loaded = paddle.static.load_inference_model(str(source.with_suffix("")), self._executor)
+        self._program, self._inputs, self._outputs = loaded
+        # Executors refer to a scope as long as their process lives.
+        weakref.finalize(self, self._scope.erase, [variable.name for variable in self._program.list_vars()])
+
+    def outputs(self, arrays: Sequence[Array]) -> dict[str, Array]:
+        """Return its outputs by name."""
+        inputs = dict(zip(self._inputs, arrays, strict=True))
+        results = self._executor.run(self._program, feed=inputs, fetch_list=self._outputs, scope=self._scope)
+        return {variable.name: np.asarray(result) for variable, result in zip(self._outputs, results, strict=True)}
+
+
 @lru_cache(maxsize=2)
-def _loaded(path: str, _: int) -> tuple[Any, list[str], list[Any], Any, Any]:
-    """Return a program, the names of its inputs, its outputs, and the executor and scope of its weights."""
-    allow_files(Path(path), weights(Path(path)))
-    paddle = _paddle()
-    executor, scope = paddle.static.Executor(paddle.CPUPlace()), paddle.static.Scope()
-    with paddle.static.scope_guard(scope):
-        program, feeds, fetches = paddle.static.load_inference_model(str(Path(path).with_suffix("")), executor)
-    return program, list(feeds), list(fetches), executor, scope
+def _loaded(path: str, _: int) -> _Loaded:
+    """Return a program with its weights. Raises IrInterpError for an operation that may do something else."""
+    unknown = first_unknown(operation.type for operation in _operations(_program(Path(path))))
+    if unknown:
+        problem = f"operation {unknown} is not run: only those are that OpenVINO converts"
+        raise IrInterpError(f"{FRAMEWORK.title}: {problem}")
+    return _Loaded(Path(path))
 
 
 def describe(path: str, _: str) -> Description:
     """Return what a program holds, without reading its weights. Raises ReadError if they do not belong to it."""
     from .paddle_weights import weights_of
 
-    program = _paddle().static.deserialize_program(Path(path).read_bytes())
+    program = _program(Path(path))
     block = program.global_block()
     return Description(
         format="PaddlePaddle program",
@@ -104,6 +124,11 @@ def _paddle() -> Any:
 
     paddle.enable_static()
     return paddle
+
+
+def _program(path: Path) -> Any:
+    """Return a program without its weights."""
+    return _paddle().static.deserialize_program(path.read_bytes())
 
 
 def _operations(program: Any) -> Iterator[Any]:

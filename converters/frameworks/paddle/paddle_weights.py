@@ -15,15 +15,14 @@ from typing import IO, Any
 import ml_dtypes  # noqa: F401  (NumPy learns bfloat16 and floats of 8 bits)
 import numpy as np
 from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
 from paddle.base.core import VarDesc
 from paddle.base.data_feeder import convert_dtype
 from paddle.base.proto import framework_pb2 as schema
 
 from ir_interp.errors import ReadError
-from ir_interp.files.memory import blocks
 from ir_interp.files.paths import is_file, real
 from ir_interp.files.sources import is_beside, opened
-from ir_interp.files.stored_arrays import StoredArray, append
 
 from .paddle_files import weights
 
@@ -32,14 +31,13 @@ _HEAD = struct.Struct("<IQIi")  # version, levels of sequences, version of the t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weight:
-    """A tensor in a file: its head is at ``start``, its elements from ``offset`` to ``end``.
+    """A tensor in a file: its ``description``, its head, and its elements from ``offset`` on.
 
-    Its ``description`` may differ from that in the program; Paddle and OpenVINO follow this one.
+    The description may differ from that in the program; Paddle and OpenVINO follow this one.
     """
 
     name: str
     description: Any
-    start: int
     offset: int
 
     @property
@@ -51,6 +49,16 @@ class Weight:
     def shape(self) -> tuple[int, ...]:
         """Its sizes."""
         return tuple(self.description.dims)
+
+    def mapped(self, path: Path) -> NDArray[Any]:
+        """Return its elements, mapped from the file."""
+        return np.memmap(path, self.dtype, "r", self.offset, self.shape) if self.size else np.empty(self.shape)
+
+    @property
+    def head(self) -> bytes:
+        """The bytes in front of its elements."""
+        description: bytes = self.description.SerializeToString()
+        return _HEAD.pack(0, 0, 0, len(description)) + description
 
     @property
     def size(self) -> int:
@@ -95,7 +103,7 @@ def _weights_in(file: IO[bytes], names: list[str], size: int) -> Iterator[Weight
         description = schema.VarType.TensorDesc.FromString(file.read(length))
         if min(description.dims, default=0) < 0:
             raise ValueError(f"{name!r} has the shape {list(description.dims)}")
-        weight = Weight(name=name, description=description, start=start, offset=start + _HEAD.size + length)
+        weight = Weight(name=name, description=description, offset=start + _HEAD.size + length)
         end = weight.end
         if end > size:
             raise ValueError(f"{name!r} ends at byte {end} of {size}")
@@ -108,34 +116,3 @@ def dtype_of(element: Any) -> str:
     """Return the NumPy name of an element type of Paddle, or of its number in a file."""
     kind = VarDesc.VarType(element) if isinstance(element, int) else element
     return str(convert_dtype(kind)).replace("uint16", "bfloat16")
-
-
-def write_skeleton(source: Path, target: Path, least: int) -> dict[str, StoredArray]:
-    """Write a program whose weights of ``least`` bytes or more are inputs; return these, in a file beside it.
-
-    Those that a branch or loop reads remain weights, and those of bfloat16, which OpenVINO's Python cannot map.
-    """
-    program = schema.ProgramDesc.FromString(source.read_bytes())
-    main, *inner = program.blocks
-    operations = [operation for block in inner for operation in block.ops]
-    read_inside = {name for operation in operations for port in operation.inputs for name in port.arguments}
-    variables = {variable.name: variable for variable in main.vars if variable.name not in read_inside}
-    stored = {}
-    with weights(target).open("wb") as rest:
-        for weight in weights_of(source):
-            if weight.size >= least and weight.name in variables and weight.dtype.isbuiltin == 1:
-                array = np.memmap(weights(source), weight.dtype, "r", weight.offset, weight.shape)
-                stored[weight.name] = append(array, target.with_suffix(".weights"))
-                _feed(main, variables[weight.name], weight)
-            else:
-                array = np.memmap(weights(source), np.uint8, "r", weight.start, weight.end - weight.start)
-                rest.writelines(blocks(array))
-    target.write_bytes(program.SerializeToString())
-    return stored
-
-
-def _feed(block: Any, variable: Any, weight: Weight) -> None:
-    """Turn a variable of a program from a weight into an input."""
-    variable.persistable = False
-    variable.type.dense_tensor.tensor.CopyFrom(weight.description)
-    block.ops.add(type="feed").outputs.add(parameter="Out", arguments=[weight.name])
