@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,14 @@ def levels_of_channels(net: Net, shape: tuple[int, ...], axis: int) -> int:
 
 def levels(net: Net, shape: tuple[int, ...], _: int) -> int:
     return net.tensor("w", "int8", shape, random(shape, -127, 127, "int8"), scale=[0.25], zeroPoint=[0])
+
+
+def levels_of_4_bits(net: Net, shape: tuple[int, ...], axis: int) -> int:
+    halves = random((np.prod(shape, dtype=int),), -7, 7, "int8").reshape(-1, 2) & 15
+    scales: dict[str, Any] = {"scale": [2.0**-place for place in range(shape[axis])], "quantizedDimension": axis}
+    place = net.tensor("w", "int8", shape, halves[:, 0] | halves[:, 1] << 4, zeroPoint=[0] * shape[axis], **scales)
+    net.graph.tensors[place].type = schema().TensorType.INT4
+    return place
 
 
 def shifted(net: Net, shape: tuple[int, ...], _: int) -> int:
@@ -139,8 +148,10 @@ def outputs(model: ov.Model) -> list[Array]:
     return list(compiled(arrays).values())
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [*product(SHAPES, WEIGHTS), ("FULLY_CONNECTED", levels_of_4_bits), ("GATHER", levels_of_4_bits)],
+)
 def test_the_ir_does_not_depend_on_where_weights_are(kind: str, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path("a.tflite"), kind, weights)
     stored, parsed = (built(Path("a.tflite"), large, monkeypatch) for large in (ALL, NONE))
@@ -218,7 +229,10 @@ def test_the_frontend_reads_no_large_weights() -> None:
 
 
 @pytest.mark.parametrize("target", ["b.onnx", "b.xml"])
-@pytest.mark.parametrize(("kind", "weights"), [("CONV_2D", floats), ("FULLY_CONNECTED", levels_of_channels)])
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [("CONV_2D", floats), ("FULLY_CONNECTED", levels_of_channels), ("FULLY_CONNECTED", levels_of_4_bits)],
+)
 def test_weights_behind_the_model(kind: str, weights: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """LiteRT's converter writes models beyond 2 GB so; OpenVINO's frontend does not read these."""
     write(Path("a.tflite"), kind, weights)
@@ -250,3 +264,15 @@ def test_a_model_holds_its_weights_if_it_can(monkeypatch: pytest.MonkeyPatch) ->
     assert not is_split()
     monkeypatch.setattr(packing, "_MOST", 5 * 3 * 3 * 4 * 4)
     assert is_split()
+
+
+def test_constants_that_the_frontend_needs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path("a.tflite"), "GATHER", floats)
+    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    monkeypatch.setattr(packing, "_MOST", 6 * 4)
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert("a.tflite", "a.xml")
+    assert str(error.value) == (
+        "a.tflite: its integers, sparse weights and levels of 4 bits take more than 2 GiB, "
+        "which OpenVINO's TFLite frontend does not read"
+    )

@@ -14,13 +14,13 @@ import openvino as ov
 import openvino.opset13 as ops
 from numpy.typing import NDArray
 
-from ir_interp.errors import ReadError
+from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.files import stored_arrays
 from ir_interp.files.stored_arrays import StoredArray, append
 
 from ...openvino import stored_weights
 from ...openvino.run_time_lengths import constant_of
-from .packing import BROKEN, packed, unpacked
+from .packing import BROKEN, fits, packed, unpacked
 from .schema import DTYPES, schema
 
 _FLOATS, _LEVELS = ("float16", "float32"), ("int8", "uint8")
@@ -39,7 +39,8 @@ class Weight:
 def write(source: Path, path: Path) -> dict[str, Weight]:
     """Write a file to ``path`` without its larger weights; return these by the names of the inputs that they became.
 
-    Those in levels are inputs of floats. Raises ReadError for a broken file.
+    Those in levels are inputs of floats. Raises ReadError for a broken file, UnsupportedLayerError for one whose
+    other constants are too large.
     """
     model = unpacked(source)
     try:
@@ -48,6 +49,9 @@ def write(source: Path, path: Path) -> dict[str, Weight]:
         for place, buffer in enumerate(model.buffers):
             if place not in used:
                 buffer.data = None
+        if not fits(model):
+            problem = "its integers, sparse weights and levels of 4 bits take more than 2 GiB"
+            raise UnsupportedLayerError(f"{problem}, which OpenVINO's TFLite frontend does not read", source.name)
         path.write_bytes(packed(model))
     except BROKEN as error:
         raise ReadError(f"not a TFLite file, or truncated: {error}", source.name) from error
