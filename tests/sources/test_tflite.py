@@ -443,7 +443,7 @@ def test_levels_that_integer_kernels_round_otherwise() -> None:
 
 
 def test_levels_that_a_convolution_and_a_reshape_read() -> None:
-    """OpenVINO 2026.4 overwrites them, if the Reshape is an output, and 8-bit products are off."""
+    """OpenVINO 2026.4 overwrites them if the Reshape is an output, and 8-bit products are off."""
     at: dict[str, Any] = {"scale": [0.02], "zeroPoint": [-3]}
     net, rng = Net("int8", **at), np.random.default_rng(0)
     shape = net.tensor("shape", "int32", (5,), np.array([1, 6, 1, 5, 4], np.int32))
@@ -451,15 +451,26 @@ def test_levels_that_a_convolution_and_a_reshape_read() -> None:
         "w", "int8", (4, 3, 3, 4), rng.integers(-127, 127, (4, 3, 3, 4), "int8"), scale=[0.005], zeroPoint=[0]
     )
     bias = net.tensor("bias", "int32", (4,), np.zeros(4, np.int32), scale=[0.02 * 0.005], zeroPoint=[0])
-    net.operator("RELU", [net.operator("RESHAPE", [0, shape], "z", levels=at)], "y", levels=at)
-    relu = net.graph.outputs
+    z = net.operator("RESHAPE", [0, shape], "z", levels=at)
+    y = net.operator("RELU", [z], "y", levels=at)
     options = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
-    net.operator("CONV_2D", [0, w, bias], "c", "Conv2DOptions", levels=at, **options)
-    net.graph.outputs = [*relu, *net.graph.outputs]
+    net.graph.outputs = [y, net.operator("CONV_2D", [0, w, bias], "c", "Conv2DOptions", levels=at, **options)]
     net.save(Path("a.tflite"))
     verification = ir_interp.convert("a.tflite", "a.xml").verification
     assert verification is not None
     assert "each of 3 values of operators equals that of LiteRT's float kernels: " in verification.note
+
+
+def test_a_whole_model_that_differs_is_refused() -> None:
+    leaky(Path("a.tflite"))
+    x = np.zeros((1, 32, 32, 3), np.int8)
+    expected = interpreter.outputs(Path("a.tflite"), [x])
+    others = [expected[0] + 9]
+    proof = operator_proof.Proof(operators=1, levels=1, flipped=0, furthest=0.0)
+    note = operator_proof.whole(Path("a.tflite"), [x], others, proof, lambda: expected)
+    assert note == "as a whole it differs by 0 where OpenVINO works in 8 bits, else by 9"
+    with pytest.raises(VerificationError, match=r"^as a whole it differs from a.tflite in LiteRT by 9$"):
+        operator_proof.whole(Path("a.tflite"), [x], others, proof, lambda: others)
 
 
 @pytest.mark.parametrize(

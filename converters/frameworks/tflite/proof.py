@@ -6,11 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 from ir_interp.files.scratch import scratch
 
 from ...reports.conversion_report import Progress
 from ...verify.channel_layouts import channels_last
+from ...verify.run.array_files import Named
 from ...verify.run.inputs import Inputs
 from ...verify.run.processes import models, runs
 from ...workers.forks import forks
@@ -27,16 +29,19 @@ def proof_of(source: Path, moves_channels: bool) -> Callable[[Path, Inputs, Prog
 
 
 def _prove(source: Path, moves_channels: bool, model: Path, inputs: Inputs, progress: Progress) -> str:
+    def of_litert(named: Named) -> list[Array]:
+        arrays = [array for _, array in named]
+        return channels_last(arrays) if moves_channels else arrays
+
     with scratch() as folder, forks():
         run = next(runs(models(model, model, inputs), folder, progress))
-        named, _ = run.settle(model)
-        arrays, outputs = ([array for _, array in those] for those in (run.arrays, named))
-        if moves_channels:
-            arrays, outputs = channels_last(arrays), channels_last(outputs)
+        outputs, arrays = of_litert(run.settle(model)[0]), of_litert(run.arrays)
         progress(f"running {source.name}", 0, 0)
         try:
             proof = operator_proof.prove(source, arrays)
-            whole = operator_proof.whole(source, arrays, outputs, proof)
+            whole = operator_proof.whole(
+                source, arrays, outputs, proof, in_8_bits=lambda: of_litert(run(model, in_8_bits=True)[0])
+            )
         except VerificationError as error:
             raise VerificationError(f"{error}; nothing was written") from None
     return f"{proof}; {whole}"
