@@ -461,6 +461,17 @@ def test_levels_that_a_convolution_and_a_reshape_read() -> None:
     assert "each of 3 values of operators equals that of LiteRT's float kernels: " in verification.note
 
 
+def test_a_constant_of_a_single_level() -> None:
+    at: dict[str, Any] = {"scale": [0.02], "zeroPoint": [-3]}
+    net = Net("int8", **at)
+    half = net.tensor("half", "int8", (), np.array(25, np.int8), scale=[0.02], zeroPoint=[0])
+    net.operator("MUL", [0, half], "y", "MulOptions", levels=at)
+    net.save(Path("a.tflite"))
+    verification = ir_interp.convert("a.tflite", "a.xml").verification
+    assert verification is not None
+    assert "each of 1 values of operators equals that of LiteRT's float kernels: " in verification.note
+
+
 def test_a_whole_model_that_differs_is_refused() -> None:
     leaky(Path("a.tflite"))
     x = np.zeros((1, 32, 32, 3), np.int8)

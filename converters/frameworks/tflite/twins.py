@@ -65,7 +65,7 @@ def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     dtype = _levels_of(tensor)
     assert dtype is not None
     levels = _unpacked(content, tensor.shape) if tensor.type == schema().TensorType.INT4 else content.view(dtype)
-    levels = levels.reshape(tensor.shape)
+    levels = np.atleast_1d(levels.reshape(tensor.shape))
     along = [1] * levels.ndim
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
