@@ -6,18 +6,16 @@ The frontends of TensorFlow, TFLite and Paddle parse weights and copy them, up t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
+from openvino.frontend import FrontEndManager
 
+from ir_interp.files import stored_arrays
 from ir_interp.files.memory import allow_files
-from ir_interp.files.stored_arrays import StoredArray
-
-LARGE = 2**20
-"""Bytes of the smallest weight that is an input. A frontend reads smaller ones, which may be sizes, as they are."""
+from ir_interp.files.stored_arrays import StoredArray, created
 
 _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operations on weights that frontends compute when they read a model."""
@@ -25,6 +23,7 @@ _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 def with_weights(model: ov.Model, weights: Mapping[str, StoredArray], folder: Path) -> None:
     """Put constants in place of the inputs that bear the names of ``weights``; moved ones are written to ``folder``."""
+    allow_files(*{stored.path for stored in weights.values()})
     replace_inputs(model, {name: constant(stored, name) for name, stored in weights.items()})
     fold_moves(model, folder)
 
@@ -46,21 +45,60 @@ def replace_inputs(model: ov.Model, values: Mapping[str, ov.Output]) -> None:
 
 
 def fold_moves(model: ov.Model, folder: Path) -> None:
-    """Compute the moves of large constants; constants of new files in ``folder`` replace the results."""
-    numbers = count()
-    for node in model.get_ordered_ops():
+    """Compute the moves of large constants; constants of new files in ``folder`` replace the results.
+
+    Large matrices that are second factors are transposed: OpenVINO does that in memory when it simplifies a model.
+    """
+    for number, node in enumerate(model.get_ordered_ops()):
+        if _is_product_of_matrix(node):
+            node = _transposed(node)
         sources = [value.get_node() for value in node.input_values()]
-        if (
-            node.get_type_name() in _MOVES
-            and all(source.get_type_name() == "Constant" for source in sources)
-            and sources[0].get_byte_size() >= LARGE
-            and ov.Type(sources[0].data.dtype) == sources[0].get_element_type()  # NumPy has no bfloat16
-        ):
-            data = np.memmap(folder / f"moved{next(numbers)}", sources[0].data.dtype, "w+", shape=_shape(node))
+        if node.get_type_name() in _MOVES and _is_movable(sources[0]) and all(map(_is_constant, sources)):
+            data = created(folder / f"moved{number}", sources[0].data.dtype, tuple(node.get_output_shape(0)))
             views = [source.get_tensor_view() for source in sources]
             node.evaluate([ov.Tensor(data, shared_memory=True)], views)
             node.output(0).replace(ops.constant(data, shared_memory=True).output(0))
 
 
-def _shape(node: ov.Node) -> tuple[int, ...]:
-    return tuple(node.get_output_shape(0))
+def _is_product_of_matrix(node: ov.Node) -> bool:
+    """Return whether a node multiplies by a large constant of a single matrix that is not transposed."""
+    if node.get_type_name() != "MatMul" or node.get_attributes()["transpose_b"]:
+        return False
+    second = node.input_value(1)
+    return _is_movable(second.get_node()) and len(second.get_shape()) > 1 and set(second.get_shape()[:-2]) <= {1}
+
+
+def _transposed(product: ov.Node) -> ov.Node:
+    """Let a product transpose its second factor; return the node that transposes this factor before."""
+    first, second = product.input_values()
+    *others, rows, columns = range(len(second.get_shape()))
+    moved = ops.transpose(second, np.array([*others, columns, rows]))
+    another = ops.matmul(first, moved, product.get_attributes()["transpose_a"], True)
+    another.set_friendly_name(product.get_friendly_name())
+    product.output(0).replace(another.output(0))
+    return moved
+
+
+def mark_halves(model: ov.Model, frontend: str) -> None:
+    """Mark conversions of weights in half precision as a frontend does, which takes inputs for something else."""
+    ends = [
+        ops.result(node)
+        for node in model.get_ops()
+        if node.get_type_name() == "Convert" and _is_half(node.input_value(0).get_node())
+    ]
+    if ends:
+        FrontEndManager().load_by_framework(frontend).normalize(ov.Model(ends, [], "weights in half precision"))
+
+
+def _is_half(node: ov.Node) -> bool:
+    return _is_constant(node) and bool(node.get_element_type() == ov.Type.f16)
+
+
+def _is_movable(node: ov.Node) -> bool:
+    """Return whether a node is a large constant of a type that NumPy has; bfloat16 is none."""
+    is_large = _is_constant(node) and node.get_byte_size() >= stored_arrays.LARGE
+    return bool(is_large and ov.Type(node.data.dtype) == node.get_element_type())
+
+
+def _is_constant(node: ov.Node) -> bool:
+    return bool(node.get_type_name() == "Constant")

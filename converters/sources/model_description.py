@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from ir_interp.files.stored_arrays import StoredArray
 from ir_interp.shapes import PartialShape
 
 
@@ -32,7 +34,10 @@ class Resize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A model: its ends, the types of its operations, the bytes of its constants, and resizes that others read."""
+    """A model: its ends, the types of its operations, the bytes of its constants, and resizes that others read.
+
+    ``weights`` are the constants that are inputs of the graph that OpenVINO reads, by the names that they have there.
+    """
 
     format: str
     inputs: tuple[End, ...]
@@ -40,3 +45,4 @@ class Description:
     operations: tuple[str, ...]
     constants: tuple[int, ...]
     resizes: tuple[Resize, ...] = ()
+    weights: Mapping[str, StoredArray] = field(default_factory=dict)

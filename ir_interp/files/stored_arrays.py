@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.files.memory import blocks
+
+LARGE = 2**20
+"""Bytes of the smallest weight that stays in a file. Frontends read smaller ones, which may be sizes."""
 
 _ALIGNMENT = 64  # bytes: that of TensorFlow's tensors, the most that a runtime asks for
 
@@ -35,3 +40,11 @@ def append(array: NDArray[Any], path: Path) -> StoredArray:
         offset = file.tell()
         file.writelines(blocks(array))
     return StoredArray(path=path, offset=offset, dtype=str(array.dtype), shape=array.shape)
+
+
+def created(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a new array in a file, mapped to be written. Raises OSError if the disk lacks the space."""
+    with path.open("xb") as file:
+        if hasattr(os, "posix_fallocate"):  # otherwise a full disk ends the process that writes a page
+            os.posix_fallocate(file.fileno(), 0, prod(shape) * dtype.itemsize)
+    return np.memmap(path, dtype, "r+", shape=shape)

@@ -8,7 +8,8 @@ import openvino.opset13 as ops
 import pytest
 
 from ir_interp.converters.openvino import stored_weights
-from ir_interp.files.stored_arrays import append
+from ir_interp.files import stored_arrays
+from ir_interp.files.stored_arrays import append, created
 
 _X = np.arange(12, dtype=np.float32).reshape(3, 4)
 _W = np.arange(20, dtype=np.float32).reshape(5, 4) / 8
@@ -35,7 +36,7 @@ def _types(model: ov.Model) -> list[str]:
 )
 def test_weights_replace_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int, types: list[str]) -> None:
     """Moves of small weights are left to others."""
-    monkeypatch.setattr(stored_weights, "LARGE", large)
+    monkeypatch.setattr(stored_arrays, "LARGE", large)
     append(np.zeros(3, np.int8), tmp_path / "weights")
     model = _model()
     stored_weights.with_weights(model, {"w": append(_W, tmp_path / "weights")}, tmp_path)
@@ -46,7 +47,7 @@ def test_weights_replace_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_moves_of_bfloat16_are_left_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy reads its bits as those of float16."""
-    monkeypatch.setattr(stored_weights, "LARGE", 1)
+    monkeypatch.setattr(stored_arrays, "LARGE", 1)
     constant = ops.constant(ov.Tensor(np.array([[16256, 16384]], np.uint16), [1, 2], ov.Type.bf16))  # 1 and 2
     x = ops.parameter([2, 1], np.float32, "x")
     moved = ops.convert(ops.transpose(constant, np.array([1, 0])), "f32")
@@ -62,3 +63,9 @@ def test_arrays_are_aligned(tmp_path: Path) -> None:
     assert (stored.offset, stored.dtype, stored.shape) == (64, "float32", (5, 4))
     stored.mapped()[:] = 0
     np.testing.assert_array_equal(stored.mapped(), _W)
+
+
+def test_an_array_that_the_disk_cannot_hold(tmp_path: Path) -> None:
+    """It is refused before a page is written, which would end the process."""
+    with pytest.raises(OSError, match=r"No space left|File too large"):
+        created(tmp_path / "array", np.dtype("int8"), (2**62,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 from ir_interp.converters.frameworks.tflite import packing, skeleton
 from ir_interp.converters.frameworks.tflite.frontend import build
 from ir_interp.converters.frameworks.tflite.schema import schema
-from ir_interp.converters.openvino import stored_weights, trial
+from ir_interp.converters.openvino import trial
 from ir_interp.converters.openvino.ir_save import save
+from ir_interp.files import stored_arrays
 from tests.support.tflite_nets import Net, X
 
 ALL, NONE = 1, 2**40
@@ -59,6 +61,14 @@ def levels_of_channels(net: Net, shape: tuple[int, ...], axis: int) -> int:
 
 def levels(net: Net, shape: tuple[int, ...], _: int) -> int:
     return net.tensor("w", "int8", shape, random(shape, -127, 127, "int8"), scale=[0.25], zeroPoint=[0])
+
+
+def levels_of_4_bits(net: Net, shape: tuple[int, ...], axis: int) -> int:
+    halves = random((np.prod(shape, dtype=int),), -7, 7, "int8").reshape(-1, 2) & 15
+    scales: dict[str, Any] = {"scale": [2.0**-place for place in range(shape[axis])], "quantizedDimension": axis}
+    place = net.tensor("w", "int8", shape, halves[:, 0] | halves[:, 1] << 4, zeroPoint=[0] * shape[axis], **scales)
+    net.graph.tensors[place].type = schema().TensorType.INT4
+    return place
 
 
 def shifted(net: Net, shape: tuple[int, ...], _: int) -> int:
@@ -107,7 +117,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def built(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> ov.Model:
     """Return a model as it is saved, with weights of ``large`` bytes in their files."""
-    monkeypatch.setattr(stored_weights, "LARGE", large)
+    monkeypatch.setattr(stored_arrays, "LARGE", large)
     monkeypatch.setattr(trial, "check_frontend", lambda *_: None)  # which starts a process
     folder = Path(f"{path.stem} {large}")
     folder.mkdir()
@@ -138,8 +148,10 @@ def outputs(model: ov.Model) -> list[Array]:
     return list(compiled(arrays).values())
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [*product(SHAPES, WEIGHTS), ("FULLY_CONNECTED", levels_of_4_bits), ("GATHER", levels_of_4_bits)],
+)
 def test_the_ir_does_not_depend_on_where_weights_are(kind: str, weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path("a.tflite"), kind, weights)
     stored, parsed = (built(Path("a.tflite"), large, monkeypatch) for large in (ALL, NONE))
@@ -184,7 +196,7 @@ def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypa
     draw(net)
     net.save(path)
     assert nodes(built(path, ALL, monkeypatch)) == nodes(built(path, NONE, monkeypatch))
-    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
     assert list(skeleton.write(path, Path("skeleton.tflite"))) == stored
 
 
@@ -217,7 +229,10 @@ def test_the_frontend_reads_no_large_weights() -> None:
 
 
 @pytest.mark.parametrize("target", ["b.onnx", "b.xml"])
-@pytest.mark.parametrize(("kind", "weights"), [("CONV_2D", floats), ("FULLY_CONNECTED", levels_of_channels)])
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [("CONV_2D", floats), ("FULLY_CONNECTED", levels_of_channels), ("FULLY_CONNECTED", levels_of_4_bits)],
+)
 def test_weights_behind_the_model(kind: str, weights: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """LiteRT's converter writes models beyond 2 GB so; OpenVINO's frontend does not read these."""
     write(Path("a.tflite"), kind, weights)
@@ -249,3 +264,15 @@ def test_a_model_holds_its_weights_if_it_can(monkeypatch: pytest.MonkeyPatch) ->
     assert not is_split()
     monkeypatch.setattr(packing, "_MOST", 5 * 3 * 3 * 4 * 4)
     assert is_split()
+
+
+def test_constants_that_the_frontend_needs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(Path("a.tflite"), "GATHER", floats)
+    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    monkeypatch.setattr(packing, "_MOST", 6 * 4)
+    with pytest.raises(IrInterpError) as error:
+        ir_interp.convert("a.tflite", "a.xml")
+    assert str(error.value) == (
+        "a.tflite: its integers, sparse weights and levels of 4 bits take more than 2 GiB, "
+        "which OpenVINO's TFLite frontend does not read"
+    )

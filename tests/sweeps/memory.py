@@ -83,6 +83,12 @@ def keras(path: Path, layers: int) -> None:
         converter = tensorflow.lite.TFLiteConverter.from_keras_model(model)
         converter.optimizations = [tensorflow.lite.Optimize.DEFAULT] if path.stem == "int8" else []
         path.write_bytes(converter.convert())
+    elif path.suffix == ".pb":
+        from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+        function = tensorflow.function(model).get_concrete_function(tensorflow.TensorSpec(image.shape))
+        frozen = convert_variables_to_constants_v2(function)
+        path.write_bytes(frozen.graph.as_graph_def().SerializeToString())
     elif path.suffix:
         model.save(path)
     else:
@@ -159,6 +165,7 @@ FORMATS = {
     "TFLite, int8": Format(write=keras, package="tensorflow", model="int8.tflite", width=1),
     "SavedModel": Format(write=keras, package="tensorflow", model="saved"),
     "Keras": Format(write=keras, package="tensorflow", model="net.keras"),
+    "Frozen graph": Format(write=keras, package="tensorflow", model="net.pb"),
     "Paddle": Format(write=paddle, package="paddle", model="net.pdmodel"),
 }
 

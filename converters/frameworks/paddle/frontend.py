@@ -13,6 +13,7 @@ from openvino.frontend import NodeContext
 from openvino.frontend.paddle import ConversionExtension
 
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.files import stored_arrays
 from ir_interp.resize_op import ResizeOp
 
 from ...openvino import stored_weights, trial
@@ -34,7 +35,7 @@ def build(source: Path, description: Description, folder: Path, policy: FormPoli
     OpenVINO's frontend refuses the rest of the program.
     """
     program = folder / source.name
-    large = write_skeleton(source, program, stored_weights.LARGE)
+    large = write_skeleton(source, program, stored_arrays.LARGE)
     trial.check_frontend(program, "paddle", weights(program))
     for operation in description.resizes:
         resize(operation, source.name)  # refuses other operations

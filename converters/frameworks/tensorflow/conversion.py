@@ -24,12 +24,13 @@ def intermediate(
     from .frontend import build
 
     name = FRAMEWORK.label(source)
-    with scratch() as folder:
-        frozen = folder / "frozen.pb"
-        description = described(source, frozen)
-        moves_channels = options.layout == NCHW
-        with as_ir(
-            build(frozen, description, name, policy), destination, name, moves_channels=moves_channels
-        ) as between:
-            frozen.unlink()
-            yield between
+    with (
+        scratch(destination.parent) as folder,
+        as_ir(
+            build(folder, described(source, folder), name, policy),
+            destination,
+            name,
+            moves_channels=options.layout == NCHW,
+        ) as between,
+    ):
+        yield between

@@ -20,21 +20,28 @@ from ...openvino.builder import Built, Frontend, ResizeBuilder, numpy_name
 from ...openvino.described_ends import with_ends
 from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
 from ...openvino.run_time_lengths import at_run_time, constant_of, folded, vector
+from ...openvino.stored_weights import mark_halves, with_weights
 from ...reports.conversion_report import FormPolicy
 from ...sources.model_description import Description, Resize
+from .tensorflow_files import FROZEN
 from .tensorflow_operations import RESIZES
 from .tensorflow_resizes import resize
 
 
-def build(frozen: Path, description: Description, name: str, policy: FormPolicy | None = None) -> Built:
-    """Return a frozen graph as an OpenVINO model, with the ends of its description; ``name`` is that of the source.
+def build(folder: Path, description: Description, name: str, policy: FormPolicy | None = None) -> Built:
+    """Return the frozen graph of a folder as an OpenVINO model, with the ends and weights of its description.
+
+    ``name`` is that of the source. Weights that OpenVINO's frontend moves are written to the folder.
 
     Raises an ExceptionGroup of InexactError, one for each resize without an exact form; UnsupportedLayerError if
     OpenVINO's frontend refuses the rest of the model, or for an operation that is no resize alone.
     """
+    frozen = folder / FROZEN
     trial.check_frontend(frozen, "tf")
     builder = _Builder(file=name, policy=policy or FormPolicy(), known=description.resizes)
     model = builder.read(RESIZES, frozen)
+    with_weights(model, description.weights, folder)
+    mark_halves(model, _Builder.frontend.name)
     _check_products(model, name)
     built = builder.built(model)
     return replace(built, model=with_ends(built.model, description, name, "TensorFlow"))

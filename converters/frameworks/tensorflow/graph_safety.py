@@ -8,7 +8,7 @@ from collections.abc import Iterable
 HARMLESS = frozenset(
     {
         "Assert", "Case", "If", "StatefulPartitionedCall", "While",
-        "AssignVariableOp", "ReadVariableOp", "VarHandleOp",
+        "AssignVariableOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp",
         "HashTableV2", "LookupTableImportV2", "MutableHashTableV2",
         "Multinomial", "RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal",
     }

@@ -50,6 +50,17 @@ def check_file(path: Path) -> None:
     check(config, path.name)
 
 
+def unpack(path: Path, folder: Path) -> None:
+    """Write the members of a .keras file to a folder, from where Keras reads weights one by one.
+
+    Raises as ``check_file``; MemoryBoundError if they take much more than the file.
+    """
+    check_file(path)
+    with zipfile.ZipFile(path) as members:
+        check_bytes(sum(member.file_size for member in members.infolist()) - path.stat().st_size, path.name)
+        members.extractall(folder)
+
+
 def check(config: Any, file: str) -> None:
     """Raise UnsupportedLayerError for the first object of a configuration that is not of Keras itself."""
     for entry, layer in _objects(config, ""):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import allow_files
 
 from ...sources.model_description import Description, End, Resize
-from . import FRAMEWORK, frozen_graph, keras_config
+from . import FRAMEWORK, frozen_graph, graph_files, keras_config
+from .checkpoints import checkpoint_of
 from .frozen_graph import nodes
 from .graph_safety import HARMLESS, reaching_outside
-from .tensorflow_files import GRAPH, KERAS, format_of, is_saved_model, parts
+from .stored_variables import creating_stored, store, stored
+from .tensorflow_files import FROZEN, GRAPH, KERAS, format_of, is_saved_model, parts
 from .tensorflow_operations import RESIZES
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
@@ -32,7 +35,7 @@ _NO_OPERATIONS = ("Const", "Placeholder", "NoOp")
 
 def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
     """Return the outputs of a model by name."""
-    function, names = _function(path, Path(path).stat().st_mtime_ns)
+    function, names = _function(path)
     tensors = [_tensorflow().constant(array) for array in arrays]
     results = function(**dict(zip(names, tensors, strict=True))) if names[0] else function(*tensors)
     outputs = [np.asarray(result) for result in _flat(results)]
@@ -45,12 +48,12 @@ def _tensorflow() -> Any:
     return tensorflow
 
 
-def describe(path: str, frozen: str) -> Description:
-    """Return what a model holds, and write its frozen graph."""
-    function, names = _function(path, Path(path).stat().st_mtime_ns)
+def describe(path: str, folder: str) -> Description:
+    """Return what a model holds; its frozen graph and large weights are written to a folder."""
+    function, names = _function(path, folder)
     constant, definition, variables = frozen_graph.frozen(function)
     _check(nodes(definition), Path(path))
-    frozen_graph.write(definition, variables, Path(frozen), FRAMEWORK.label(Path(path)))
+    Path(folder, FROZEN).write_bytes(definition.SerializeToString(deterministic=True))
     outputs = _output_names(function, len(constant.outputs))
     return Description(
         format=format_of(Path(path)),
@@ -60,11 +63,12 @@ def describe(path: str, frozen: str) -> Description:
         constants=tuple(
             frozen_graph.size(variables[node.name]) if node.name in variables else node.attr["value"].tensor.ByteSize()
             for node in nodes(definition)
-            if node.op == "Const"
+            if node.op == "Const" or node.name in variables
         ),
         resizes=tuple(
             _resize(operation, constant) for operation in _operations(constant.graph) if operation.type in RESIZES
         ),
+        weights={f"{name}:0": stored(variable, Path(folder)) for name, variable in variables.items()},
     )
 
 
@@ -106,39 +110,60 @@ def _check_effects(nodes: Iterable[Any], path: Path) -> None:
             )
 
 
-@lru_cache(maxsize=2)
-def _function(path: str, _: int) -> tuple[Any, list[str]]:
-    """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none."""
-    place = Path(path)
-    allow_files(*parts(place))
-    if is_saved_model(place):
-        function, names = _of_saved_model(place)
+def _function(path: str, folder: str = "") -> tuple[Any, list[str]]:
+    """Return a model as a concrete function, and the names of its keywords; a single empty one if it takes none.
+
+    A model that is not loaded yet has its large variables in files of a folder.
+    """
+    version = path, Path(path).stat().st_mtime_ns
+    if version not in _LOADED:
+        for oldest in list(_LOADED)[:-1]:
+            del _LOADED[oldest]
+        with TemporaryDirectory(ignore_cleanup_errors=True) as other:
+            _LOADED[version] = _loaded(Path(path), Path(folder or other))
+    return _LOADED[version]
+
+
+_LOADED: dict[tuple[str, int], tuple[Any, list[str]]] = {}
+"""The two models that were loaded last."""
+
+
+def _loaded(path: Path, folder: Path) -> tuple[Any, list[str]]:
+    allow_files(*parts(path))
+    if is_saved_model(path):
+        function, names = _of_saved_model(path, folder)
+    elif FileKind.of(path) is GRAPH:
+        function, names = _of_graph(path, folder), [""]
     else:
-        function, names = (_of_graph if FileKind.of(place) is GRAPH else _of_keras)(place), [""]
-    _check_effects(nodes(function.graph.as_graph_def()), place)
+        function, names = _of_keras(path, folder), [""]
+    _check_effects(nodes(function.graph.as_graph_def()), path)
     return function, names
 
 
-def _of_saved_model(path: Path) -> tuple[Any, list[str]]:
+def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
     from tensorflow.core.protobuf import saved_model_pb2
 
     saved_model = saved_model_pb2.SavedModel()
     saved_model.ParseFromString(path.read_bytes())
     for graph in saved_model.meta_graphs:
         _check(nodes(graph.graph_def), path)
-    model = _tensorflow().saved_model.load(str(path.parent))
+    checkpoint, load = checkpoint_of(path.parent), _tensorflow().saved_model
+    options = load.LoadOptions(experimental_skip_checkpoint=checkpoint is not None)
+    model = load.load(str(path.parent), options=options)
     if _SIGNATURE not in model.signatures:
         known = ", ".join(model.signatures) or "none"
         raise ReadError(f"its signatures are {known}; expected {_SIGNATURE}", FRAMEWORK.label(path))
     function = model.signatures[_SIGNATURE]
     function._owner = model  # its variables live as long as the model
+    variables = function.graph.variables
+    restored = ((variable, variable.read_value) for variable in variables)
+    for variable, read in checkpoint.values(model, variables) if checkpoint else restored:
+        store(variable, read(), folder)
     return function, sorted(function.structured_input_signature[1])
 
 
-def _of_graph(path: Path) -> Any:
-    tensorflow = _tensorflow()
-    definition = tensorflow.compat.v1.GraphDef()
-    definition.ParseFromString(path.read_bytes())
+def _of_graph(path: Path, folder: Path) -> Any:
+    definition, weights = graph_files.read(path, folder)
     _check(nodes(definition), path)
     read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
     variable = next((node.name for node in definition.node if node.op in _VARIABLES), None)
@@ -146,13 +171,23 @@ def _of_graph(path: Path) -> Any:
         raise ReadError(f"variable {variable!r} has no value; expected a frozen graph, or a SavedModel", path.name)
     inputs = [node.name for node in definition.node if node.op == "Placeholder"]
     ends = [node.name for node in definition.node if node.name not in read and node.op not in _NO_OPERATIONS]
-    wrapped = tensorflow.compat.v1.wrap_function(
-        partial(tensorflow.compat.v1.import_graph_def, definition, name=""), []
+    wrapped = _tensorflow().compat.v1.wrap_function(
+        partial(_import, definition, {name: weights[name] for name in weights.keys() & read}), []
     )
     operation = wrapped.graph.get_operation_by_name
     with wrapped.graph.as_default():
         outputs = [tensor for name in ends for tensor in _named_outputs(operation(name))]
     return wrapped.prune([operation(name).outputs[0] for name in inputs], outputs)
+
+
+def _import(definition: Any, weights: dict[str, Any]) -> None:
+    """Put a graph into the one that is built, with the values of variables in place of its weights."""
+    scope = "weights"
+    while any(node.name.startswith(scope) for node in definition.node):
+        scope += "_"
+    with _tensorflow().name_scope(scope):
+        values = {f"{name}:0": variable.read_value() for name, variable in weights.items()}
+    _tensorflow().compat.v1.import_graph_def(definition, values, name="")
 
 
 def _named_outputs(operation: Any) -> list[Any]:
@@ -163,13 +198,15 @@ def _named_outputs(operation: Any) -> list[Any]:
     return [_tensorflow().identity(tensor, f"{operation.name}_{place}") for place, tensor in enumerate(outputs)]
 
 
-def _of_keras(path: Path) -> Any:
+def _of_keras(path: Path, folder: Path) -> Any:
     tensorflow = _tensorflow()
-    if FileKind.of(path) is KERAS:
-        keras_config.check_file(path)
-    else:
-        _check_h5(path)
-    model = tensorflow.keras.models.load_model(str(path), compile=False, safe_mode=True)
+    with TemporaryDirectory(dir=folder) as unpacked, creating_stored(folder):
+        if FileKind.of(path) is KERAS:
+            keras_config.unpack(path, Path(unpacked))
+        else:
+            _check_h5(path)
+        place = unpacked if FileKind.of(path) is KERAS else path
+        model = tensorflow.keras.models.load_model(str(place), compile=False, safe_mode=True)
     if not getattr(model, "inputs", None):
         raise ReadError("its inputs are unknown; build it before it is saved", path.name)
     flat = tensorflow.keras.Model(model.inputs, model.outputs)

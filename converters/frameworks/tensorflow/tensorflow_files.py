@@ -15,20 +15,21 @@ from . import FRAMEWORK, keras_config
 
 KERAS, H5, GRAPH = map(FileKind, FRAMEWORK.extensions)
 _FORMATS = {KERAS: "Keras model", H5: "Keras model (HDF5)", GRAPH: "TensorFlow graph"}
+FROZEN = "frozen.pb"
 _PROCESS = Process(framework=FRAMEWORK, child="tensorflow_child")
 
 
-def described(path: Path, frozen: Path | None = None) -> Description:
-    """Return what a model holds; its graph of constants is written to ``frozen``.
+def described(path: Path, folder: Path | None = None) -> Description:
+    """Return what a model holds; its graph of constants, ``FROZEN``, and its weights are written to a folder.
 
     Raises ReadError for a file that is no model, UnsupportedLayerError for one that holds code, IrInterpError if
     TensorFlow is missing or dies.
     """
     _check(path)
-    if frozen is None:
+    if folder is None:
         with scratch() as folder:
-            return described(path, folder / "frozen.pb")
-    return _PROCESS.described(path, str(frozen))
+            return described(path, folder)
+    return _PROCESS.described(path, str(folder.absolute()))
 
 
 def function(path: Path) -> Callable[..., dict[str, Array]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ir_interp.files.kinds import MODELS, FileKind
@@ -29,12 +29,12 @@ def intermediate(
         yield None
         return
     proof = proof_of(source, moves_channels)
-    with (
-        scratch(destination.parent) as folder,
-        as_ir(
-            build(source, folder, policy), destination, source.name, moves_channels=moves_channels, proof=proof
-        ) as between,
-    ):
+    with ExitStack() as stack:
+        with scratch(destination.parent) as folder:  # until the IR holds the weights
+            built = build(source, folder, policy)
+            as_whole = as_ir(built, destination, source.name, moves_channels=moves_channels, proof=proof)
+            between = stack.enter_context(as_whole)
+            del built
         yield between
 
 

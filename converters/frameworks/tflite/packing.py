@@ -23,7 +23,8 @@ BROKEN = (struct.error, IndexError, ValueError, TypeError, AttributeError, Overf
 INSIDE = 1
 """The largest offset of a buffer whose bytes are in the model itself."""
 
-_MOST = 2**31 - 2**26  # bytes in the buffers of a model, whose offsets have 31 bits
+_REST = 2**26  # bytes of a model beside its buffers
+_MOST = 2**31 - _REST  # bytes in the buffers of a model, whose offsets have 31 bits
 _ALIGNMENT = 64  # bytes
 
 
@@ -62,17 +63,23 @@ def packed(model: Any) -> bytes:
 def _packed(model: Any) -> bytes:
     import flatbuffers
 
-    builder = flatbuffers.Builder(1024)
+    # With room for the rest: it doubles when it is full, while bytes that are not written take no memory.
+    builder = flatbuffers.Builder(_REST + sum(len(buffer.data) for buffer in _filled(model)))
     builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
-    return bytes(builder.Output())
+    return bytes(memoryview(builder.Bytes)[builder.Head() :])
 
 
 def write(model: Any, path: Path) -> None:
     """Write a model as a file, with the bytes of all buffers inside; behind it if a model cannot hold them."""
-    if sum(len(buffer.data) for buffer in _filled(model)) < _MOST:
+    if fits(model):
         path.write_bytes(packed(model))
     else:
         write_apart(model, path)
+
+
+def fits(model: Any) -> bool:
+    """Return whether a model can hold the bytes of all buffers."""
+    return sum(len(buffer.data) for buffer in _filled(model)) < _MOST
 
 
 def write_apart(model: Any, path: Path) -> None:

@@ -13,14 +13,14 @@ import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 from numpy.typing import NDArray
-from openvino.frontend import FrontEndManager
 
-from ir_interp.errors import ReadError
+from ir_interp.errors import ReadError, UnsupportedLayerError
+from ir_interp.files import stored_arrays
 from ir_interp.files.stored_arrays import StoredArray, append
 
 from ...openvino import stored_weights
 from ...openvino.run_time_lengths import constant_of
-from .packing import BROKEN, packed, unpacked
+from .packing import BROKEN, fits, packed, unpacked
 from .schema import DTYPES, schema
 
 _FLOATS, _LEVELS = ("float16", "float32"), ("int8", "uint8")
@@ -39,7 +39,8 @@ class Weight:
 def write(source: Path, path: Path) -> dict[str, Weight]:
     """Write a file to ``path`` without its larger weights; return these by the names of the inputs that they became.
 
-    Those in levels are inputs of floats. Raises ReadError for a broken file.
+    Those in levels are inputs of floats. Raises ReadError for a broken file, UnsupportedLayerError for one whose
+    other constants are too large.
     """
     model = unpacked(source)
     try:
@@ -48,6 +49,9 @@ def write(source: Path, path: Path) -> dict[str, Weight]:
         for place, buffer in enumerate(model.buffers):
             if place not in used:
                 buffer.data = None
+        if not fits(model):
+            problem = "its integers, sparse weights and levels of 4 bits take more than 2 GiB"
+            raise UnsupportedLayerError(f"{problem}, which OpenVINO's TFLite frontend does not read", source.name)
         path.write_bytes(packed(model))
     except BROKEN as error:
         raise ReadError(f"not a TFLite file, or truncated: {error}", source.name) from error
@@ -77,7 +81,7 @@ def _weight(tensor: Any, buffer: Any, source: Path) -> Weight | None:
     is_whole = (
         buffer.data is not None
         and dtype in (*_FLOATS, *_LEVELS)
-        and len(buffer.data) == prod(shape) * np.dtype(dtype).itemsize >= stored_weights.LARGE
+        and len(buffer.data) == prod(shape) * np.dtype(dtype).itemsize >= stored_arrays.LARGE
         and buffer.offset % np.dtype(dtype).itemsize == 0
         and tensor.sparsity is None
         and (tensor.shapeSignature is None or np.array_equal(shape, tensor.shapeSignature))
@@ -115,7 +119,7 @@ def put_in(model: ov.Model, weights: Mapping[str, Weight], folder: Path) -> None
             _put_levels(node, name, weights[name], folder)
             model.remove_parameter(node)
     stored_weights.with_weights(model, floats, folder)
-    _mark_halves(model)
+    stored_weights.mark_halves(model, "tflite")
 
 
 def _put_levels(node: ov.Node, name: str, weight: Weight, folder: Path) -> None:
@@ -169,18 +173,3 @@ def _shifted(stored: StoredArray, zeros: NDArray[np.float32], folder: Path) -> S
     if not zeros.any() or levels.min() - zeros.max() < _ENDS.min or levels.max() - zeros.min() > _ENDS.max:
         return None
     return append((levels - zeros.astype(np.int16)).astype(np.int8), folder / "shifted")
-
-
-def _mark_halves(model: ov.Model) -> None:
-    """Mark conversions of weights in half precision as the frontend does, which takes inputs for something else."""
-    ends = [
-        ops.result(node)
-        for node in model.get_ops()
-        if node.get_type_name() == "Convert" and _is_half(node.input_value(0).get_node())
-    ]
-    if ends:
-        FrontEndManager().load_by_framework("tflite").normalize(ov.Model(ends, [], "weights in half precision"))
-
-
-def _is_half(node: ov.Node) -> bool:
-    return node.get_type_name() == "Constant" and bool(node.get_element_type() == ov.Type.f16)

@@ -20,6 +20,7 @@ from .schema import schema
 # Types of tensors whose values LiteRT rounds to levels.
 _ROUNDED = ("INT8", "UINT8", "INT16")
 _IN_LEVELS: dict[str, type[np.integer[Any]]] = {
+    "INT4": np.int8,  # two to a byte
     "INT8": np.int8,
     "UINT8": np.uint8,
     "INT16": np.int16,
@@ -30,7 +31,7 @@ _MAIN = 0  # the graph that is no branch and no body of a loop
 
 
 def in_float32(path: Path, folder: Path) -> Path:
-    """Return a file with weights in float32 where LiteRT multiplies 8-bit ones by floats; ``path`` if there are none.
+    """Return a file with float32 weights where LiteRT multiplies floats by levels; ``path`` if it does not.
 
     It rounds these floats to 8 bits as well, by the range that they have in each run.
     """
@@ -46,7 +47,8 @@ def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
     for operator in _operators(graph):
         data = [graph.tensors[place] for place in operator.inputs if place >= 0]
         if any(tensor.type == of.TensorType.FLOAT32 and not _is_constant(model, tensor) for tensor in data):
-            yield from (tensor for tensor in data if tensor.type == of.TensorType.INT8 and _is_constant(model, tensor))
+            kinds = (of.TensorType.INT4, of.TensorType.INT8)
+            yield from (tensor for tensor in data if tensor.type in kinds and _is_constant(model, tensor))
 
 
 def _make_real(model: Any, tensor: Any, folder: Path) -> None:
@@ -62,7 +64,8 @@ def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     scales, zeros = (np.atleast_1d(values) for values in (tensor.quantization.scale, tensor.quantization.zeroPoint))
     dtype = _levels_of(tensor)
     assert dtype is not None
-    levels = content.view(dtype).reshape(tensor.shape)
+    levels = _unpacked(content, tensor.shape) if tensor.type == schema().TensorType.INT4 else content.view(dtype)
+    levels = levels.reshape(tensor.shape)
     along = [1] * levels.ndim
     if len(scales) > 1:
         along[tensor.quantization.quantizedDimension] = len(scales)
@@ -71,6 +74,12 @@ def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
     real -= zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
     real *= scales.astype(np.float32).reshape(along)
     return real.ravel()
+
+
+def _unpacked(content: NDArray[Any], shape: Sequence[int]) -> NDArray[np.int8]:
+    """Return signed numbers of 4 bits, of which the first of a byte is in its lower half."""
+    halves = np.stack([content << 4, content & 0xF0], axis=-1).ravel()[: np.prod(shape)]
+    return halves.view(np.int8) >> 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
