@@ -268,7 +268,7 @@ def test_a_model_holds_its_weights_if_it_can(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_constants_that_the_frontend_needs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path("a.tflite"), "GATHER", floats)
-    monkeypatch.setattr(stored_weights, "LARGE", ALL)
+    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
     monkeypatch.setattr(packing, "_MOST", 6 * 4)
     with pytest.raises(IrInterpError) as error:
         ir_interp.convert("a.tflite", "a.xml")

@@ -24,8 +24,8 @@ import ir_interp
 from ir_interp import IrInterpError
 from ir_interp.converters.frameworks.paddle import paddle_files
 from ir_interp.converters.frameworks.paddle.paddle_operations import CONVERTED
-from ir_interp.converters.openvino import stored_weights
 from ir_interp.converters.sources.model_description import Resize
+from ir_interp.files import stored_arrays
 from ir_interp.files.scratch import scratch
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Nearest
@@ -145,7 +145,7 @@ def nets_are_proven(folder: Path) -> bool:
     for name in _NETS:
         layers = []
         for least in (16, 2**40):
-            stored_weights.LARGE = least
+            stored_arrays.LARGE = least
             report = ir_interp.convert(folder / f"{name}.pdmodel", folder / f"{name}.xml")
             text = (folder / f"{name}.xml").read_text()
             layers.append(
