@@ -26,9 +26,10 @@ def outputs(model: Path, arrays: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(names, map(np.asarray, results), strict=True))
     import openvino
 
-    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    by_port = compiled(list(arrays))
-    return {port.any_name: np.array(by_port[port]) for port in compiled.outputs}
+    read = openvino.Core().read_model(model)
+    compiled = openvino.compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    names = [port.any_name for port in read.outputs]  # a compiled model may know a tensor by further ones
+    return dict(zip(names, map(np.array, compiled(list(arrays)).values()), strict=True))
 
 
 def inputs(model: Path) -> list[str]:

@@ -2,13 +2,17 @@
 
 ``python -m tests.sweeps.paddle_models --cases 300 --seed 1`` prints a row for each difference, counts, and the largest
 difference as a part of its bound (``tests/support/tolerances.py``). ``--operations`` instead asks OpenVINO's frontend
-about each operation of Paddle, and compares with ``paddle_operations``. It needs the extra ``paddle``. Exits with 1 for
-a difference, or an error that is no refusal.
+about each operation of Paddle, and compares with ``paddle_operations``; ``--nets`` converts nets of ``paddle.vision``,
+with all weights left to OpenVINO's frontend and then none, which must give the same IR. It needs the extra ``paddle``.
+Exits with 1 for a difference, or an error that is no refusal.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,11 +25,13 @@ from ir_interp import IrInterpError
 from ir_interp.converters.frameworks.paddle import paddle_files
 from ir_interp.converters.frameworks.paddle.paddle_operations import CONVERTED
 from ir_interp.converters.sources.model_description import Resize
+from ir_interp.files import stored_arrays
 from ir_interp.files.scratch import scratch
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.spec import Nearest
 from tests.support.tolerances import tolerance
 
+_NETS = ("resnet18", "shufflenet_v2_x0_25", "squeezenet1_1", "densenet121")
 _AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "nearest": 2}
 
 
@@ -117,6 +123,42 @@ def _is_converted(operation: str) -> bool:
     return True
 
 
+def write_nets(folder: Path) -> None:
+    """Save nets with random weights."""
+    os.environ |= {"FLAGS_enable_pir_api": "0"}  # which Paddle reads when it is imported
+    import paddle
+
+    paddle.seed(0)
+    for name in _NETS:
+        net = getattr(paddle.vision.models, name)(num_classes=10)
+        net.eval()
+        spec = paddle.static.InputSpec([1, 3, 64, 64], "float32", "x")
+        paddle.jit.save(net, str(folder / name), input_spec=[spec])
+
+
+def nets_are_proven(folder: Path) -> bool:
+    """Convert nets in both ways, and print how near they come to Paddle; return whether the ways give the same IR."""
+    writer = multiprocessing.get_context("spawn").Process(target=write_nets, args=(folder,))
+    writer.start()
+    writer.join()
+    same = []
+    for name in _NETS:
+        layers = []
+        for least in (16, 2**40):
+            stored_arrays.LARGE = least
+            report = ir_interp.convert(folder / f"{name}.pdmodel", folder / f"{name}.xml")
+            text = (folder / f"{name}.xml").read_text()
+            layers.append(
+                (sorted(re.findall(r'name=".*" type="\w+"', text)), len((folder / f"{name}.bin").read_bytes()))
+            )
+        ir_interp.convert(folder / f"{name}.pdmodel", folder / f"{name}.onnx")
+        same.append(layers[0] == layers[1])
+        print(
+            name, "the same IR" if same[-1] else "ANOTHER IR", report.verification.note if report.verification else ""
+        )
+    return all(same)
+
+
 def main() -> int:
     """Run the sweep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -124,7 +166,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=3, help="One case of so many is also converted")
     parser.add_argument("--operations", action="store_true", help="Ask OpenVINO which operations it converts")
+    parser.add_argument("--nets", action="store_true", help="Convert nets of paddle.vision")
     options = parser.parse_args()
+    if options.nets:
+        with scratch() as folder:
+            return int(not nets_are_proven(folder))
     if options.operations:
         return int(not operations_agree())
     rng, counts = np.random.default_rng(options.seed), Counter[str]()
