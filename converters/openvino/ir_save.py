@@ -18,6 +18,7 @@ from ir_interp.files.scratch import scratch
 
 from ..runtimes.openvino_saving import save_model
 from .node_names import node_names, nodes_of, number_anew
+from .stored_weights import fold_moves
 
 _EXACT = "exact constant"
 _LARGE = 2**20  # bytes
@@ -28,30 +29,35 @@ def save(model: ov.Model, output: Path) -> None:
 
     It is simplified by the transformations of ``ovc``, except the folding of shapes, which would prevent reshaping.
     """
-    _simplify(model)
-    _write(model, output, half=False)
+    with _simplified(model, output.parent):
+        _write(model, output, half=False)
 
 
 def save_half(model: ov.Model, output: Path, exact: AbstractSet[str]) -> None:
     """Write an IR whose constants are in half precision, except those of the nodes named in ``exact``."""
-    _simplify(model)  # first: it merges constants, and loses marks
-    _write_half(model, output, _constants(model, exact))
+    with _simplified(model, output.parent):  # first: it merges constants, and loses marks
+        _write_half(model, output, _constants(model, exact))
 
 
 def save_halves(model: ov.Model, output: Path) -> None:
     """Write an IR whose constants are in half precision if that holds them exactly."""
-    _simplify(model)
-    constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
-    _write_half(model, output, [node for node in constants if not _is_half(node)])
+    with _simplified(model, output.parent):
+        constants = (node for node in nodes_of(model) if node.get_type_name() == "Constant")
+        _write_half(model, output, [node for node in constants if not _is_half(node)])
 
 
-def _simplify(model: ov.Model) -> None:
+@contextmanager
+def _simplified(model: ov.Model, place: Path) -> Iterator[None]:
+    """Simplify a model, with moved weights in a folder in ``place`` until it is written."""
     number_anew(model)
     # The transformations rename nodes; the names of the file are given back to those that remain.
     names = node_names(model)
-    with _hidden_weights(model):
-        apply_moc_transformations(model, cf=False)
-    number_anew(model, names)
+    with scratch(place) as folder:
+        fold_moves(model, folder)
+        with _hidden_weights(model):
+            apply_moc_transformations(model, cf=False)
+        number_anew(model, names)
+        yield
 
 
 @contextmanager

@@ -30,7 +30,11 @@ def scratch(place: Path | None = None) -> Iterator[Path]:
     for left in where.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             _remove_abandoned(left)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=where) as folder, locked(Path(folder)):
+    is_kept = sys.platform == "win32"  # where a file that is still mapped cannot be removed
+    with (
+        tempfile.TemporaryDirectory(prefix=_PREFIX, dir=where, ignore_cleanup_errors=is_kept) as folder,
+        locked(Path(folder)),
+    ):
         yield Path(folder)
 
 

@@ -77,7 +77,6 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
 def read_file(path: Path) -> File:
     """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated, and without LiteRT."""
-    FRAMEWORK.check_installed(path.name)
     try:
         with opened(path) as file:
             content = mapped(file)
@@ -85,6 +84,7 @@ def read_file(path: Path) -> File:
         raise ReadError(f"cannot be read: {error.strerror}", str(path)) from error
     if content[4:8] != IDENTIFIER:
         raise ReadError("not a TFLite file: its header is not that of TFLite", path.name)
+    FRAMEWORK.check_installed(path.name)
     try:
         return _File(content, path.name).read()
     except BROKEN as error:
