@@ -74,7 +74,7 @@ def _half_precision(model: ov.Model) -> tuple[str, ...]:
 def _levels(model: ov.Model) -> tuple[str, ...]:
     """Return which operation rounds to levels, if one does: sums that differ in last bits may round to another."""
     names = [node.get_friendly_name() for node in model.get_ordered_ops() if node.get_type_name() == "FakeQuantize"]
-    what = "rounds to levels, of which one that rounds the other way changes others; --no-verify omits the proof"
+    what = "rounds to levels, of which one that rounds the other way changes others; convert the model unquantised"
     return tuple(f"{name!r} {what}" for name in names[:1])
 
 
