@@ -42,20 +42,29 @@ class Intermediate:
 
 @contextmanager
 def as_ir(
-    built: Built, destination: Path, name: str, *, moves_channels: bool = False, proof: Proof | None = None
+    build: Callable[[Path], Built],
+    destination: Path,
+    name: str,
+    *,
+    moves_channels: bool = False,
+    proof: Proof | None = None,
 ) -> Iterator[Intermediate]:
     """Yield the IR that stands for a source, under the name of the result; ``name`` is that of the source.
 
-    With ``moves_channels``, inputs and outputs of images get their channels second.
+    ``build`` returns the model, whose weights may be in the folder that it gets, until the IR holds them. With
+    ``moves_channels``, inputs and outputs of images get their channels second.
     """
     from ..openvino.ir_save import save
     from ..openvino.layouts import with_channels_second
 
     with scratch(destination.parent) as folder:
-        model, first = folder / f"{destination.stem}{FileKind.IR.value}", built.rows
-        save(with_channels_second(built.model, name) if moves_channels else built.model, model)
-        changes = (*_half_precision(built.model), *(() if proof else _levels(built.model)))
-        del built  # its weights are in memory, and others will be while models run
+        model = folder / f"{destination.stem}{FileKind.IR.value}"
+        with scratch(folder) as weights:
+            built = build(weights)
+            save(with_channels_second(built.model, name) if moves_channels else built.model, model)
+            changes = (*_half_precision(built.model), *(() if proof else _levels(built.model)))
+            first = built.rows
+            del built  # its weights are in memory, and others will be while models run
         yield Intermediate(model=model, rows=lambda rows: merged(first, rows), changes=changes, proof=proof)
 
 

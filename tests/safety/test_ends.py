@@ -109,7 +109,7 @@ BEGINS = {
     "in a call that makes another error of it": (
         "import ir_interp.cli.main as program",
         f"waits = type('Waits', (), dict(__set_name__=lambda *_: exec({WAITS!r})))",
-        "program.app = lambda **_: type('Holder', (), dict(waits=waits()))",
+        "program._program_command = lambda: lambda **_: type('Holder', (), dict(waits=waits()))",
     ),
 }
 

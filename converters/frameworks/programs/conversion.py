@@ -31,7 +31,7 @@ def intermediate(
 
         program = read(source)
         check_stateless(program, source.name)
-        with as_ir(build(program, source.name, policy), destination, source.name) as between:
+        with as_ir(lambda _: build(program, source.name, policy), destination, source.name) as between:
             yield replace(between, notes=exported_rows.sampled(program, source.name))
         return
     with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter) as plain:

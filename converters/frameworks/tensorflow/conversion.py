@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.image_options import NCHW
 
@@ -16,21 +14,17 @@ from . import FRAMEWORK
 from .tensorflow_files import described
 
 
-@contextmanager
 def intermediate(
     source: Path, destination: Path, policy: FormPolicy, options: ConvertOptions
-) -> Iterator[Intermediate]:
+) -> AbstractContextManager[Intermediate]:
     """Yield the IR of a model."""
     from .frontend import build
 
     name = FRAMEWORK.label(source)
-    with (
-        scratch(destination.parent) as folder,
-        as_ir(
-            build(folder, described(source, folder), name, policy),
-            destination,
-            name,
-            moves_channels=options.layout == NCHW,
-        ) as between,
-    ):
-        yield between
+
+    return as_ir(
+        lambda folder: build(folder, described(source, folder), name, policy),
+        destination,
+        name,
+        moves_channels=options.layout == NCHW,
+    )

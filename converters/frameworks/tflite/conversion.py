@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from ir_interp.files.kinds import MODELS, FileKind
-from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.image_options import NCHW
 
@@ -16,26 +14,24 @@ from ..intermediate import Intermediate, as_ir
 from .tflite_files import KINDS, read_file
 
 
-@contextmanager
 def intermediate(
     source: Path, destination: Path, policy: FormPolicy, options: ConvertOptions
-) -> Iterator[Intermediate | None]:
+) -> AbstractContextManager[Intermediate | None]:
     """Yield the IR of a file that becomes a model; None for a single resize whose channels stay."""
     from .frontend import build
     from .proof import proof_of
 
     moves_channels = options.layout == NCHW
     if not _is_whole(source, destination, moves_channels=moves_channels):
-        yield None
-        return
+        return nullcontext()
     proof = proof_of(source, moves_channels)
-    with ExitStack() as stack:
-        with scratch(destination.parent) as folder:  # until the IR holds the weights
-            built = build(source, folder, policy)
-            as_whole = as_ir(built, destination, source.name, moves_channels=moves_channels, proof=proof)
-            between = stack.enter_context(as_whole)
-            del built
-        yield between
+    return as_ir(
+        lambda folder: build(source, folder, policy),
+        destination,
+        source.name,
+        moves_channels=moves_channels,
+        proof=proof,
+    )
 
 
 def _is_whole(source: Path, destination: Path, *, moves_channels: bool) -> bool:
