@@ -42,6 +42,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that compile every loop: for each later test the loops are compiled."""
+    items.sort(key=lambda item: item.path.name != "test_golden.py")
+
+
 def pytest_collection_finish() -> None:
     """Exempt modules and tests, a million objects, from the searches for garbage, a seventh of the time otherwise."""
     gc.collect()
