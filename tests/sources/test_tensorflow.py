@@ -186,6 +186,40 @@ def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str]) -> None:
         assert command(capsys, "inspect", name) == (2, "", f"error: {name}: {problem}\n")
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras, in saving
+@pytest.mark.parametrize("name", ["net.keras", "net.h5"])
+@pytest.mark.parametrize("place", ["a link", "its data"])
+def test_weights_in_another_file_are_not_read(name: str, place: str) -> None:
+    tensorflow = pytest.importorskip("tensorflow", reason="pip install 'ir-interp[tensorflow]'")
+    h5py = importlib.import_module("h5py")
+    x = tensorflow.keras.Input((4, 4, 1), batch_size=1)
+    tensorflow.keras.Model(x, tensorflow.keras.layers.Conv2D(2, 3)(x)).save(name)
+    weights = Path(name)
+    if name.endswith(".keras"):
+        zipfile.ZipFile(name).extractall("parts")
+        weights = Path("parts/model.weights.h5")
+    with h5py.File("outside.h5", "w") as other:
+        other["weights"] = np.ones((3, 3, 1, 2), np.float32)
+    Path("outside.bin").write_bytes(bytes(72))
+    with h5py.File(weights, "a") as file:
+        found = file.visititems(lambda known, item: known if getattr(item, "shape", ()) == (3, 3, 1, 2) else None)
+        del file[found]
+        if place == "a link":
+            file[found] = h5py.ExternalLink(str(Path("outside.h5").absolute()), "/weights")
+        else:
+            outside = [(str(Path("outside.bin").absolute()), 0, 72)]
+            file.create_dataset(found, (3, 3, 1, 2), "f4", external=outside)
+    if name.endswith(".keras"):
+        with zipfile.ZipFile(name, "w") as whole:
+            for part in Path("parts").iterdir():
+                whole.write(part, part.name)
+    with pytest.raises(ir_interp.ReadError) as error:
+        ir_interp.convert(name, "result.xml")
+    problem = f"{found!r} lies in another file, which is not read; expected all weights inside"
+    assert str(error.value) == f"{name}: {problem}"
+    assert not Path("result.xml").exists()
+
+
 @pytest.mark.parametrize(("name", "shown"), [("net.pb", "net.pb"), ("net.h5", "net.h5"), ("saved", "saved")])
 def test_without_the_package(name: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = Path(name) if Path(name).suffix else Path(name, "saved_model.pb")

@@ -22,6 +22,7 @@ from . import FRAMEWORK, frozen_graph, graph_files, keras_config
 from .checkpoints import checkpoint_of
 from .frozen_graph import nodes
 from .graph_safety import HARMLESS, reaching_outside
+from .hdf5_files import model_config
 from .stored_variables import creating_stored, store, stored
 from .tensorflow_files import FROZEN, GRAPH, KERAS, format_of, is_saved_model, parts
 from .tensorflow_operations import RESIZES
@@ -203,6 +204,8 @@ def _of_keras(path: Path, folder: Path) -> Any:
     with TemporaryDirectory(dir=folder) as unpacked, creating_stored(folder):
         if FileKind.of(path) is KERAS:
             keras_config.unpack(path, Path(unpacked))
+            for weights in Path(unpacked).rglob("*.h5"):
+                model_config(weights, path.name)
         else:
             _check_h5(path)
         place = unpacked if FileKind.of(path) is KERAS else path
@@ -228,10 +231,7 @@ def _of_keras(path: Path, folder: Path) -> Any:
 def _check_h5(path: Path) -> None:
     import json
 
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        config = file.attrs.get("model_config")
+    config = model_config(path, path.name)
     if config is None:
         raise ReadError("it holds weights only; expected a model", path.name)
     keras_config.check(json.loads(config), path.name)
