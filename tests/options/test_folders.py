@@ -167,7 +167,7 @@ def test_a_folder_becomes_what_was_asked_for(capsys: pytest.CaptureFixture[str])
     assert 'type="Interpolate" version="opset4"' in text
 
 
-@pytest.mark.parametrize("suffix", [".xml", pytest.param(".onnx", marks=pytest.mark.long), ".json"])
+@pytest.mark.parametrize("suffix", [".xml", ".onnx", ".json"])
 def test_a_folder_is_converted_as_its_files_are(
     suffix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
