@@ -18,10 +18,9 @@ from ir_interp.files.scratch import scratch
 
 from ..runtimes.openvino_saving import save_model
 from .node_names import node_names, nodes_of, number_anew
-from .stored_weights import fold_moves
+from .stored_weights import fold_moves, is_large
 
 _EXACT = "exact constant"
-_LARGE = 2**20  # bytes
 
 
 def save(model: ov.Model, output: Path) -> None:
@@ -63,7 +62,7 @@ def _simplified(model: ov.Model, place: Path) -> Iterator[None]:
 @contextmanager
 def _hidden_weights(model: ov.Model) -> Iterator[None]:
     """Put inputs in the place of weights that together exceed the memory limit: transformations would copy them."""
-    large = [node for node in nodes_of(model) if node.get_type_name() == "Constant" and node.get_byte_size() >= _LARGE]
+    large = [node for node in nodes_of(model) if is_large(node)]
     if sum(node.get_byte_size() for node in large) <= bound():
         large = []  # also because a copied weight stays in memory while something refers to it
     inputs = [ops.parameter(node.shape, node.get_element_type()) for node in large]

@@ -23,9 +23,9 @@ _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 def with_weights(model: ov.Model, weights: Mapping[str, StoredArray], folder: Path) -> None:
     """Put constants in place of the inputs that bear the names of ``weights``; moved ones are written to ``folder``."""
-    allow_files(*{stored.path for stored in weights.values()})
+    allow_files(*{stored.path for stored in weights.values()})  # together: each may be in a file of its own
     replace_inputs(model, {name: constant(stored, name) for name, stored in weights.items()})
-    fold_moves(model, folder)
+    fold_moves(model, folder)  # before ``mark_halves``, which knows constants alone
 
 
 def constant(stored: StoredArray, name: str | None = None) -> ov.Output:
@@ -96,8 +96,12 @@ def _is_half(node: ov.Node) -> bool:
 
 def _is_movable(node: ov.Node) -> bool:
     """Return whether a node is a large constant of a type that NumPy has; bfloat16 is none."""
-    is_large = _is_constant(node) and node.get_byte_size() >= stored_arrays.LARGE
-    return bool(is_large and ov.Type(node.data.dtype) == node.get_element_type())
+    return is_large(node) and bool(ov.Type(node.data.dtype) == node.get_element_type())
+
+
+def is_large(node: ov.Node) -> bool:
+    """Return whether a node is a constant that should stay in its file."""
+    return _is_constant(node) and bool(node.get_byte_size() >= stored_arrays.LARGE)
 
 
 def _is_constant(node: ov.Node) -> bool:

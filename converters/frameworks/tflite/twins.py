@@ -147,7 +147,7 @@ def apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ..
 def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]], folder: Path) -> Path:
     """Return the same file with real values in float32 in place of all levels, which no operator rounds then.
 
-    Raises ReadError for constants of other levels than 8, 16, 32 or 64 bits.
+    Raises ReadError for constants of other levels than 4, 8, 16, 32 or 64 bits.
     """
     model, of = _apart(path, shown, shapes), schema()
     graph = model.subgraphs[_MAIN]
