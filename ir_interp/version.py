@@ -11,13 +11,17 @@ _RUNTIMES = ("onnxruntime", "openvino", "onnx")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The versions, the BLAS and the loops of this process. They affect the speed of ``resize``, never its results.
+    """The versions, the processor, the BLAS and the loops of this process.
 
-    ``loops`` names the compiled loops of the extra ``fast``, or why there are none; ``threads`` is the number of
-    threads that share a large resize.
+    They affect the speed of ``resize``, never its results.
+
+    ``processor`` is the class that decides how runtimes add products of 8-bit integers: without VNNI, sums may
+    saturate. ``loops`` names the compiled loops of the extra ``fast``, or why there are none; ``threads`` is the number
+    of threads that share a large resize.
     """
 
     packages: str
+    processor: str
     python: str
     numpy: str
     blas: str
@@ -25,7 +29,9 @@ class Configuration:
     threads: int
 
     def __str__(self) -> str:
-        rows = [f"{name}: {getattr(self, name)}" for name in ("python", "numpy", "blas", "loops", "threads")]
+        rows = [
+            f"{name}: {getattr(self, name)}" for name in ("processor", "python", "numpy", "blas", "loops", "threads")
+        ]
         return "\n".join([self.packages, *rows])
 
 
@@ -43,9 +49,11 @@ def show_config() -> Configuration:
 
     from ir_interp.executor.arrays.threads import blas, threads
     from ir_interp.executor.compiled import loop_runner
+    from ir_interp.processor import processor
 
     return Configuration(
         packages=versions(),
+        processor=processor().value,
         python=f"{platform.python_version()}, {platform.machine()}",
         numpy=np.__version__,
         blas=blas(),

@@ -12,7 +12,7 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.paths import real
 from ir_interp.options.audit_options import AuditOptions
-from ir_interp.options.finding_codes import check_codes, codes_of, fails, is_chosen
+from ir_interp.options.finding_codes import BYTE_PRODUCTS, check_codes, codes_of, fails, is_chosen
 from ir_interp.text.names import labels
 from ir_interp.views import notebook
 from ir_interp.views.describe import count
@@ -157,8 +157,8 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
         if options.shapes:
             check(files, options.shapes)
         setting = Setting(run=options.run, runtimes=runtimes, shapes=options.shapes)
-        rows, errors = in_processes(files, options.jobs, setting, options.progress)
-        errors = [*closed, *errors]
+        result = in_processes(files, options.jobs, setting, options.progress)
+        rows, errors = result.rows, [*closed, *result.errors]
         costs: list[Cost] = []
         if preprocessing is not None and _is_wanted(CODE, options):
             # The errors of these files are known already; measuring would add them again.
@@ -172,14 +172,22 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
     selected = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
     findings = tuple(finding for row in selected for finding in row if _is_wanted(finding.code, options))
     before = tuple(cost.finding for cost in by_input(costs) if cost.finding)
+    of_files = _named(result.findings, files, names) if _is_wanted(BYTE_PRODUCTS, options) else ()
     return Audit(
         rows=tuple(rows),
-        findings=(*before, *findings),
+        findings=(*before, *of_files, *findings),
         errors=tuple(errors),
         preprocessing=tuple(costs),
         skipped=tuple(map(str, inside.skipped)),
         empty=tuple(_without_resizes(files, rows, errors, names)),
     )
+
+
+def _named(findings: Sequence[Finding], files: Sequence[Path], names: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Return findings about whole files under labels that are unique to these."""
+    called = labels(names.get(str(path), str(path)) for path in files)
+    own = (replace(finding, file=names.get(finding.file, finding.file)) for finding in findings)
+    return tuple(replace(finding, where=called[finding.file]) for finding in own)
 
 
 def _without_resizes(

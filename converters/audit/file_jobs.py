@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import ReadError
+from ir_interp.options.finding_codes import BYTE_PRODUCTS
 
+from ..predictions.saturation import saturation
 from ..reports.conversion_report import Progress, silent
 from ..workers import pool
 from .auditing import audit
 from .chosen_shapes import Shapes
-from .findings import Audited
+from .findings import Audited, Finding
+from .mishaps import noted
 
-Result = tuple[list[Audited], list[ReadError]]
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """The resizes of some files, findings about the files as a whole, and errors."""
+
+    rows: list[Audited] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[ReadError] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +43,42 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
     A file that ends its process is reported as unreadable.
     """
     if count == 1 or len(paths) < 2:
-        return audit(paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress)
+        rows, errors = audit(
+            paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress
+        )
+        result = Result(rows=rows, errors=errors)
+        _add_products(paths, result)
+        return result
     results: dict[int, Result] = {}
     question = pool.Question(function="ir_interp.converters.audit.file_jobs:of_one", setting=setting)
     for number, answer in pool.each(question, paths, count):
         path = paths[number]
-        results[number] = ([], [ReadError(str(answer), path.name)]) if isinstance(answer, pool.Died) else answer
+        died = isinstance(answer, pool.Died)
+        results[number] = Result(errors=[ReadError(str(answer), path.name)]) if died else answer
         progress("auditing", len(results), len(paths))
     ordered = [results[number] for number in range(len(paths))]
-    return [row for rows, _ in ordered for row in rows], [error for _, errors in ordered for error in errors]
+    return Result(
+        rows=[row for result in ordered for row in result.rows],
+        findings=[finding for result in ordered for finding in result.findings],
+        errors=[error for result in ordered for error in result.errors],
+    )
 
 
 def of_one(path: Path, setting: Setting) -> Result:
     """Return the result of ``audit`` for one file."""
-    return audit([path], run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes)
+    return in_processes([path], 1, setting)
+
+
+def _add_products(paths: Sequence[Path], result: Result) -> None:
+    """Add findings about 8-bit products of the files that could be read."""
+    unread = {error.where.partition(":")[0] for error in result.errors}
+    for path in paths:
+        if path.name in unread:
+            continue
+        with noted(result.errors, path.name):
+            known = saturation(path)
+            if known is not None and known.losses:
+                rule = RULES[BYTE_PRODUCTS]
+                result.findings.append(
+                    Finding(code=rule.code, message=known.text, file=str(path), where=path.name, severity=rule.severity)
+                )

@@ -20,6 +20,7 @@ from ir_interp.options.image_options import NCHW
 from ir_interp.resize_op import ResizeOp
 
 from ..frameworks.intermediate import Intermediate
+from ..predictions.saturation import saturation
 from ..reports.conversion_report import ConversionReport, Row, State, Written
 from ..reports.verification import Verification
 from ..sources.frameworks import part
@@ -95,7 +96,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
             destination=destination,
             rows=written.rows,
             mistakes=of_source(original, source),
-            notes=written.notes,
+            notes=(*written.notes, *_products(source, destination, temporary[-1], options)),
             verification=verification,
             before=operations(source),
             after=operations(temporary[-1]),
@@ -104,6 +105,15 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         for path, write_report in options.reports.items():
             write_report(report, pages[path])
     return report
+
+
+def _products(source: Path, destination: Path, result: Path, options: ConvertOptions) -> list[str]:
+    """Return notes about the 8-bit products of a model and of its conversion."""
+    ends = (
+        (source, saturation(source)),
+        (destination, saturation(result, through_openvino=options.target == "openvino")),
+    )
+    return [f"{path.name}: {known.text}" for path, known in ends if known is not None]
 
 
 def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:

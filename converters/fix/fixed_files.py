@@ -10,11 +10,13 @@ from typing import TypedDict
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, expect
-from ir_interp.options.finding_codes import check_codes, is_chosen
+from ir_interp.options.finding_codes import BYTE_PRODUCTS, check_codes, is_chosen
 from ir_interp.options.fix_options import FixOptions
 from ir_interp.options.shared_options import check_needs
 
+from ..onnx.byte_products import make_factors_unsigned
 from ..onnx.external_weights import weights_beside
+from ..onnx.onnx_files import read_file
 from ..sources.model_summary import parts
 from ..verify.compare import tolerances
 from ..verify.comparison import ComparisonRecord, ModelComparison
@@ -39,6 +41,7 @@ class FixedRecord(TypedDict):
     source: str
     destination: str
     repaired: list[RepairRecord]
+    unsigned_products: int
     comparison: ComparisonRecord | None
     note: str
 
@@ -47,12 +50,15 @@ class FixedRecord(TypedDict):
 class Fixed:
     """The fixed resizes, and the effect on the model's own input: ``comparison`` of before and after.
 
+    ``unsigned_products`` is the number of 8-bit products whose weights became unsigned.
+
     There is no comparison if nothing was fixed, none was requested, or ``note`` states a reason.
     """
 
     source: Path
     destination: Path
     repaired: tuple[RepairedResize, ...]
+    unsigned_products: int = 0
     comparison: ModelComparison | None = None
     note: str = ""
 
@@ -72,6 +78,7 @@ class Fixed:
                 for repair in self.repaired
                 for remedy in repair.remedies
             ],
+            "unsigned_products": self.unsigned_products,
             "comparison": self.comparison.record() if self.comparison else None,
             "note": self.note,
         }
@@ -79,7 +86,7 @@ class Fixed:
 
 def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
-    check_codes((*options.select, *options.ignore), CODES)
+    check_codes((*options.select, *options.ignore), (*CODES, BYTE_PRODUCTS))
     check_needs(options)
     if FileKind.of(source) is FileKind.IR:
         raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", source.name)
@@ -93,11 +100,25 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
         is_wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
         repaired = write_fixed(source, temporary, is_wanted, options.layers)
-        fixed_files = Fixed(source=source, destination=destination, repaired=tuple(repaired))
-        if repaired and options.verify:
+        products = _with_unsigned_weights(temporary) if BYTE_PRODUCTS in options.select else 0
+        done = Fixed(source=source, destination=destination, repaired=tuple(repaired), unsigned_products=products)
+        if (repaired or products) and options.verify:
             comparison, note = _compared(source, temporary, options)
-            fixed_files = replace(fixed_files, comparison=comparison, note=note)
-    return fixed_files
+            done = replace(done, comparison=comparison, note=note)
+            if comparison is not None and not repaired and not comparison.passes:
+                raise VerificationError(
+                    f"{source.name}: {comparison.summary} with unsigned weights; nothing was written"
+                )
+    return done
+
+
+def _with_unsigned_weights(path: Path) -> int:
+    """Make the weights of 8-bit products unsigned where sums may saturate; return the number of these products."""
+    model = read_file(path)
+    count = make_factors_unsigned(model, str(path.parent))
+    if count:
+        path.write_bytes(model.SerializeToString(deterministic=True))
+    return count
 
 
 def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelComparison | None, str]:

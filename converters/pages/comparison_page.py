@@ -37,7 +37,7 @@ def comparison_page(comparison: ModelComparison, provenance: Provenance) -> Elem
         ],
         *_remedies(comparison),
         *examples(provenance),
-        *map(note, fed_lines(comparison.images)),
+        *map(note, (*fed_lines(comparison.images), *comparison.notes)),
         *(_output(comparison, output) for output in comparison.outputs),
         *_resizes(comparison),
         *_differences(comparison, second, provenance.image),

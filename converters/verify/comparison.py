@@ -31,6 +31,7 @@ class ComparisonRecord(TypedDict):
     first: str
     second: str
     images: list[FedImage]
+    notes: list[str]
     equal: bool
     outputs: list[OutputRecord]
     resizes: list[LocatedRecord] | None
@@ -42,7 +43,8 @@ class ComparisonRecord(TypedDict):
 class ModelComparison:
     """Two models, output by output, and their resizes in order if requested.
 
-    ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name.
+    ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name. ``notes``
+    are about the models: whether their outputs depend on the processor.
     """
 
     first: Path
@@ -51,6 +53,7 @@ class ModelComparison:
     outputs: tuple[OutputComparison, ...]
     resizes: tuple[Located, ...] | None = None
     first_layer: FirstLayer | None = None
+    notes: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -111,6 +114,7 @@ class ModelComparison:
             "first": str(self.first),
             "second": str(self.second),
             "images": [cast(FedImage, asdict(image)) for image in self.images],
+            "notes": list(self.notes),
             "equal": self.passes,
             "outputs": [output_record(output) for output in self.outputs],
             "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],

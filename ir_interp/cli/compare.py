@@ -148,7 +148,7 @@ def _show(comparison: ModelComparison) -> None:
     from ir_interp.converters.reports.verification import fed_lines
 
     console = Console()
-    for line in fed_lines(comparison.images):
+    for line in (*fed_lines(comparison.images), *(f"note: {text}" for text in comparison.notes)):
         console.say(line)
     for output in comparison.outputs:
         _show_output(console, output, comparison)

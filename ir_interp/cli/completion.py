@@ -10,7 +10,7 @@ import typer
 
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import IrInterpError
-from ir_interp.options.finding_codes import FAILURES
+from ir_interp.options.finding_codes import BYTE_PRODUCTS, FAILURES
 from ir_interp.translation.dialect import Semantics
 
 Complete = Callable[[typer.Context, str], list[str]]
@@ -85,7 +85,7 @@ def _likes() -> Iterable[str]:
 WORDS: dict[str, Callable[[], Iterable[str]]] = {
     "codes": lambda: RULES,
     "failures": lambda: (*FAILURES, *RULES),
-    "mistakes": lambda: (code for code in RULES if code.startswith("IRI01")),
+    "mistakes": lambda: (code for code in RULES if code.startswith("IRI01") or code == BYTE_PRODUCTS),
     "semantics": lambda: (reading.value for reading in Semantics),
     "runtimes": _runtimes,
     "runners": _runners,

@@ -63,9 +63,11 @@ def _show(done: Fixed) -> None:
             console.say(line)
         for output in done.comparison.outputs:
             _show_output(console, output)
-    if rows:
+    if done.unsigned_products:
+        console.say(f"weights of {count(done.unsigned_products, '8-bit product')} made unsigned: no sum saturates")
+    if rows or done.unsigned_products:
         console.say("every other node, constant and name is as it was, byte for byte")
-    console.say(f"wrote {done.destination}" + ("" if rows else ", a copy"))
+    console.say(f"wrote {done.destination}" + ("" if rows or done.unsigned_products else ", a copy"))
 
 
 def _show_output(console: Console, output: OutputComparison) -> None:

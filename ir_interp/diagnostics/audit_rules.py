@@ -187,6 +187,26 @@ AUDIT_RULES = (
         test="audit/test_audit.py::test_unknown_is_a_verdict_of_its_own",
     ),
     Rule(
+        code="IRI026",
+        severity=Severity.NOTE,
+        summary="Sums of 8-bit products may saturate, so that outputs depend on the processor.",
+        story=(
+            "x86 processors without VNNI have one instruction for products of bytes. It multiplies two unsigned by two "
+            "signed bytes and adds both products in 16 bits: 255 * 127 + 255 * 127 = 64,770 becomes 32,767. "
+            "onnxruntime uses it on processors with AVX2, OpenVINO also on older ones. Outputs of an INT8 model then "
+            "differ by many levels from those on other processors. The finding bounds the error: each pair of weights "
+            "of an output channel, times 255, against 32,767. Inputs of the model may stay far below the bound. "
+            "`convert` and `compare` add exactly on every processor, and report the same bound."
+        ),
+        remedy=(
+            "Quantise weights to 7 bits (onnxruntime: reduce_range=True), whose sums fit. Or keep the model: "
+            "onnxruntime adds exactly with the session option session.x64quantprecision=1, OpenVINO when it compiles "
+            "with LP_TRANSFORMS_MODE=NO. `ir-interp fix --select IRI026` writes an ONNX model with unsigned weights, "
+            "which saturate nowhere; on processors with VNNI it may take twice as long."
+        ),
+        test="audit/test_byte_products.py::test_the_finding",
+    ),
+    Rule(
         code="IRI031",
         severity=Severity.NOTE,
         summary="TensorRT would not run the layer on DLA.",

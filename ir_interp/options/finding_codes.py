@@ -17,6 +17,9 @@ FAILURES = {
 ON_REQUEST = "IRI031"
 """The finding that is reported only where it is selected."""
 
+BYTE_PRODUCTS = "IRI026"
+"""The finding about sums of 8-bit products."""
+
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:
     """Raise SpecError, with the closest of ``known``, for a word that no code among these begins with."""

@@ -17,7 +17,11 @@ class FixOptions:
     """The mistakes to fix, and the verification; ``ir_interp.fix`` documents the options."""
 
     select: tuple[str, ...] = option(
-        CODES, "Codes or prefixes to fix: IRI012. Default: IRI01, all of them.", "--select", complete="mistakes"
+        CODES,
+        "Codes or prefixes to fix: IRI012. Default: IRI01, all mistakes. IRI026 makes the weights of 8-bit products "
+        "unsigned, so that no sum saturates on any processor.",
+        "--select",
+        complete="mistakes",
     )
     ignore: tuple[str, ...] = option(CODES, "Codes or prefixes to leave alone.", "--ignore", complete="mistakes")
     layers: tuple[str, ...] = option(WORDS, "Fix only these resizes.", "--layer", complete="layers")

@@ -177,6 +177,7 @@ def compare(
         raise SpecError("second is missing: another model; or reference, outputs that another program computed")
     if second is not None and reference is not None:
         raise SpecError("second and reference exclude each other; pass one of them")
+    from ir_interp.converters.predictions.saturation import saturation
     from ir_interp.converters.verify.against_reference import compare_with
     from ir_interp.converters.verify.model_pairs import compare_models
     from ir_interp.converters.verify.run.inputs import Inputs
@@ -208,4 +209,10 @@ def compare(
             per_layer=options.per_layer,
             progress=options.progress,
         )
-    return replace(comparison, first=readers.shown_path(first, mine), second=readers.shown_path(second, theirs))
+        notes = [(model, saturation(path)) for model, path in ((first, mine), (second, theirs))]
+    return replace(
+        comparison,
+        first=readers.shown_path(first, mine),
+        second=readers.shown_path(second, theirs),
+        notes=tuple(f"{readers.name_of(model)}: {known.text}" for model, known in notes if known is not None),
+    )

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import onnx.parser
 import onnx.shape_inference
-import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import openvino as ov
 
+from tests.support import exact_sums
 from tests.support.runtimes import Array
 
 
@@ -39,13 +39,12 @@ def reshaped(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]] | None 
 
 def onnxruntime_outputs(path: Path, feeds: Mapping[str, Array]) -> list[Array]:
     """Return what onnxruntime makes of a model."""
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return [np.asarray(each) for each in session.run(None, dict(feeds))]
+    return [np.asarray(each) for each in exact_sums.session(path).run(None, dict(feeds))]
 
 
 def openvino_outputs(model: Path | ov.Model, feeds: Mapping[str, Array]) -> list[Array]:
     """Return what OpenVINO's CPU plugin makes of a model, in float32."""
-    compiled = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = ov.Core().compile_model(model, "CPU", exact_sums.OPENVINO)
     answer = compiled(dict(feeds))
     return [np.array(answer[index]) for index in range(len(compiled.outputs))]
 

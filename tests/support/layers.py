@@ -19,6 +19,7 @@ from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.converters.ir_to_onnx import write
 from ir_interp.translation.dialect import Semantics
+from tests.support import exact_sums
 from tests.support.runtimes import Array
 
 SEEDS = int(os.environ.get("IR_TO_ONNX_SEEDS", "3"))
@@ -141,8 +142,7 @@ def check(configuration: Configuration, seed: int, opset: int | None = None, tol
 
 def in_openvino(model: Any, feeds: dict[str, Array], **more: Any) -> list[Array]:
     """Run a model in OpenVINO; ``more`` are settings of its CPU plugin."""
-    settings: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
-    settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0  # else products with compressed weights are rounded to 8 bits
+    settings: dict[str, Any] = {**exact_sums.OPENVINO, "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
     compiled = core().compile_model(model, "CPU", settings | more)
     results = compiled(feeds)
     return [np.array(results[index]) for index in range(len(compiled.outputs))]
@@ -158,7 +158,7 @@ def in_onnxruntime(path: Path, feeds: dict[str, Array]) -> list[Array]:
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")  # in float32
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    session = exact_sums.session(path, options)
     declared = {each.name for each in session.get_inputs()}
     assert declared == feeds.keys()
     return [np.asarray(each) for each in session.run(None, feeds)]

@@ -7,8 +7,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.files.memory import allow_files
+from ir_interp.processor import processor
 
+from ...onnx.byte_products import make_factors_unsigned
 from ...onnx.compressed_matrices import IN_FLOAT32
+from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
 from .run_request import Request
 
@@ -16,7 +19,10 @@ _CAST_LIKE = 15  # the operator set that brought it
 
 
 class OnnxRunner:
-    """A model in onnxruntime; ``count`` is the number of its outputs, more tensors follow."""
+    """A model in onnxruntime; ``count`` is the number of its outputs, more tensors follow.
+
+    Sums of 8-bit products are exact, whatever the processor.
+    """
 
     limit = None  # it computes every size by the same operations
 
@@ -54,6 +60,8 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
 
     model = read_outline(request.model)
     allow_files(request.model, *external_files_of(model, request.model.parent))
+    if processor() in ONNXRUNTIME.processors:
+        make_factors_unsigned(model, str(request.model.parent))
     graph = model.graph
     outputs = [output.name for output in graph.output]
     tensors = {value.name for value in graph.input}.union(*(node.output for node in graph.node))
