@@ -52,7 +52,7 @@ def run(proto: onnx.ModelProto, *arrays: Array, optimised: bool = True) -> Array
 def convolved(x: Array, w: Array) -> Array:
     """Return the valid convolution of an image with unpadded kernels, in integers."""
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int64), w.shape[2:], axis=(2, 3))
-    return np.einsum("nchwij,ocij->nohw", windows, w.astype(np.int64))
+    return np.asarray(np.einsum("nchwij,ocij->nohw", windows, w.astype(np.int64)))
 
 
 A, B, W = integers(U, 4, 64), integers(S, 64, 8, seed=1), integers(S, 8, 16, 3, 3, seed=2)
@@ -62,7 +62,7 @@ LINEAR = {"as": np.float32(1), "az": U(0), "bs": np.float32(1), "bz": S(0), "ys"
 
 
 def levels(sums: Array) -> Array:
-    return np.clip(np.rint(sums / 3000) + 128, 0, 255)
+    return np.asarray(np.clip(np.rint(sums / 3000) + 128, 0, 255))
 
 
 def product(
@@ -161,10 +161,10 @@ def test_weights_in_a_body_and_in_another_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(outline, A), A.astype(int) @ big.astype(int))
 
 
-def saturated(x: Array, weights: Array) -> Array:
+def saturated(x: Array, weights: Array) -> int:
     """Return a sum of products as ``pmaddubsw`` makes it: each pair of neighbours saturates at 16 bits."""
     terms = (x.astype(np.int64) * weights.astype(np.int64)).reshape(-1, 2).sum(axis=1)
-    return np.clip(terms, -(2**15), 2**15 - 1).sum()
+    return int(np.clip(terms, -(2**15), 2**15 - 1).sum())
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -178,11 +178,11 @@ def test_no_sum_loses_more_than_the_bound(seed: int) -> None:
         order = random.permutation(count)
         x = random.integers(0, 256, count) if random.random() < 0.5 else np.where(weights[order] > 0, 255, 0)
         exact = int((x * weights[order].astype(np.int64)).sum())
-        lost = max(lost, abs(exact - int(saturated(x, weights[order]))))
+        lost = max(lost, abs(exact - saturated(x, weights[order])))
     assert lost <= bound
     descending = np.sort(weights)[::-1]  # the pairs that lose most
     extremes = [np.where(descending > 0, 255, 0), np.where(descending < 0, 255, 0)]
-    lost_most = [abs(int((x * descending.astype(np.int64)).sum()) - int(saturated(x, descending))) for x in extremes]
+    lost_most = [abs(int((x * descending.astype(np.int64)).sum()) - saturated(x, descending)) for x in extremes]
     assert bound <= max(lost_most) + 2 * 255 * most  # but for a pair of mixed signs in the middle
 
 
