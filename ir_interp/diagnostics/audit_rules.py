@@ -202,7 +202,7 @@ AUDIT_RULES = (
             "Quantise weights to 7 bits (onnxruntime: reduce_range=True), whose sums fit. Or keep the model: "
             "onnxruntime adds exactly with the session option session.x64quantprecision=1, OpenVINO when it compiles "
             "with LP_TRANSFORMS_MODE=NO. `ir-interp fix --select IRI026` writes an ONNX model with unsigned weights, "
-            "which saturate nowhere; on processors with VNNI it may take twice as long."
+            "whose sums saturate nowhere; with VNNI, its convolutions take up to three times as long."
         ),
         test="audit/test_byte_products.py::test_the_finding",
     ),
