@@ -59,7 +59,7 @@ float32 in both, as in the verification, set `DYNAMIC_QUANTIZATION_GROUP_SIZE=0`
 
 FakeQuantize of up to 256 levels becomes QuantizeLinear and DequantizeLinear if zero is one of its levels, and constants
 become integers. Any other FakeQuantize becomes arithmetic with a Round. Convolutions of more than four channels run in
-integers in onnxruntime. On processors with AVX2 but without VNNI, their sums [may saturate](verification.md#processors).
+integers in onnxruntime, whose sums [may saturate](verification.md#processors) on processors without VNNI.
 
 OpenVINO's frontend replaces a DynamicQuantizeLinear by some twenty layers, which become that node again.
 
