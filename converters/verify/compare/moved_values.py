@@ -22,8 +22,9 @@ _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmu
 def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray[Any]]:
     """Return the floats of a model's tensors moved, up or down, by the root of n last bits; other values unchanged."""
     share, rng = math.sqrt(_terms(graph)) * float(np.finfo(np.float32).eps), np.random.default_rng(0)
+    down, up = np.float32(1 - share), np.float32(1 + share)
     return {
-        name: (array * (1 + share * rng.choice((-1.0, 1.0), array.shape))).astype(array.dtype)
+        name: (array * np.where(rng.integers(0, 2, array.shape, np.int8), up, down)).astype(array.dtype, copy=False)
         if array.dtype.kind == "f"
         else array
         for name, array in values.items()
