@@ -76,7 +76,7 @@ def test_groups_of_segments_prove_as_much_as_all_together(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("bytes_an_element", [4, 2**31])
-@pytest.mark.parametrize("place", (0, 3, 5))
+@pytest.mark.parametrize("place", [0, 3, 5])
 def test_a_wrong_weight_is_found_in_any_group(
     place: int, bytes_an_element: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,8 +72,8 @@ def _most_elements() -> float:
 class _Proof:
     """Compares groups of segments, each in runs of its own that begin with the source's values of earlier groups.
 
-    ``known`` has the ends of the groups that were compared, and ``values`` the source's values there. ``run`` shows the
-    outputs only with the last.
+    ``known`` has the ends of the groups that were compared, ``values`` the source's values there, and ``apart`` how far
+    half precision moves these before they are rounded. ``run`` shows the outputs only with the last.
     """
 
     run: Runs
@@ -81,6 +81,7 @@ class _Proof:
     result: Path
     known: Ends = field(default_factory=Ends)
     values: dict[str, Array] = field(default_factory=dict)
+    apart: dict[str, float] = field(default_factory=dict)
     compared: list[ComparedEnd] = field(default_factory=list)
     flipped_by_source: int | None = 0
 
@@ -102,7 +103,8 @@ class _Proof:
         )
         actual, others = run(self.result, names, replacements=replacements, optimised=False)
         folding = self._folding(ends)
-        reach = self._reach(ends, others, replacements, folding)
+        self.apart |= folding.apart
+        reach = self._reach(ends, others, replacements)
         self.compared += [segment.compared() for segment in ends.segments(self.values, others, reach)]
         self._count_flipped_by_source(ends)
         return expected, actual, folding.outputs
@@ -121,21 +123,29 @@ class _Proof:
         befores = [end.before for end in ends.fixed]
         return source_spread.folding(self.run, self.source, befores, _values(self._starts(befores), self.values))
 
-    def _reach(
-        self, ends: Ends, others: Values, replacements: Mapping[str, Array], folding: source_spread.Folding
-    ) -> dict[str, float]:
+    def _reach(self, ends: Ends, others: Values, replacements: Mapping[str, Array]) -> dict[str, float]:
         """Return the distance from an edge within which a level may flip, by the name of the tensor before rounding."""
         in_source = [*(end.before for end in ends.fixed), *(end.before for end in ends.dynamic)]
         starts = _values(self._starts(in_source), self.values)
         reach = source_spread.sums(self.run, self.source, in_source, self.values, starts)
-        reach = {name: moves + folding.apart.get(name, 0.0) for name, moves in reach.items()}
+        reach = {name: moves + self.apart.get(name, 0.0) for name, moves in reach.items()}
         if ends.elsewhere:
             in_result = [end.before for end in ends.elsewhere]
             moves = source_spread.sums(self.run, self.result, in_result, others, replacements)
-            reach |= {
-                end.before: moves[end.before] + _hidden_reach(end, ends, others, folding) for end in ends.elsewhere
-            }
+            reach |= {end.before: moves[end.before] + self._reach_elsewhere(end) for end in ends.elsewhere}
         return reach
+
+    def _reach_elsewhere(self, end: Quantisation) -> float:
+        """Return how far half precision moves the values that the result rounds here, and the source before.
+
+        A maximum of several values moves no further than the one that moves most. Other layers may read the source's
+        rounded tensor as well, so the result may have it, too.
+        """
+        step = end.step.astype(np.float32)  # as files hold it
+        graph = self.run.models.read(self.source)
+        rounded = self.known.starts_in_source(graph, [end.after], self.values)
+        alike = [start.before for start in rounded if np.array_equal(start.step.astype(np.float32), step)]
+        return max((self.apart.get(name, 0.0) for name in alike), default=0.0)
 
     def _count_flipped_by_source(self, ends: Ends) -> None:
         starts = self._starts(end.before for end in ends.fixed)
@@ -146,14 +156,6 @@ class _Proof:
 
 def _values(ends: Iterable[Quantisation], values: Values) -> dict[str, Array]:
     return {end.after: values[end.after] for end in ends}
-
-
-def _hidden_reach(end: Quantisation, ends: Ends, others: Values, folding: source_spread.Folding) -> float:
-    """Return how far half precision moves the values that the source rounds by the same scale."""
-    step = end.step.astype(np.float32)  # as files hold it
-    hidden = [quantisation for quantisation in ends.fixed if quantisation.after not in others]
-    hidden = [quantisation for quantisation in hidden if np.array_equal(quantisation.step.astype(np.float32), step)]
-    return max((folding.apart.get(quantisation.before, 0.0) for quantisation in hidden), default=0.0)
 
 
 def _quantises(outputs: ModelOutputs) -> bool:

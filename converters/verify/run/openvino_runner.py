@@ -76,11 +76,18 @@ def _ports(model: Any) -> dict[str, Any]:
     for node in model.get_ordered_ops():
         if node.get_type_name() != "Result":
             for output in node.outputs():
-                # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
-                unnamed = set() if node.get_type_name() == "Constant" else {node.get_friendly_name()}
-                for name in output.get_names() or unnamed:
+                for name in output.get_names() or _unnamed(node, output):
                     ports.setdefault(name, output)
     return ports
+
+
+def _unnamed(node: Any, output: Any) -> set[str]:
+    """Return the name of a tensor without one, as ``net.tensor_name`` makes it from that of its layer."""
+    # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
+    if node.get_type_name() == "Constant":
+        return set()
+    name = node.get_friendly_name()
+    return {name if node.get_output_size() == 1 else f"{name}.{output.get_index()}"}
 
 
 def _spread_out(ports: dict[str, Any]) -> list[Any]:
