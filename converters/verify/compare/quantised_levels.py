@@ -23,7 +23,7 @@ from ...reports.verification import Compared, Levels, Verification
 from ..graphs import read
 from ..run.array_files import Named
 from ..run.processes import Runs
-from . import source_spread, tolerances
+from . import half_irs, source_spread, tolerances
 from .array_differences import check, compare, coordinate_error
 from .comparable_models import in_float32
 from .model_outputs import ModelOutputs, SegmentError, outputs_difference
@@ -120,30 +120,35 @@ class _Proof:
         )
 
     def _folding(self, ends: Ends) -> source_spread.Folding:
-        befores = [end.before for end in ends.fixed]
+        befores = ends.befores
         return source_spread.folding(self.run, self.source, befores, _values(self._starts(befores), self.values))
 
     def _reach(self, ends: Ends, others: Values, replacements: Mapping[str, Array]) -> dict[str, float]:
         """Return the distance from an edge within which a level may flip, by the name of the tensor before rounding."""
-        in_source = [*(end.before for end in ends.fixed), *(end.before for end in ends.dynamic)]
+        in_source = ends.befores
         starts = _values(self._starts(in_source), self.values)
         reach = source_spread.sums(self.run, self.source, in_source, self.values, starts)
         reach = {name: moves + self.apart.get(name, 0.0) for name, moves in reach.items()}
+        for end in ends.dynamic if half_irs.is_in_half(self.source) else ():
+            reach[end.before] = reach.get(end.before, 0.0) + end.rescaling(self.values)
         if ends.elsewhere:
             in_result = [end.before for end in ends.elsewhere]
             moves = source_spread.sums(self.run, self.result, in_result, others, replacements)
-            reach |= {end.before: moves[end.before] + self._reach_elsewhere(end) for end in ends.elsewhere}
+            reach |= {
+                end.before: moves[end.before] + self._reach_elsewhere(end, ends, others) for end in ends.elsewhere
+            }
         return reach
 
-    def _reach_elsewhere(self, end: Quantisation) -> float:
+    def _reach_elsewhere(self, end: Quantisation, ends: Ends, others: Values) -> float:
         """Return how far half precision moves the values that the result rounds here, and the source before.
 
-        A maximum of several values moves no further than the one that moves most. Other layers may read the source's
-        rounded tensor as well, so the result may have it, too.
+        The source rounds them by the same scale: in the tensor from which this one is computed, such as the input of a
+        MaxPool, or in one that the result does not have. A maximum moves no further than the value that moves most.
         """
         step = end.step.astype(np.float32)  # as files hold it
         graph = self.run.models.read(self.source)
         rounded = self.known.starts_in_source(graph, [end.after], self.values)
+        rounded += [hidden for hidden in ends.fixed if hidden.after not in others]
         alike = [start.before for start in rounded if np.array_equal(start.step.astype(np.float32), step)]
         return max((self.apart.get(name, 0.0) for name in alike), default=0.0)
 

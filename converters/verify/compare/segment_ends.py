@@ -1,4 +1,4 @@
-"""Where the segments of a model that rounds to levels end, and how both models compare there."""
+"""Ends of the segments of a model that rounds to levels, in groups, and how both models compare there."""
 
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ class Ends:
         names = [*(end.after for end in self.fixed), *(end.before for end in self.fixed)]
         names += [end.after for end in self.elsewhere]
         return names + [name for end in self.dynamic for name in (end.before, end.scale, *end.outputs)]
+
+    @property
+    def befores(self) -> list[str]:
+        """The tensors before the source rounds them."""
+        return [*(end.before for end in self.fixed), *(end.before for end in self.dynamic)]
 
     def shown_in(self, values: Values) -> Ends:
         """Return the ends without those that depend on a tensor that is hidden in the source."""
