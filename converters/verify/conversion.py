@@ -33,7 +33,7 @@ from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
 from .run.input_shapes import Extent
 from .run.inputs import Inputs, images_fed
 from .run.processes import NoSourceError, Runs, models, runs
-from .run.requests import NotRunError
+from .run.requests import MEMORY, NotRunError, OutOfMemoryError
 
 
 @running()
@@ -78,7 +78,7 @@ def verify(
 
 def _advice(problem: str) -> str:
     """Return the options for a model that does not run, and their risk."""
-    if any(text in problem for text in (" does not run: ", " did not finish in ")):
+    if any(text in problem for text in (" does not run: ", " did not finish in ", f" {MEMORY}")):
         return "; --no-verify writes it unverified, and it may compute something else"
     return ""
 
@@ -157,6 +157,8 @@ def _of_models(
         )
         verification = ladder.verified(outputs)
         return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
+    except OutOfMemoryError as problem:  # which proves nothing about the models
+        raise VerificationError(str(problem)) from None
     except VerificationError as problem:
         # If the source's runtime deviates from its model's meaning, our executor is the reference.
         known = next(filter(None, map(_known_deviation, _as_run(run, source, resizes))), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,8 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.shapes import PartialShape
 
 Value = NDArray[Any] | None
+
+_CAPTURING = ("if", "loop", "scan")  # in ONNX, their bodies read tensors that are not among their inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,23 @@ class Graph:
             for place, name in enumerate(step.inputs):
                 readers.setdefault(name, []).append((step, place))
         return readers
+
+    def starts(self, ends: Iterable[str], known: Set[str]) -> set[str]:
+        """Return those of the ``known`` tensors from which steps compute ``ends``; known ends are computed as well."""
+        if any(step.type in _CAPTURING for step in self.steps):
+            return set(known)
+        makers = {name: step for step in self.steps for name in step.outputs}
+        starts = {name for name in known if name not in makers}  # another name of a tensor
+        waiting, seen = list(ends), set[str]()
+        while waiting:
+            step = makers.get(waiting.pop())
+            for name in step.inputs if step else ():
+                if name in known:
+                    starts.add(name)
+                elif name not in seen:
+                    seen.add(name)
+                    waiting.append(name)
+        return starts
 
 
 def read(path: Path) -> Graph:
@@ -176,7 +195,9 @@ def _of_ir(path: Path, state: tuple[int, ...]) -> Graph:
         ),
         shape=lambda name: ports[name][1].shape if name in ports else None,
         value=value,
-        names=frozenset(name for layer in layers for port in layer.outputs for name in (port.names or (layer.name,))),
+        names=frozenset(
+            name for layer in layers for port in layer.outputs for name in (port.names or (tensor_name(layer, port),))
+        ),
     )
 
 

@@ -32,7 +32,8 @@ _GROUPS = "/sys/fs/cgroup"
 _OF_GROUP = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 _BYTES_A_CORE = 64 * 2**20  # stacks and buffers of the threads of runtimes
 _COPIES = 4  # of a file: its bytes, the parsed form, the converted form, and the bytes to write
-_OF_MEMORY = re.compile("bad.alloc|allocat|MemoryError", re.IGNORECASE)
+# not the names of allocators, which onnxruntime's messages of other kinds mention
+_OF_MEMORY = re.compile(r"bad.alloc|\ballocat(ed?|ing|ion)\b|MemoryError|out of memory", re.IGNORECASE)
 _UNCHECKED: ContextVar[bool] = ContextVar("unchecked", default=False)
 
 
@@ -75,6 +76,12 @@ def bound() -> int:
     The default is 2 GiB. While a model runs whose tensors take more, the limit is their total, up to half of the
     free memory. Undeclared requests of a file, such as a Range, get 2 GiB at most.
     """
+    least = default_bound()
+    return least if os.environ.get(VARIABLE) else max(least, _Limit.allowed)
+
+
+def default_bound() -> int:
+    """Return the limit in bytes if no model declares larger tensors. Raises IrInterpError for an invalid variable."""
     text = os.environ.get(VARIABLE, "")
     try:
         gibibytes = real(text) if text else _DEFAULT_GIB
@@ -82,8 +89,7 @@ def bound() -> int:
         gibibytes = 0.0
     if not 0 < gibibytes < 2**20:
         raise IrInterpError(f"{VARIABLE} is {text!r}; expected a number of GiB above 0")
-    least = int(gibibytes * 2**30)
-    return least if text else max(least, _Limit.allowed)
+    return int(gibibytes * 2**30)
 
 
 def free_bytes() -> int:

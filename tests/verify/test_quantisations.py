@@ -14,7 +14,7 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import Levels, VerificationError
-from ir_interp.converters.verify.compare import quantised_levels
+from ir_interp.converters.verify.compare import quantised_levels, segment_ends
 from ir_interp.converters.verify.compare.model_outputs import SegmentError
 from ir_interp.converters.verify.compare.quantisations import DynamicQuantisation
 from ir_interp.converters.verify.conversion import verify
@@ -40,11 +40,11 @@ def test_levels_are_counted_from_the_one_that_is_zero() -> None:
 
 
 def test_a_scale_may_differ_by_what_any_output_may() -> None:
-    quantised_levels._check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
+    segment_ends.check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
     with pytest.raises(
         SegmentError, match=r"'y' is the first that differs: its scale is 0\.010002, in the source 0\.01$"
     ):
-        quantised_levels._check_scale(EACH, values(0.01), values(0.010002))
+        segment_ends.check_scale(EACH, values(0.01), values(0.010002))
 
 
 def test_levels_differ_even_where_outputs_agree(tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_counts_of_levels_add_up() -> None:
 
 
 def test_any_scale_will_do_for_zeros() -> None:
-    quantised_levels._check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
+    segment_ends.check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
     assert EACH.fixed(values(0, (0, 0))).step == 1

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
+from ir_interp.shapes import Shape
 
 from ...reports.verification import Compared
 from ..run.array_files import Named
 from . import tolerances
+
+_PIECE = 2**17  # elements
 
 
 def compare_all(
@@ -83,7 +87,21 @@ def coordinate_error(array: Array, *, least: float = 1.0) -> float:
 
 def largest_difference(expected: Array, actual: Array) -> float:
     """Return the largest difference of two arrays of one shape; NaN where only one has a NaN."""
-    return float(absolute_differences(expected, actual).max(initial=0.0))
+    largest = (
+        absolute_differences(expected[piece], actual[piece]).max(initial=0.0) for piece in pieces(expected.shape)
+    )
+    return float(np.max([0.0, *largest]))  # NaN if one is
+
+
+def pieces(shape: Shape) -> Iterator[tuple[slice, ...]]:
+    """Yield contiguous pieces of an array of ``shape``: float64 copies of all of it would leave the cache."""
+    inner = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    axis = next((axis for axis, size in enumerate(inner) if size <= _PIECE), 0)
+    outer = (range(length) for length in shape[:axis])
+    lengths, step = (shape[axis], max(1, _PIECE // max(1, inner[axis]))) if shape else (1, 1)
+    for places in product(*outer):
+        for start in range(0, lengths, step):
+            yield (*(slice(place, place + 1) for place in places), slice(start, start + step))[: len(shape)]
 
 
 def absolute_differences(expected: Array, actual: Array) -> NDArray[np.float64]:

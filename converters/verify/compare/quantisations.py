@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.array_types import Array
+from ir_interp.shapes import Shape
 
 from ...onnx import levels as in_levels
 from ..graphs import Graph, Step, Value
 from . import tolerances
+from .array_differences import pieces
 
 Values = Mapping[str, Array]
 
@@ -34,6 +36,13 @@ class Quantisation:
     low: Array
     last: float = np.inf
 
+    def part(self, shape: Shape, piece: tuple[slice, ...]) -> Quantisation:
+        """Return the same for a piece of a tensor of ``shape``."""
+        start, step, level, low = (
+            np.broadcast_to(array, shape)[piece] for array in (self.start, self.step, self.level, self.low)
+        )
+        return replace(self, start=start, step=step, level=level, low=low)
+
     @property
     def has_channels(self) -> bool:
         """Whether its scale differs by channel."""
@@ -47,10 +56,19 @@ class Quantisation:
         """Return the numbers of the levels to which values are rounded, counted from ``start``."""
         return np.clip(np.rint(self._places(values)), 0, self.last)
 
+    def count_apart(self, values: Array, others: Array) -> int:
+        """Return how many values are rounded to another level than ``others``."""
+        parts = ((self.part(values.shape, piece), piece) for piece in pieces(values.shape))
+        return sum(int((end.numbers(values[piece]) != end.numbers(others[piece])).sum()) for end, piece in parts)
+
     def on_levels(self, rounded: Array) -> Array:
         """Return values before rounding that lie on the levels of rounded ones, furthest from any edge."""
-        numbers = np.rint((rounded.astype(np.float64) - self.low) / self.level)
-        return np.asarray(self.start + numbers * self.step, np.float32)
+        values = np.empty(rounded.shape, np.float32)
+        for piece in pieces(rounded.shape):
+            end = self.part(rounded.shape, piece)
+            numbers = np.rint((rounded[piece].astype(np.float64) - end.low) / end.level)
+            values[piece] = end.start + numbers * end.step
+        return values
 
     def distance(self, values: Array) -> NDArray[np.float64]:
         """Return the distance of values from the nearest edge between two levels."""
@@ -91,6 +109,10 @@ class DynamicQuantisation:
         """Return the distance of two levels of the source: zero is one, as are the smallest and the largest."""
         x = source[self.before].astype(np.float64)
         return float((x.max(initial=0) - x.min(initial=0)) / 255) or 1.0
+
+    def rescaling(self, source: Values) -> float:
+        """Return how far a scale misplaces the last level that is the range times 1/255 in half precision."""
+        return 255 * self._step(source) * abs(float(np.float16(1 / 255)) * 255 - 1)
 
     def numbers(self, values: Values, source: Values) -> Array:
         """Return the values of levels at the source's scale, less the zero point, since it may tie as well."""

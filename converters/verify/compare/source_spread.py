@@ -36,19 +36,23 @@ class Folding:
     outputs: tuple[float, ...] = ()
 
 
-def folding(run: Runs, source: Path, ends: Sequence[Quantisation], values: Values) -> Folding:
-    """Return the difference between a source in half precision and the same IR in float32, segment by segment."""
+def folding(run: Runs, source: Path, befores: Sequence[str], starts: Values) -> Folding:
+    """Return the difference between a source in half precision and the same IR in float32, segment by segment.
+
+    ``befores`` are tensors before they are rounded, ``starts`` the values with which segments begin.
+    """
     if not half_irs.is_in_half(source):
         return Folding()
-    befores, start = [end.before for end in ends], {end.after: values[end.after] for end in ends}
-    expected, plain = run(source, befores, replacements=start, optimised=False)
-    actual, others = run(half_irs.in_float32(source, run.folder), befores, replacements=start, optimised=False)
+    expected, plain = run(source, befores, replacements=starts, optimised=False)
+    actual, others = run(half_irs.in_float32(source, run.folder), befores, replacements=starts, optimised=False)
     apart = {name: largest_difference(plain[name], others[name]) for name in plain.keys() & others.keys()}
     pairs = zip(expected, actual, strict=True)
     return Folding(apart=apart, outputs=tuple(largest_difference(mine, theirs) for (_, mine), (_, theirs) in pairs))
 
 
-def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], values: Values) -> int | None:
+def flipped_by_kernels(
+    run: Runs, source: Path, ends: Sequence[Quantisation], starts: Sequence[Quantisation], values: Values
+) -> int | None:
     """Return how many levels differ between the integer and the float kernels of the source's runtime.
 
     Values enter before they are rounded, since layers multiply in integers only behind a quantisation. None if
@@ -57,7 +61,7 @@ def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], va
     in_openvino = run.models.in_openvino(source)
     # onnxruntime multiplies integers only if no float between them is shown
     names = [end.before if in_openvino else end.integers for end in ends]
-    on_levels = {end.after: end.on_levels(values[end.after]) for end in ends}
+    on_levels = {end.after: end.on_levels(values[end.after]) for end in starts}
     try:
         _, plain = run(source, names, replacements=on_levels, rounds_given=True, optimised=False)
         _, others = run(source, names, replacements=on_levels, rounds_given=True, in_8_bits=True)
@@ -66,19 +70,23 @@ def flipped_by_kernels(run: Runs, source: Path, ends: Sequence[Quantisation], va
     flipped = 0
     for end, name in zip(ends, names, strict=True):
         if name in plain.keys() & others.keys():
-            mine, theirs = (end.numbers(tensors[name]) if in_openvino else tensors[name] for tensors in (plain, others))
-            flipped += int((mine != theirs).sum())
+            apart = end.count_apart if in_openvino else _count_different
+            flipped += apart(plain[name], others[name])
     return flipped
 
 
-def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replacements: Values) -> dict[str, float]:
+def _count_different(values: Array, others: Array) -> int:
+    return int(np.count_nonzero(values != others))
+
+
+def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, starts: Values) -> dict[str, float]:
     """Return how far float32 sums may move tensors of a model before they are rounded.
 
-    ``replacements`` are the values at the beginnings of segments, ``values`` the results of the model.
+    ``starts`` are the values with which segments begin, ``values`` the results of the model.
     """
     graph = run.models.read(model)
     others_run = replace(run, arrays=list(moved(dict(run.arrays), graph).items()))
-    _, others = others_run(model, befores, replacements=moved(replacements, graph), optimised=False)
+    _, others = others_run(model, befores, replacements=moved(starts, graph), optimised=False)
     resizes = any(step.type in _RESIZES for step in graph.steps)
     return {
         name: largest_difference(values[name], others[name]) + _last_bits(values[name], resizes=resizes)
@@ -89,6 +97,6 @@ def sums(run: Runs, model: Path, befores: Sequence[str], values: Values, replace
 
 def _last_bits(values: Array, *, resizes: bool) -> float:
     """Return the effect of the last bit of the largest value, and of coordinates if a model resizes."""
-    largest = float(np.abs(values, dtype=np.float64).max(initial=0.0))
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     coordinates = coordinate_error(values, least=0.0) if resizes else 0.0
     return largest * float(np.finfo(np.float32).eps) + coordinates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from ir_interp.processor import processor
 
 from ...onnx.byte_products import make_factors_unsigned
 from ...onnx.compressed_matrices import IN_FLOAT32
+from ...onnx.inference import infer
+from ...onnx.node_walk import needed
 from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
 from .run_request import Request
@@ -63,17 +66,29 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
     if processor() in ONNXRUNTIME.processors:
         make_factors_unsigned(model, str(request.model.parent))
     graph = model.graph
+    if request.inner:
+        del graph.output[:]
     outputs = [output.name for output in graph.output]
     tensors = {value.name for value in graph.input}.union(*(node.output for node in graph.node))
     shown = [name for name in request.tensors if name in tensors]
     if request.rounds_given:
         replacements = _before_rounding(graph, replacements)
-    aliases = _replaced(graph, replacements, casts=_opset(model) >= _CAST_LIKE)
+    types = _element_types(model) if request.inner else {}
+    aliases = _replaced(graph, replacements, types, casts=_opset(model) >= _CAST_LIKE)
     for index, name in enumerate(shown):
         alias = f"{name}/{index}"  # a duplicate output would be refused
         graph.node.append(onnx.helper.make_node("Identity", [aliases.get(name, name)], [alias]))
         graph.output.append(onnx.ValueInfoProto(name=alias))
+    if request.inner:
+        nodes = needed(graph.node, [output.name for output in graph.output])
+        del graph.node[:]
+        graph.node.extend(nodes)
     return bytes(model.SerializeToString()), len(outputs), outputs + shown
+
+
+def _element_types(model: Any) -> dict[str, int]:
+    """Return the element types of inner tensors, as far as ONNX infers them."""
+    return {value.name: value.type.tensor_type.elem_type for value in infer(model).graph.value_info}
 
 
 def _opset(model: Any) -> int:
@@ -109,23 +124,41 @@ def _quantises(producers: dict[str, Any], name: str) -> bool:
     return source is not None and source.op_type == "QuantizeLinear"
 
 
-def _replaced(graph: Any, replacements: dict[str, NDArray[Any]], *, casts: bool) -> dict[str, str]:
-    """Turn inner tensors into inputs of the model; return the names under which nodes still compute these."""
+def _replaced(
+    graph: Any, replacements: dict[str, NDArray[Any]], types: Mapping[str, int], *, casts: bool
+) -> dict[str, str]:
+    """Turn inner tensors into inputs of the model; return the names under which nodes still compute these.
+
+    Without its element type among ``types``, a tensor is computed as well, for its type.
+    """
     import onnx
 
     aliases: dict[str, str] = {}
+    nodes = []
     for node in graph.node:
+        nodes.append(node)
         for place, name in enumerate(node.output):
             if name in replacements:
                 # The node keeps computing, under another name, so that its result can be shown.
                 aliases[name] = node.output[place] = f"{name}/made"
-    for place, (name, alias) in enumerate(aliases.items()):
-        fed = f"{name}/given" if casts else name
+                if casts:  # the other model may hold it in another precision
+                    nodes.append(_cast(name, types.get(name, 0)))
+    for name in aliases:
         element = onnx.helper.np_dtype_to_tensor_dtype(replacements[name].dtype)
+        fed = f"{name}/given" if casts else name
         graph.input.append(onnx.helper.make_tensor_value_info(fed, element, replacements[name].shape))
-        if casts:  # the other model may hold it in another precision
-            graph.node.insert(place, onnx.helper.make_node("CastLike", [fed, alias], [name]))
+    del graph.node[:]
+    graph.node.extend(nodes)
     for output in graph.output:
         if output.name in aliases:  # an output is what the model computes
             output.name = aliases[output.name]
     return aliases
+
+
+def _cast(name: str, element: int) -> Any:
+    """Return the node that makes a replaced tensor of the given one, of its element type or that of its own result."""
+    import onnx
+
+    if element:
+        return onnx.helper.make_node("Cast", [f"{name}/given"], [name], to=element)
+    return onnx.helper.make_node("CastLike", [f"{name}/given", f"{name}/made"], [name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .lowered_limits import LimitInput
 from .run_request import Request
 
 _SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
+_SHOWN_BYTES = 2**29  # and of their bytes: each is held in memory, beside a copy in the layout of a kernel
 _PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 _AS_WRITTEN = _PRECISE | {"LP_TRANSFORMS_MODE": "NO"}
 # By default, the plugin computes in bfloat16, and in 8 bits between FakeQuantize layers, which rounds more often.
@@ -27,24 +29,24 @@ class OpenvinoRunner:
 
         model = openvino.Core().read_model(str(request.model))
         self._inputs = [min(port.get_names(), default=port.node.get_friendly_name()) for port in model.inputs]
-        self.count = len(model.outputs)
-        outputs = [min(port.get_names(), default=f"output{index}") for index, port in enumerate(model.outputs)]
         ports = _ports(model)
+        ends = [] if request.inner else model.outputs
+        outputs = [min(port.get_names(), default=f"output{index}") for index, port in enumerate(ends)]
+        self.count = len(outputs)
         shown = [name for name in dict.fromkeys(request.tensors) if name in ports]
         self._names = outputs + shown
-        results = [result.output(0).get_node() for result in model.get_results()]
-        results += [_result(ports[name]) for name in shown]
-        # The plugin has no switch for fusing, but it does not fuse a tensor that is a result.
-        if not request.optimised:
-            results += [_result(output) for output in _spread_out(ports)]
+        results = [*(port.get_node() for port in ends), *(_result(ports[name]) for name in shown)]
         fed = [name for name in replacements if name in ports]
         parameters = list(model.get_parameters())
-        if fed:
-            feed = _fed_before_rounding if request.rounds_given else _fed
-            parameters += [feed(ports[name], replacements[name]) for name in fed]
+        feed = _fed_before_rounding if request.rounds_given else _fed
+        parameters += [feed(ports[name], replacements[name]) for name in fed]
+        if fed or request.inner:
             model = openvino.Model(results, parameters, "fed")
         else:
             model.add_results(results[self.count :])
+        # The plugin has no switch for fusing, but it does not fuse a tensor that is a result.
+        if not request.optimised:
+            model.add_results([_result(output) for output in _spread_out(_ports(model))])
         self.limit = LimitInput(model) if request.as_large else None
         self._replacements = [replacements[name] for name in fed]
         settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
@@ -57,11 +59,13 @@ class OpenvinoRunner:
         named = by_name.keys() == set(self._inputs)
         in_order = [by_name[name] for name in self._inputs] if named else [array for _, array in arrays]
         limit = self.limit.value(lowered=as_large) if self.limit else []
-        results = self._model(in_order + self._replacements + limit)
+        # Shared outputs are not copied: most of them may be shown only to keep the plugin from fusing.
+        results = self._model(in_order + self._replacements + limit, share_outputs=True)
         return [(name, self._array(results, index)) for index, name in enumerate(self._names)]
 
     def _array(self, results: Any, index: int) -> NDArray[Any]:
-        array = np.array(results[index])
+        # the results of another run would take the place of shared ones
+        array = np.array(results[index], copy=self.limit is not None or None)
         is_bfloat16 = self._model.output(index).get_element_type().to_string() == "bf16"
         return array.view("bfloat16") if is_bfloat16 else array  # its Python interface shows it as float16
 
@@ -72,17 +76,32 @@ def _ports(model: Any) -> dict[str, Any]:
     for node in model.get_ordered_ops():
         if node.get_type_name() != "Result":
             for output in node.outputs():
-                # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
-                unnamed = set() if node.get_type_name() == "Constant" else {node.get_friendly_name()}
-                for name in output.get_names() or unnamed:
+                for name in output.get_names() or _unnamed(node, output):
                     ports.setdefault(name, output)
     return ports
 
 
+def _unnamed(node: Any, output: Any) -> set[str]:
+    """Return the name of a tensor without one, as ``net.tensor_name`` makes it from that of its layer."""
+    # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
+    if node.get_type_name() == "Constant":
+        return set()
+    name = node.get_friendly_name()
+    return {name if node.get_output_size() == 1 else f"{name}.{output.get_index()}"}
+
+
 def _spread_out(ports: dict[str, Any]) -> list[Any]:
     """Return some outputs of nodes: a tensor that is shown is not fused with the next layer."""
-    floats = [output for output in ports.values() if output.get_element_type().is_real() and not _is_constant(output)]
-    return floats[:: max(1, len(floats) // _SHOWN)]
+    hidden = [output for output in ports.values() if not _is_constant(output) and not _has_result(output)]
+    floats = [output for output in hidden if output.get_element_type().is_real()]
+    least = max(1, len(floats) // _SHOWN, math.ceil(sum(map(_bytes, floats)) / _SHOWN_BYTES))
+    return floats[::least]
+
+
+def _bytes(output: Any) -> int:
+    """Return the size of a tensor in float32, 0 if its shape is dynamic."""
+    shape = output.get_partial_shape()
+    return 4 * math.prod(shape.to_shape()) if shape.is_static else 0
 
 
 def _is_constant(output: Any) -> bool:
@@ -126,6 +145,11 @@ def _fed(output: Any, array: NDArray[Any]) -> Any:
         if not _is_shown(reader.get_node()):
             reader.replace_source_output(converted.output(0))
     return parameter
+
+
+def _has_result(output: Any) -> bool:
+    readers = [reader.get_node() for reader in output.get_target_inputs()]
+    return any(node.get_type_name() == "Result" or _is_shown(node) for node in readers)
 
 
 def _is_shown(node: Any) -> bool:

@@ -17,14 +17,14 @@ from ir_interp.files.memory import MemoryBoundError, allow_declared
 
 from ...reports.conversion_report import Progress
 from ..graphs import Graph, read
-from .array_files import Named, load, save
+from .array_files import Named, load_mapped, save
 from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
 from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
 from .run_request import INPUTS, LARGE, OUTPUTS, REPLACEMENTS, TENSORS, Group, Request
-from .tensor_memory import declared_bytes
+from .tensor_memory import declared_bytes, elements
 
 
 class NoSourceError(NotRunError):
@@ -76,6 +76,7 @@ class Runs:
     ``files`` are those of this run by input name, ``distribution`` that of random floats; ``is_another`` if that is
     tried only because the first proves nothing. ``extent`` selects the sizes of dynamic dimensions. ``others`` are
     the runs at other extents than ``real``, which is the first. ``trial`` has the inputs on which it has settled.
+    With ``inner``, models compute the requested tensors and no outputs.
     """
 
     folder: Path
@@ -88,6 +89,7 @@ class Runs:
     others: list[Runs] = field(default_factory=list)
     real: Runs | None = None
     is_another: bool = False
+    inner: bool = False
     has_settled: bool = False
     trial: Trial | None = None
     arrays: Named = field(default_factory=list)
@@ -298,6 +300,8 @@ class Runs:
         known = self.rehearsals.recall(model, tensors, self.trial) if self.trial and is_rehearsed else None
         if known is not None:
             return known
+        if self.inner and not self._has_any(model, tensors):
+            return [], {}
         self.progress(f"running {model.name}", 0, 0)
         with TemporaryDirectory(dir=self.folder) as place:
             folder = Path(place)
@@ -305,10 +309,14 @@ class Runs:
             if replacements:
                 save(folder / REPLACEMENTS, list(replacements.items()))
             answer(self._request(model, folder, tensors, **options), self._declared(self.shapes))
-            outputs = load(folder / OUTPUTS)
+            outputs = load_mapped(folder / OUTPUTS)
             if (folder / LARGE).exists():
-                self._large[model] = outputs, load(folder / LARGE)
-            return outputs, dict(load(folder / TENSORS))
+                self._large[model] = outputs, load_mapped(folder / LARGE)
+            return outputs, dict(load_mapped(folder / TENSORS))
+
+    def _has_any(self, model: Path, tensors: Sequence[str]) -> bool:
+        graph = self.models.read(model)
+        return not graph.names.union(tensor.name for tensor in graph.inputs).isdisjoint(tensors)
 
     def as_large(self, model: Path) -> tuple[Named, Named] | None:
         """Return the outputs of a model that ran, and those with resizes as for large tensors; None if it has none."""
@@ -318,8 +326,18 @@ class Runs:
     def _request(self, model: Path, folder: Path, tensors: Sequence[str], **options: Any) -> Request:
         in_openvino, as_large = self.models.in_openvino(model), model in self.models.as_large
         return Request(
-            model=model, folder=folder, tensors=tuple(tensors), in_openvino=in_openvino, as_large=as_large, **options
+            model=model,
+            folder=folder,
+            tensors=tuple(tensors),
+            in_openvino=in_openvino,
+            inner=self.inner,
+            as_large=as_large,
+            **options,
         )
+
+    def elements(self, model: Path) -> Mapping[str, int]:
+        """Return the number of elements of each tensor of a model, as far as it declares shapes."""
+        return elements(model, self.shapes)
 
     def _declared(self, shapes: Shapes) -> float:
         """Return the memory of the models' tensors on inputs of these shapes."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import VerificationError
 from ir_interp.files.memory import MemoryBoundError
 
-from .array_files import Named, load, save
+from .array_files import Named, load_mapped, save
 from .input_shapes import Shapes
 from .requests import NotLoadedError, NotRunError, answer, not_run
 from .run_request import INPUTS, LARGE, OUTPUTS, PROBLEM, TENSORS, Group, Request, numbered
@@ -118,7 +118,7 @@ class Rehearsals:
         if run is None:
             return None
         if run.file(OUTPUTS).exists():
-            return load(run.file(OUTPUTS)), dict(load(run.file(TENSORS)))
+            return load_mapped(run.file(OUTPUTS)), dict(load_mapped(run.file(TENSORS)))
         if run.file(PROBLEM).exists():
             raise not_run(run.request, run.file(PROBLEM).read_text(encoding="utf-8"))
         return None
@@ -126,7 +126,9 @@ class Rehearsals:
     def recall_as_large(self, model: Path, trial: Trial) -> tuple[Named, Named] | None:
         """Return the outputs of a model, and those with resizes as for large tensors; None if it has none."""
         runs = (run for (known, _, key), run in self._runs.items() if (known, key) == (model, trial.key))
-        both = ((load(run.file(OUTPUTS)), load(run.file(LARGE))) for run in runs if run.file(LARGE).exists())
+        both = (
+            (load_mapped(run.file(OUTPUTS)), load_mapped(run.file(LARGE))) for run in runs if run.file(LARGE).exists()
+        )
         return next(both, None)
 
     def refuses(self, model: Path, tensors: Sequence[str], trial: Trial) -> bool:

@@ -13,9 +13,16 @@ from .run_request import INPUTS, NOT_LOADED, USAGE, Request
 
 _SECONDS = 600  # for one request
 
+MEMORY = "takes more memory than is allowed"
+"""Part of the message of ``OutOfMemoryError``."""
+
 
 class NotRunError(VerificationError):
     """A model does not run in its runtime, with any shapes that were tried."""
+
+
+class OutOfMemoryError(NotRunError):
+    """A model, or the comparison that shows its tensors, takes more memory than is allowed: it may run otherwise."""
 
 
 class NotLoadedError(NotRunError):
@@ -47,10 +54,13 @@ def answer(request: Request, declared: float, function: Callable[[Request], int]
         raise IrInterpError(errors.strip())
     if code:
         problem = not_run(request, (errors.strip().splitlines() or [f"it died with status {code}"])[-1])
-        raise NotLoadedError(*problem.args) if code == NOT_LOADED else problem
+        is_refused = code == NOT_LOADED and not isinstance(problem, OutOfMemoryError)
+        raise NotLoadedError(*problem.args) if is_refused else problem
 
 
 def not_run(request: Request, reason: str) -> NotRunError:
     """Return the error for a model that does not run, for a reason of its runtime."""
-    advice = f"; {bound_advice()}" if is_of_memory(reason) else ""
-    return NotRunError(f"{request.model.name} does not run: {reason}{advice}")
+    if is_of_memory(reason):
+        shown = " while inner tensors are compared" if request.tensors else ""
+        return OutOfMemoryError(f"{request.model.name} {MEMORY}{shown}: {reason}; {bound_advice()}")
+    return NotRunError(f"{request.model.name} does not run: {reason}")

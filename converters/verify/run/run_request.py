@@ -37,7 +37,8 @@ class Request:
     ``tensors`` that it has. REPLACEMENTS, if present, holds inner tensors: nodes that read one read the array of the
     file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
-    which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``in_8_bits`` lets OpenVINO
+    which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``inner`` computes ``tensors`` and
+    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO
     multiply integers between FakeQuantize layers, as it does by default. With ``threads`` 0 it chooses
     their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors, if that differs; see
     ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
@@ -48,6 +49,7 @@ class Request:
     tensors: tuple[str, ...] = ()
     in_openvino: bool = False
     optimised: bool = True
+    inner: bool = False
     rounds_given: bool = False
     in_8_bits: bool = False
     threads: int = 0

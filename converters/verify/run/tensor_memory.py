@@ -11,7 +11,7 @@ import onnx
 
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
-from ir_interp.shapes import PartialShape, Shape
+from ir_interp.shapes import Shape
 
 from ...onnx.inference import infer, without_weights
 from ...onnx.onnx_files import read_model
@@ -22,21 +22,24 @@ _BYTES_AN_ELEMENT = 8  # float32 at least, in its own and in another layout
 
 def declared_bytes(paths: Iterable[Path], shapes: Mapping[str, Shape]) -> float:
     """Return the memory of the tensors of the largest of some models on inputs of ``shapes``, by name."""
-    key = tuple(sorted(shapes.items()))
-    return max((_of_model(path, path.stat().st_mtime_ns, key) for path in paths), default=0.0)
+    return max((float(_BYTES_AN_ELEMENT * sum(elements(path, shapes).values())) for path in paths), default=0.0)
+
+
+def elements(path: Path, shapes: Mapping[str, Shape]) -> Mapping[str, int]:
+    """Return the number of elements of the tensors of a model on inputs of ``shapes``, by name."""
+    return _of_model(path, path.stat().st_mtime_ns, tuple(sorted(shapes.items())))
 
 
 @lru_cache(maxsize=64)
-def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> float:
+def _of_model(path: Path, _: int, shapes: tuple[tuple[str, Shape], ...]) -> Mapping[str, int]:
     try:
-        sizes = _of_onnx(path, dict(shapes)) if FileKind.of(path) is FileKind.ONNX else _of_ir(path, dict(shapes))
+        return dict(_of_onnx(path, dict(shapes)) if FileKind.of(path) is FileKind.ONNX else _of_ir(path, dict(shapes)))
     except IrInterpError:
-        return 0.0
-    return float(_BYTES_AN_ELEMENT * sum(sizes))
+        return {}
 
 
-def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
-    """Return the number of elements of every tensor of the main graph, inferred from inputs of these shapes."""
+def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[tuple[str, int]]:
+    """Yield the number of elements of every tensor of the main graph, inferred from inputs of these shapes."""
     model = without_weights(read_model(path))
     del model.graph.value_info[:]  # of other shapes, which inference would keep
     for value in model.graph.output:
@@ -46,7 +49,7 @@ def _of_onnx(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
             _fix(value.type.tensor_type, shapes[value.name])
     graph = infer(model).graph
     for value in (*graph.input, *graph.value_info, *graph.output):
-        yield math.prod(max(1, dim.dim_value) for dim in value.type.tensor_type.shape.dim)
+        yield value.name, math.prod(max(1, dim.dim_value) for dim in value.type.tensor_type.shape.dim)
 
 
 def _fix(tensor: onnx.TypeProto.Tensor, shape: Shape) -> None:
@@ -55,11 +58,13 @@ def _fix(tensor: onnx.TypeProto.Tensor, shape: Shape) -> None:
         tensor.shape.dim.add(dim_value=length)
 
 
-def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[int]:
-    """Return the number of elements of every tensor; a dynamic dimension is that of an input of the same rank."""
+def _of_ir(path: Path, shapes: Mapping[str, Shape]) -> Iterable[tuple[str, int]]:
+    """Yield the number of elements of every tensor; a dynamic dimension is that of an input of the same rank."""
     graph = graphs.read(path)
     like = {len(shape): shape for shape in shapes.values()}
-    shapes_known: list[PartialShape] = [lengths for name in graph.names if (lengths := graph.shape(name)) is not None]
-    for lengths in shapes_known:
-        others = like.get(len(lengths), (1,) * len(lengths))
-        yield math.prod(other if length is None else length for length, other in zip(lengths, others, strict=True))
+    for name in graph.names:
+        lengths = graph.shape(name)
+        if lengths is not None:
+            others = like.get(len(lengths), (1,) * len(lengths))
+            sizes = (other if length is None else length for length, other in zip(lengths, others, strict=True))
+            yield name, math.prod(sizes)
