@@ -87,7 +87,7 @@ def run(
         y = op.run(
             x,
             sizes=options.sizes,
-            scales=options.scales,
+            scales=_each(options.scales),
             arithmetic=options.arithmetic,
             nodata=options.nodata,
             valid=options.valid,
@@ -133,7 +133,7 @@ def _resize(file: Path, options: RunOptions) -> ResizeOp:
 def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) -> None:
     from ir_interp.large.stores import Request
 
-    target = {"sizes": options.sizes, "scales": options.scales, "arithmetic": options.arithmetic}
+    target = {"sizes": options.sizes, "scales": _each(options.scales), "arithmetic": options.arithmetic}
     check = partial(op.check_input, has_target=options.sizes is not None or options.scales is not None)
     request = Request(source=source, destination=output, spec=op.spec, target=target, check=check)
     _write_store(request, op.name or op.where, options)
@@ -176,13 +176,13 @@ def _check_memory(memory: int, floor: int) -> None:
 
 def _check_sizes(options: RunOptions) -> None:
     """Raise IrInterpError for one size of an image, which has two; a single scale is that of both."""
-    if options.sizes is not None and len(options.sizes) == 1 and (options.dims is None or len(options.dims) > 1):
+    if options.sizes is not None and len(options.sizes) == 1 and options.dims is None:
         size = options.sizes[0]
         raise IrInterpError(f"--sizes {size}: one size for two axes; expected height and width, as in {size},{size}")
 
 
 def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
-    """Return scales; a single one is that of height and width."""
+    """Return scales; a single one is that of each resized axis."""
     return scales[0] if scales is not None and len(scales) == 1 else scales
 
 
@@ -193,10 +193,8 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     x, mode = likeness.read(file)
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
-    # An image has two axes, and one scale stands for both.
-    scales = options.scales * 2 if options.scales and len(options.scales) == 1 else options.scales
     with progress.bar(options.quiet, "resizing"):
-        y = likeness.resized(op, x, options.sizes, scales)
+        y = likeness.resized(op, x, options.sizes, options.scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
     _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options)

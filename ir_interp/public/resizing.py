@@ -46,12 +46,13 @@ def resize(
     dtype: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit integers in float64; integers
     saturate, and are rounded as in ``spec.rounds``.
 
-    ``sizes`` (elements) or ``scales`` (output / input; one number for height and width) are those of ``axes``, by
-    number, or by name for a DataArray: ``resize(array, {"y": 512, "x": 512})``. They replace the target of the spec.
-    Without ``axes``, those of the spec are resized. If it has none: the last ones, or the first two of a library's
-    image whose last axis has 1, 3 or 4 entries; if both are possible, ShapeError asks for ``axes``. If the spec lists
-    all axes, sizes of the resized ones are enough, and vice versa. ``arithmetic`` replaces that of the spec. ``out``, a
-    C-ordered array of the right shape and dtype, receives the result.
+    ``sizes`` (elements) or ``scales`` (output / input; one number for every resized axis) are those of ``axes``, by
+    number, or by name for a DataArray: ``resize(array, {"y": 512, "x": 512})``. They replace the target of the spec,
+    with one value for each axis that it resizes. Without ``axes``, those of the spec are resized. If it has none: the
+    last ones, or the first two of a library's image whose last axis has 1, 3 or 4 entries; if both are possible,
+    ShapeError asks for ``axes``. If the spec lists all axes, sizes of the resized ones are enough, and vice versa.
+    ``arithmetic`` replaces that of the spec. ``out``, a C-ordered array of the right shape and dtype, receives the
+    result.
 
     Large resizes run on several threads, at most IR_INTERP_THREADS of the environment. Results do not depend on their
     number, on the processor, on BLAS, or on compiled loops, to the last bit: a float is a sum tap by tap, with each
