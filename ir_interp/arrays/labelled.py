@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.plan.axes.coordinates import AxisPlan
 from ir_interp.plan.axes.geometry import plan
-from ir_interp.spec import Area, Mean, ResizeSpec
+from ir_interp.plan.axes.pixel_grid import PixelGrid, pixel_grid
+from ir_interp.spec import Kernel, ResizeSpec
 
 
 def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
@@ -28,11 +29,11 @@ def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
     for name, coordinate in x.coords.items():
         moved = [dim for dim in coordinate.dims if dim in changing or dim in padded]
         if not moved:
-            coordinates[name] = _transformed(coordinate, changing, padded, spec)
+            coordinates[name] = _transformed(coordinate, changing, padded, spec.kernel)
         elif len(coordinate.dims) == 1 and coordinate.dtype.kind in "iufmM":
             dim = moved[0]
-            at = centres(changing.get(dim), x.sizes[dim] + sum(bound.padding[x.dims.index(dim)]), spec)
-            positions = _between(coordinate.values, at - padded.get(dim, 0))
+            grid = pixel_grid(changing.get(dim), spec.kernel).behind(padded.get(dim, 0))
+            positions = _between(coordinate.values, grid.centres(bound.out_shape[x.dims.index(dim)]))
             coordinates[name] = (dim, positions, coordinate.attrs)
     return type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=x.attrs, name=x.name)
 
@@ -48,58 +49,34 @@ def missing(x: Any, missing_pixels: Missing) -> Missing:
 _X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
 
 
-def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec) -> Any:
+def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], kernel: Kernel) -> Any:
     """Return a coordinate whose GeoTransform, if it has one, is that of the new pixels."""
     numbers = coordinate.attrs.get("GeoTransform")
     if numbers is None:
         return coordinate
-    along_x, along_y = (_along(names, changing, padded, spec) for names in (_X, _Y))
+    along_x, along_y = (_along(names, changing, padded, kernel) for names in (_X, _Y))
     moved = geotransform(tuple(map(float, str(numbers).split())), along_x, along_y)
     return coordinate.assign_attrs(GeoTransform=" ".join(map(repr, moved)))
 
 
 def _along(
-    names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec
-) -> tuple[float, float]:
+    names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], kernel: Kernel
+) -> PixelGrid:
     name = next((name for name in names if name in changing or name in padded), None)
-    return pixels(changing.get(name), padded.get(name, 0), spec)
+    return pixel_grid(changing.get(name), kernel).behind(padded.get(name, 0))
 
 
-def pixels(axis: AxisPlan | None, before: int, spec: ResizeSpec) -> tuple[float, float]:
-    """Return where the first new pixel begins, and how long it is, in old pixels from the corner of the first.
-
-    ``before`` is the pad in front of the axis, which is None if it only is padded.
-    """
-    if axis is None:
-        return -float(before), 1.0
-    step = float(axis.step)
-    return float(centres(replace(axis, out_size=1), 1, spec)[0]) - before + 0.5 - step / 2, step
-
-
-def geotransform(
-    numbers: tuple[float, ...], along_x: tuple[float, float], along_y: tuple[float, float]
-) -> tuple[float, ...]:
-    """Return the geotransform of new pixels, whose beginnings and steps are in old ones.
+def geotransform(numbers: tuple[float, ...], along_x: PixelGrid, along_y: PixelGrid) -> tuple[float, ...]:
+    """Return the geotransform of new pixels, whose grids are in old ones.
 
     A GeoTransform contains the corner of the first pixel and the steps along x and y (GDAL's raster data model): the
     position of a point is corner + i * steps, with i in pixels from that corner.
     """
     corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = numbers
-    (start_x, step_x), (start_y, step_y) = along_x, along_y
     return (
-        corner_x + start_x * x_by_x + start_y * x_by_y, x_by_x * step_x, x_by_y * step_y,
-        corner_y + start_x * y_by_x + start_y * y_by_y, y_by_x * step_x, y_by_y * step_y,
+        corner_x + along_x.corner * x_by_x + along_y.corner * x_by_y, x_by_x * along_x.step, x_by_y * along_y.step,
+        corner_y + along_x.corner * y_by_x + along_y.corner * y_by_y, y_by_x * along_x.step, y_by_y * along_y.step,
     )  # fmt: skip
-
-
-def centres(axis: AxisPlan | None, in_size: int, spec: ResizeSpec) -> NDArray[np.float64]:
-    """Return the centres of outputs in input pixels; for kernels that average, the middle of the averaged area."""
-    if axis is None:
-        return np.arange(in_size, dtype=np.float64)
-    step, offset = axis.step, axis.offset
-    if isinstance(spec.kernel, Area | Mean):
-        offset += (step - 1) / 2
-    return np.arange(axis.out_size, dtype=np.float64) * float(step) + float(offset)
 
 
 def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
