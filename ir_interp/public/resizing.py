@@ -70,8 +70,8 @@ def resize(
     the parts that it needs. ``chunks`` are those of the output, in the form of Dask; by default aligned with those of
     the input where it shrinks, and not longer where it grows. A DataArray keeps its names and attributes, and its
     coordinates move to the centres of the new pixels, as ``spec`` places them, as does the GeoTransform of rioxarray.
-    In a Dataset or a DataTree, every variable with the named dimensions is resized. A torch tensor or a Pillow image
-    becomes one of its kind.
+    In a Dataset or a DataTree, every variable with the named dimensions is resized, and bounds of cells move, too. A
+    torch tensor or a Pillow image becomes one of its kind.
 
     Raises SpecError for a contradictory request, ShapeError if spec and input do not fit or the result would exceed
     ``MAX_BYTES``.
