@@ -89,6 +89,8 @@ class Prepared:
     def run(self, x: Array, out: Array | None) -> Array:
         """Return ``x``, which has the right shape and type, resized."""
         y = self._output(x, out)
+        if self._largest is not None and x.size:
+            library_limits.check_pixels(int(x.min()), int(x.max()), self._largest)
         infinite = self._quick(x, y) if self._quick else None
         if infinite is not None:
             if infinite:
@@ -150,6 +152,13 @@ class Prepared:
             ):
                 return None
             return loop_runner.quick(self._jobs) if self._bound.axes and 0 not in self.out_shape else None
+
+    @cached_property
+    def _largest(self) -> int | None:
+        """The largest pixel whose sums Pillow defines; None if every pixel is."""
+        if self._native or self._moved or self._reduced:
+            return None
+        return library_limits.largest_pixel(self._bound, self._piece.outputs, self.dtype.name)
 
     @cached_property
     def _in_numpy(self) -> tuple[choice.Strategy, choice.Run]:

@@ -136,6 +136,11 @@ class Library:
 
 
 def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
-    """Return the member of ``choices`` for a value in any case, and without INTER_; else the value."""
+    """Return the member of ``choices`` for a value, in any case unless the case decides, and without INTER_.
+
+    Return other values unchanged.
+    """
+    if isinstance(value, str) and value in choices:  # La is not LA in Pillow
+        return value
     word = spelled(value).lower().removeprefix("inter_")
     return next((choice for choice in choices if spelled(choice).lower().removeprefix("inter_") == word), value)

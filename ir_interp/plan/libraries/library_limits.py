@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.libraries import opencv_ipp_order, opencv_sums
 from ir_interp.plan.libraries.opencv_sums import channels
+from ir_interp.plan.libraries.passes import Outputs, are_named, window_passes
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Area, Arithmetic, Cubic, FixedPoint, Integers, Linear, Mean, Nearest, Scales, Step
 
@@ -23,6 +28,30 @@ def check(bound: Plan, dtype: str) -> None:
         _check_opencv(bound, dtype)
     if bound.spec.arithmetic is Arithmetic.TORCH:
         _check_torch(bound, dtype)
+
+
+def largest_pixel(bound: Plan, outputs: Outputs, dtype: str) -> int | None:
+    """Return the largest value for which Pillow's sums of mode I stay within int32; None if all of them do.
+
+    Pillow converts sums beyond int32 as the processor does, which C leaves undefined.
+    """
+    is_deep = bound.spec.arithmetic is Arithmetic.PILLOW and dtype == "int32" and bool(bound.axes)
+    if not is_deep or not are_named(bound) or any(start == stop for start, stop in outputs):
+        return None
+    gains = [float(np.abs(each.weights).sum(axis=1).max()) for each in window_passes(bound, dtype, outputs)]
+    gain = math.prod(max(gain, 1.0) for gain in gains)
+    return None if gain < 1 + _ROUNDED else int((2**31 - 1) / gain)
+
+
+def check_pixels(lowest: int, highest: int, largest: int) -> None:
+    """Raise SpecError for pixels of mode I whose sums may exceed int32."""
+    if -largest <= lowest and highest <= largest:
+        return
+    problem = f"Pillow's sums of mode I may overflow for pixels beyond {largest}; this image has {lowest} to {highest}"
+    raise SpecError(f"{problem}; use mode F, or a filter without negative weights, as pillow:bilinear")
+
+
+_ROUNDED = 1e-9  # by which weights without negative ones may add up to more than 1
 
 
 def _check_opencv(bound: Plan, dtype: str) -> None:
