@@ -22,7 +22,7 @@ from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_image, is_in_store, is_tiff
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.tiff_header import is_raster
-from ir_interp.library_registry import is_call
+from ir_interp.library_registry import caveat, is_call, load
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
@@ -147,10 +147,12 @@ def _run_call_on_store(like: str, source: Path, output: Path, options: RunOption
 
     _check_sizes(options)
     call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
-    _write_store(Request(source=source, destination=output, spec=spec_for(source, output, call)), like, options)
+    spec, dtype = spec_for(source, output, call)
+    request = Request(source=source, destination=output, spec=spec)
+    _write_store(request, like, options, caveat(load(like, dtype=dtype)))
 
 
-def _write_store(request: Request, name: str, options: RunOptions) -> None:
+def _write_store(request: Request, name: str, options: RunOptions, caveat: str = "") -> None:
     from ir_interp.large import budget
     from ir_interp.large.stores import resize_store
 
@@ -162,7 +164,12 @@ def _write_store(request: Request, name: str, options: RunOptions) -> None:
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
     record = RunRecord(
-        resize=name, source=str(request.source), source_shape=before, destination=str(request.destination), shape=after
+        resize=name,
+        source=str(request.source),
+        source_shape=before,
+        destination=str(request.destination),
+        shape=after,
+        caveat=caveat,
     )
     report(record, options)
 
@@ -197,10 +204,12 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
         y = likeness.resized(op, x, options.sizes, options.scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
-    _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options)
+    _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options, caveat(op))
 
 
-def _report(name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[Any], options: RunOptions) -> None:
+def _report(
+    name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[Any], options: RunOptions, caveat: str = ""
+) -> None:
     record = RunRecord(
         resize=name,
         source=str(source),
@@ -208,6 +217,7 @@ def _report(name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[A
         destination=str(output),
         shape=y.shape,
         dtype=y.dtype.name,
+        caveat=caveat,
     )
     report(record, options)
 

@@ -110,13 +110,13 @@ def opened(path: Path, destination: Path) -> Source:
     return rasters.opened(path) if is_tiff(destination) else ome_tiff.opened(path)
 
 
-def spec_for(source: Path, destination: Path, call: Call) -> ResizeSpec:
-    """Return the spec of a call for an image, whose axes may have names. Raises as the call does."""
+def spec_for(source: Path, destination: Path, call: Call) -> tuple[ResizeSpec, str]:
+    """Return the spec of a call for an image, whose axes may have names, and its element type. Raises as the call."""
     with closing(opened(source, destination)) as image:
         if isinstance(image, Raster) and call.axes is None:
             call = replace(call, axes=image.names[1:])
         mode = image.mode if isinstance(image, Raster) else None
-        return call.bound(image.shape, image.dtype.name, names=image.names, mode=mode)
+        return call.bound(image.shape, image.dtype.name, names=image.names, mode=mode), image.dtype.name
 
 
 def _layouts(request: Request, source: Source) -> Iterator[Layout]:

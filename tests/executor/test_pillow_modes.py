@@ -29,7 +29,8 @@ def test_case_decides_between_modes(mode: str, word: str, gap: float | None) -> 
     call = f"pillow:{word},mode={mode}" + ("" if gap is None else f",reducing_gap={gap}")
     expected = np.frombuffer(theirs.tobytes(), np.uint8).reshape(9, 7, CHANNELS[mode])
     np.testing.assert_array_equal(ir_interp.resize(x, (9, 7), call, axes=(0, 1)), expected)
-    as_data = ir_interp.spec("pillow", resample=word, mode=mode, **({} if gap is None else {"reducing_gap": gap}))
+    arguments: Any = {} if gap is None else {"reducing_gap": gap}
+    as_data = ir_interp.spec("pillow", resample=word, mode=mode, **arguments)
     np.testing.assert_array_equal(ir_interp.resize(x, as_data, sizes=(9, 7)), expected)
 
 
