@@ -172,9 +172,7 @@ def test_svg(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_photo_stays_in_colour(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("a.xml").write_text(
-        interpolate('mode="linear" antialias="1"', version="opset4", shape=(1, 3, 9, 6), out=(1, 3, 4, 6), name="down")
-    )
+    Path("a.xml").write_text(LAYER.replace("<dim>1</dim>", "<dim>3</dim>"))
     Image.new("RGB", (30, 20), (250, 10, 10)).save("x.png")
     assert command(capsys, "plot", "a.xml", "p.png", "--what", "image", "--input", "x.png", "--sizes", "10,20")[0] == 0
     with Image.open("p.png") as opened:

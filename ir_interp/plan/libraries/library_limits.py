@@ -20,7 +20,10 @@ def check(bound: Plan, dtype: str) -> None:
 
     Specs of runtimes, and those of no library, accept every image here.
     """
-    if not bound.spec.arithmetic.is_library or 0 in bound.out_shape:
+    if not bound.spec.arithmetic.is_library:
+        return
+    _check_sizes(bound)
+    if 0 in bound.out_shape:
         return
     if bound.spec.images is not None:
         bound.spec.images.check(dtype, channels(bound))
@@ -28,6 +31,24 @@ def check(bound: Plan, dtype: str) -> None:
         _check_opencv(bound, dtype)
     if bound.spec.arithmetic is Arithmetic.TORCH:
         _check_torch(bound, dtype)
+
+
+def _check_sizes(bound: Plan) -> None:
+    """Refuse outputs of size 0, as all libraries but SciPy and JAX do, and PyTorch's area."""
+    name = _REFUSING.get(bound.spec.arithmetic)
+    empty = next((axis for axis in bound.axes if not axis.out_size), None)
+    if name is None or empty is None or isinstance(bound.spec.kernel, Mean):
+        return
+    problem = f"{name} refuses outputs of size 0, as axis {empty.axis} of size {empty.in_size} would have"
+    raise ShapeError(f"{problem}; use a larger size or scale")
+
+
+_REFUSING = {
+    Arithmetic.PILLOW: "Pillow",
+    Arithmetic.TENSORFLOW: "TensorFlow",
+    **dict.fromkeys((Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE), "PyTorch"),
+    **dict.fromkeys((*opencv_sums.OWN, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP), "OpenCV"),
+}
 
 
 def largest_pixel(bound: Plan, outputs: Outputs, dtype: str) -> int | None:
