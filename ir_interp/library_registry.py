@@ -19,6 +19,7 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import ResizeSpec
+from ir_interp.translation.dialect import Context
 from ir_interp.translation.library_dialect import Library
 
 _FOLDER = "ir_interp.libraries"
@@ -96,6 +97,11 @@ def load(
         dtype=dtype,
         attributes=attributes,
     )
+
+
+def caveat(op: ResizeOp) -> str:
+    """Return how results of a call may differ from the library's own; an empty text if none do."""
+    return get(op.dialect).caveat(op.attributes, Context(version=op.version, dtype=op.dtype))
 
 
 def _arguments(text: str, library: Library, version: int) -> dict[str, Any]:

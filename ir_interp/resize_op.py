@@ -64,7 +64,7 @@ class ResizeOp:
         x: ArrayLike,
         *,
         sizes: Sequence[int] | None = None,
-        scales: Sequence[float] | None = None,
+        scales: float | Sequence[float] | None = None,
         arithmetic: Arithmetic | str | None = None,
         nodata: float | None = None,
         valid: float = 0.0,

@@ -7,36 +7,57 @@ from typing import Any
 
 import xarray
 
+from ir_interp.arrays.moved_coordinates import Moved, moved_coordinates, moved_dimensions, names_of_bounds
 from ir_interp.errors import SpecError
+from ir_interp.spec import ResizeSpec
 
 
-def resized(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
+def resized(x: Any, names: Sequence[Any], spec_of: Callable[[Any], ResizeSpec], resize: Callable[[Any], Any]) -> Any:
     """Return a Dataset or a DataTree whose variables are resized along the dimensions ``names`` by ``resize``.
 
-    Raises SpecError if ``names`` is empty, if no variable has them, or if one has only some of them.
+    ``spec_of`` returns the spec of a variable. Coordinates and the bounds of cells move to the new pixels. Raises
+    SpecError if ``names`` is empty, if no variable has them, if one has only some of them, or if the values of a
+    coordinate at the new pixels are unknown.
     """
     if not names:
         raise SpecError("each variable has its own axes; name the dimensions, as in {'y': 512, 'x': 512}")
     if isinstance(x, xarray.DataTree):
-        if not any(_has(node.dataset, names) for node in x.subtree):
+        if not any(_first(node.dataset, names) is not None for node in x.subtree):
             raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
-        datasets = {node.path: _of_variables(node.to_dataset(), names, resize) for node in x.subtree}
+        datasets = {}
+        for node in x.subtree:
+            below = (_first(child.dataset, names) for child in node.subtree)  # which share the dimensions of the node
+            first = next((variable for variable in below if variable is not None), None)
+            moved = {} if first is None else moved_dimensions(first.dims, first.shape, spec_of(first))
+            datasets[node.path] = _of_variables(node.to_dataset(), names, moved, resize)
         return xarray.DataTree.from_dict(datasets, name=x.name)
-    if not _has(x, names):
+    first = _first(x, names)
+    if first is None:
         raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
-    return _of_variables(x, names, resize)
+    return _of_variables(x, names, moved_dimensions(first.dims, first.shape, spec_of(first)), resize)
 
 
-def _has(x: Any, names: Sequence[Any]) -> bool:
-    return any(set(names) <= set(variable.dims) for variable in x.data_vars.values())
+def _first(x: Any, names: Sequence[Any]) -> Any:
+    """Return the first variable with all of the dimensions that is not the bounds of another one; None if none is."""
+    bounds = names_of_bounds(x.variables.values())
+    own = (variable for name, variable in x.data_vars.items() if name not in bounds)
+    return next((variable for variable in own if set(names) <= set(variable.dims)), None)
 
 
-def _of_variables(x: Any, names: Sequence[Any], resize: Callable[[Any], Any]) -> Any:
+def _of_variables(x: Any, names: Sequence[Any], moved: Moved, resize: Callable[[Any], Any]) -> Any:
+    bounds = names_of_bounds(x.variables.values())
     variables = {}
     for name, variable in x.data_vars.items():
+        if name in bounds or "GeoTransform" in variable.attrs:
+            variables[name] = moved_coordinates({name: variable}, moved, bounds).get(name, variable)
+            continue
         missing = [name for name in names if name not in variable.dims]
         if missing and len(missing) < len(names):
             problem = f"variable {name!r} has some of the dimensions to resize, but not {missing[0]!r}"
             raise SpecError(f"{problem}; drop the variable first")
-        variables[name] = variable if missing else resize(variable)
-    return xarray.Dataset(variables, attrs=x.attrs) if variables else x
+        variables[name] = variable.variable if missing else resize(variable.drop_vars(variable.coords)).variable
+    places = moved_coordinates(x.coords, moved, bounds)
+    coordinates = x.coords.to_dataset().drop_vars(places).assign_coords(places)
+    y = coordinates.assign(variables).assign_attrs(x.attrs)
+    y.encoding = x.encoding
+    return y

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ir_interp.arrays.moved_coordinates import links_of, moved_coordinates, moved_dimensions
 from ir_interp.executor.missing_pixels import Missing
-from ir_interp.plan.axes.coordinates import AxisPlan
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.spec import Area, Mean, ResizeSpec
+from ir_interp.spec import ResizeSpec
 
 
 def resized(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
     """Return a DataArray with its data resized by ``values``, the resize of ``spec`` bound to its shape.
 
-    Numeric and time coordinates of a resized dimension are interpolated linearly, and extrapolated beyond their ends;
-    other coordinates along that dimension are dropped.
+    Numeric and time coordinates of resized dimensions are interpolated linearly, and extrapolated beyond their ends.
+    Raises SpecError for other coordinates along these dimensions.
     """
-    bound = plan(spec, x.shape)
-    changing = {x.dims[axis.axis]: axis for axis in bound.axes}
-    padded = {dim: before for dim, (before, after) in zip(x.dims, bound.padding, strict=True) if before or after}
-    coordinates = {}
-    for name, coordinate in x.coords.items():
-        moved = [dim for dim in coordinate.dims if dim in changing or dim in padded]
-        if not moved:
-            coordinates[name] = _transformed(coordinate, changing, padded, spec)
-        elif len(coordinate.dims) == 1 and coordinate.dtype.kind in "iufmM":
-            dim = moved[0]
-            at = centres(changing.get(dim), x.sizes[dim] + sum(bound.padding[x.dims.index(dim)]), spec)
-            positions = _between(coordinate.values, at - padded.get(dim, 0))
-            coordinates[name] = (dim, positions, coordinate.attrs)
-    return type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=x.attrs, name=x.name)
+    places = moved_coordinates(x.coords, moved_dimensions(x.dims, x.shape, spec), set())
+    coordinates = x.coords.to_dataset().drop_vars(places).assign_coords(places).coords
+    y = type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=x.attrs, name=x.name)
+    y.encoding = links_of(x)
+    return y
 
 
 def missing(x: Any, missing_pixels: Missing) -> Missing:
@@ -43,75 +30,3 @@ def missing(x: Any, missing_pixels: Missing) -> Missing:
     if value is None or missing_pixels.nodata is not None:
         return missing_pixels
     return replace(missing_pixels, nodata=float(value))
-
-
-_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
-
-
-def _transformed(coordinate: Any, changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec) -> Any:
-    """Return a coordinate whose GeoTransform, if it has one, is that of the new pixels."""
-    numbers = coordinate.attrs.get("GeoTransform")
-    if numbers is None:
-        return coordinate
-    along_x, along_y = (_along(names, changing, padded, spec) for names in (_X, _Y))
-    moved = geotransform(tuple(map(float, str(numbers).split())), along_x, along_y)
-    return coordinate.assign_attrs(GeoTransform=" ".join(map(repr, moved)))
-
-
-def _along(
-    names: tuple[str, ...], changing: Mapping[Any, AxisPlan], padded: Mapping[Any, int], spec: ResizeSpec
-) -> tuple[float, float]:
-    name = next((name for name in names if name in changing or name in padded), None)
-    return pixels(changing.get(name), padded.get(name, 0), spec)
-
-
-def pixels(axis: AxisPlan | None, before: int, spec: ResizeSpec) -> tuple[float, float]:
-    """Return where the first new pixel begins, and how long it is, in old pixels from the corner of the first.
-
-    ``before`` is the pad in front of the axis, which is None if it only is padded.
-    """
-    if axis is None:
-        return -float(before), 1.0
-    step = float(axis.step)
-    return float(centres(replace(axis, out_size=1), 1, spec)[0]) - before + 0.5 - step / 2, step
-
-
-def geotransform(
-    numbers: tuple[float, ...], along_x: tuple[float, float], along_y: tuple[float, float]
-) -> tuple[float, ...]:
-    """Return the geotransform of new pixels, whose beginnings and steps are in old ones.
-
-    A GeoTransform contains the corner of the first pixel and the steps along x and y (GDAL's raster data model): the
-    position of a point is corner + i * steps, with i in pixels from that corner.
-    """
-    corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = numbers
-    (start_x, step_x), (start_y, step_y) = along_x, along_y
-    return (
-        corner_x + start_x * x_by_x + start_y * x_by_y, x_by_x * step_x, x_by_y * step_y,
-        corner_y + start_x * y_by_x + start_y * y_by_y, y_by_x * step_x, y_by_y * step_y,
-    )  # fmt: skip
-
-
-def centres(axis: AxisPlan | None, in_size: int, spec: ResizeSpec) -> NDArray[np.float64]:
-    """Return the centres of outputs in input pixels; for kernels that average, the middle of the averaged area."""
-    if axis is None:
-        return np.arange(in_size, dtype=np.float64)
-    step, offset = axis.step, axis.offset
-    if isinstance(spec.kernel, Area | Mean):
-        offset += (step - 1) / 2
-    return np.arange(axis.out_size, dtype=np.float64) * float(step) + float(offset)
-
-
-def _between(values: NDArray[Any], at: NDArray[np.float64]) -> NDArray[Any]:
-    """Return values interpolated linearly at fractional positions, and extrapolated on both sides."""
-    if len(values) < 2:
-        return np.repeat(values, len(at))
-    # Beyond the ends the first and the last pair extrapolate.
-    low = np.clip(np.floor(at), 0, len(values) - 2).astype(np.intp)
-    lowest = values[low]
-    if values.dtype.kind in "mM":
-        steps = (values[low + 1] - lowest).astype(np.float64) * (at - low)
-        unit = np.datetime_data(values.dtype)[0]
-        return np.asarray(lowest + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]"))
-    lowest = lowest.astype(np.float64)
-    return np.asarray(lowest + (values[low + 1] - lowest) * (at - low))

@@ -10,7 +10,7 @@ from typing import Any
 from ir_interp import arguments
 from ir_interp.arguments import misfit
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor.resize import bind
+from ir_interp.executor.resize import bind, for_each_axis
 from ir_interp.shapes import Shape
 from ir_interp.spec import Antialias, Arithmetic, Linear, ResizeSpec
 
@@ -62,14 +62,14 @@ class Request:
         sizes, scales = (list(target.values()) if isinstance(target, Mapping) else target for target in (sizes, scales))
         if isinstance(sizes, Real):
             raise misfit(sizes, "sizes", "a list, as in (10, 10) for height and width")
-        if isinstance(scales, int | float) and not isinstance(scales, bool):
-            scales = (scales,) * (len(spec.axes or axes or ()) or min(_TWO, len(shape)))
         if spec.target is None and sizes is None and scales is None:
             raise SpecError("the output size is missing; give --sizes 224,224 or --scales 0.5")
+        if axes is not None:  # a new target replaces that of the spec, whose axes may be others
+            spec = replace(spec, axes=tuple(axes), target=spec.target if sizes is scales is None else None)
+        scales = for_each_axis(scales, spec, shape)
         if axes is None and spec.target is None:
             axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
-        if axes is not None:
-            spec = replace(spec, axes=tuple(axes))
+            spec = spec if axes is None else replace(spec, axes=axes)
         return bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
 
     def _spec(self, dtype: str, mode: str | None) -> tuple[ResizeSpec, Any]:

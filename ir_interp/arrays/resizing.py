@@ -75,7 +75,12 @@ def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: Any)
         case "dataset" | "tree":
             from ir_interp.arrays import datasets
 
-            return datasets.resized(x, request.names, lambda variable: _of_labelled(variable, request, missing, chunks))
+            return datasets.resized(
+                x,
+                request.names,
+                lambda variable: _bound(variable, request, variable.dims),
+                lambda variable: _of_labelled(variable, request, missing, chunks),
+            )
         case "dask":
             return _of_dask(x, _bound(x, request), missing, chunks)
         case "torch":

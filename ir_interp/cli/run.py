@@ -22,7 +22,7 @@ from ir_interp.files.atomic import check_outputs, replacing
 from ir_interp.files.kinds import FileKind, is_image, is_in_store, is_tiff
 from ir_interp.files.memory import check_bytes
 from ir_interp.files.tiff_header import is_raster
-from ir_interp.library_registry import is_call
+from ir_interp.library_registry import caveat, is_call, load
 from ir_interp.options.declaration import check_place
 from ir_interp.options.resize_options import ARRAY, CALL, CALL_ON_STORE, RunOptions
 from ir_interp.resize_op import ResizeOp, choose
@@ -87,7 +87,7 @@ def run(
         y = op.run(
             x,
             sizes=options.sizes,
-            scales=options.scales,
+            scales=_each(options.scales),
             arithmetic=options.arithmetic,
             nodata=options.nodata,
             valid=options.valid,
@@ -133,7 +133,7 @@ def _resize(file: Path, options: RunOptions) -> ResizeOp:
 def _run_store(op: ResizeOp, source: Path, output: Path, options: RunOptions) -> None:
     from ir_interp.large.stores import Request
 
-    target = {"sizes": options.sizes, "scales": options.scales, "arithmetic": options.arithmetic}
+    target = {"sizes": options.sizes, "scales": _each(options.scales), "arithmetic": options.arithmetic}
     check = partial(op.check_input, has_target=options.sizes is not None or options.scales is not None)
     request = Request(source=source, destination=output, spec=op.spec, target=target, check=check)
     _write_store(request, op.name or op.where, options)
@@ -147,10 +147,12 @@ def _run_call_on_store(like: str, source: Path, output: Path, options: RunOption
 
     _check_sizes(options)
     call = Call(like=call_of(like), sizes=options.sizes, scales=_each(options.scales), axes=options.dims)
-    _write_store(Request(source=source, destination=output, spec=spec_for(source, output, call)), like, options)
+    spec, dtype = spec_for(source, output, call)
+    request = Request(source=source, destination=output, spec=spec)
+    _write_store(request, like, options, caveat(load(like, dtype=dtype)))
 
 
-def _write_store(request: Request, name: str, options: RunOptions) -> None:
+def _write_store(request: Request, name: str, options: RunOptions, caveat: str = "") -> None:
     from ir_interp.large import budget
     from ir_interp.large.stores import resize_store
 
@@ -162,7 +164,12 @@ def _write_store(request: Request, name: str, options: RunOptions) -> None:
     with progress.bar(options.quiet) as report_progress:
         before, after = resize_store(request, report_progress)
     record = RunRecord(
-        resize=name, source=str(request.source), source_shape=before, destination=str(request.destination), shape=after
+        resize=name,
+        source=str(request.source),
+        source_shape=before,
+        destination=str(request.destination),
+        shape=after,
+        caveat=caveat,
     )
     report(record, options)
 
@@ -176,13 +183,13 @@ def _check_memory(memory: int, floor: int) -> None:
 
 def _check_sizes(options: RunOptions) -> None:
     """Raise IrInterpError for one size of an image, which has two; a single scale is that of both."""
-    if options.sizes is not None and len(options.sizes) == 1 and (options.dims is None or len(options.dims) > 1):
+    if options.sizes is not None and len(options.sizes) == 1 and options.dims is None:
         size = options.sizes[0]
         raise IrInterpError(f"--sizes {size}: one size for two axes; expected height and width, as in {size},{size}")
 
 
 def _each(scales: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
-    """Return scales; a single one is that of height and width."""
+    """Return scales; a single one is that of each resized axis."""
     return scales[0] if scales is not None and len(scales) == 1 else scales
 
 
@@ -193,16 +200,16 @@ def _run_call(like: str, file: Path, output: Path, options: RunOptions) -> None:
     x, mode = likeness.read(file)
     likeness.check_format(output, x)
     op = likeness.call(like, x, mode)
-    # An image has two axes, and one scale stands for both.
-    scales = options.scales * 2 if options.scales and len(options.scales) == 1 else options.scales
     with progress.bar(options.quiet, "resizing"):
-        y = likeness.resized(op, x, options.sizes, scales)
+        y = likeness.resized(op, x, options.sizes, options.scales)
     with replacing(output) as (temporary,):
         likeness.write(temporary, y)
-    _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options)
+    _report(f"{op.dialect} {op.version}, {like}", file, x, output, y, options, caveat(op))
 
 
-def _report(name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[Any], options: RunOptions) -> None:
+def _report(
+    name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[Any], options: RunOptions, caveat: str = ""
+) -> None:
     record = RunRecord(
         resize=name,
         source=str(source),
@@ -210,6 +217,7 @@ def _report(name: str, source: Path, x: NDArray[Any], output: Path, y: NDArray[A
         destination=str(output),
         shape=y.shape,
         dtype=y.dtype.name,
+        caveat=caveat,
     )
     report(record, options)
 

@@ -12,7 +12,10 @@ from ir_interp.views.describe import shape_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A resized array; ``resize`` is its name or call, ``dtype`` None for a store, which keeps that of its source."""
+    """A resized array; ``resize`` is its name or call, ``dtype`` None for a store, which keeps that of its source.
+
+    ``caveat`` is how the values may differ from those of the library that is called; empty if none do.
+    """
 
     resize: str
     source: str
@@ -20,12 +23,14 @@ class RunRecord:
     destination: str
     shape: tuple[int, ...]
     dtype: str | None = None
+    caveat: str = ""
 
     @property
     def text(self) -> str:
         """The resize, both shapes and the file, in one line."""
         shapes = f"{shape_text(self.source_shape)} -> {shape_text(self.shape)}"
-        return f"{self.resize}: {' '.join(filter(None, (shapes, self.dtype)))}, {self.destination}"
+        line = f"{self.resize}: {' '.join(filter(None, (shapes, self.dtype)))}, {self.destination}"
+        return f"{line}; {self.caveat}" if self.caveat else line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,7 @@ def resize(
 
 def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid: float) -> tuple[Array, Array]:
     """Return a piece of the output from the input that it needs, and which pixels are missing; they are 0."""
-    _check(bound)
+    check(bound)
     there = ~missing
     filled = np.where(there, x, np.zeros((), x.dtype))  # a missing pixel may be NaN, and 0 * NaN is NaN
     y = prepared(bound, piece, x.dtype).run(filled, None)
@@ -113,7 +113,8 @@ def _run(x: Array, missing: NDArray[np.bool_], bound: Plan, piece: Piece, valid:
     return np.where(lacking, stored, y), gone
 
 
-def _check(bound: Plan) -> None:
+def check(bound: Plan) -> None:
+    """Raise SpecError for a resize whose sums are not defined over some of its pixels."""
     spec = bound.spec
     reasons = {
         "pads": any(map(any, bound.padding)),

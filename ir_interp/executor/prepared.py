@@ -26,6 +26,7 @@ from ir_interp.plan.libraries import library_limits
 from ir_interp.plan.libraries.passes import needs_all_taps
 from ir_interp.plan.libraries.pillow_reduce import Reduced, reduced
 from ir_interp.plan.pieces import Piece
+from ir_interp.plan.premultiplied import axis_of_channels, channels_last
 from ir_interp.spec import Alpha, Crop
 
 
@@ -44,7 +45,9 @@ class Prepared:
     """
 
     def __init__(self, bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> None:
-        library_limits.check(bound, dtype.name)
+        self._moved = _channels_last(bound, piece, dtype)
+        if self._moved is None:
+            library_limits.check(bound, dtype.name)
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
@@ -76,7 +79,7 @@ class Prepared:
         """Return this resize with everything computed that a call needs: taps, tiles, loops."""
         if self._bound.axes and 0 not in self.out_shape:
             with unchecked():
-                inner = self._native or (self._reduced[1] if self._reduced else None)
+                inner = self._native or self._moved or (self._reduced[1] if self._reduced else None)
                 if inner:
                     inner.ready()
                     return self
@@ -86,6 +89,8 @@ class Prepared:
     def run(self, x: Array, out: Array | None) -> Array:
         """Return ``x``, which has the right shape and type, resized."""
         y = self._output(x, out)
+        if self._largest is not None and x.size:
+            library_limits.check_pixels(int(x.min()), int(x.max()), self._largest)
         infinite = self._quick(x, y) if self._quick else None
         if infinite is not None:
             if infinite:
@@ -93,6 +98,9 @@ class Prepared:
                     by_definition(x, y, self._case.work, self._bound, self._case.piece)
         elif self._native:
             y[...] = self._native.run(x.astype(self._native.dtype), None)
+        elif self._moved:
+            channels = axis_of_channels(self._bound)
+            y[...] = np.moveaxis(self._moved.run(np.moveaxis(x, channels, -1).copy(), None), -1, channels)
         elif y.size:
             with unchecked():
                 padded = np.pad(x, self._pads) if self._pads else x
@@ -134,9 +142,23 @@ class Prepared:
     def _quick(self) -> loop_runner.Quick | None:
         """The only loop of a small resize, if nothing is to be done besides; None for others."""
         with unchecked():  # since it plans, as the first call does
-            if self._native or self._reduced or self._pads or self._own or isinstance(self.spec.coordinates, Crop):
+            if (
+                self._native
+                or self._moved
+                or self._reduced
+                or self._pads
+                or self._own
+                or isinstance(self.spec.coordinates, Crop)
+            ):
                 return None
             return loop_runner.quick(self._jobs) if self._bound.axes and 0 not in self.out_shape else None
+
+    @cached_property
+    def _largest(self) -> int | None:
+        """The largest pixel whose sums Pillow defines; None if every pixel is."""
+        if self._native or self._moved or self._reduced:
+            return None
+        return library_limits.largest_pixel(self._bound, self._piece.outputs, self.dtype.name)
 
     @cached_property
     def _in_numpy(self) -> tuple[choice.Strategy, choice.Run]:
@@ -177,6 +199,13 @@ class Prepared:
     def _jobs(self) -> tuple[jobs.Job, ...]:
         """The resize as jobs of compiled loops; empty if there are no such loops."""
         return jobs_of(self._case)
+
+
+def _channels_last(bound: Plan, piece: Piece, dtype: np.dtype[Any]) -> Prepared | None:
+    """Return a resize that multiplies by alpha for the image with its channels last; None if they are already."""
+    if bound.spec.alpha is Alpha.SEPARATE or axis_of_channels(bound) == len(bound.in_shape) - 1:
+        return None
+    return prepared(*channels_last(bound, piece), dtype)
 
 
 @lru_cache(maxsize=256)

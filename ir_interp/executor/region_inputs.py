@@ -17,6 +17,7 @@ from ir_interp.plan.axes.taps import is_long, window_taps
 from ir_interp.plan.libraries import opencv_sums
 from ir_interp.plan.libraries.passes import passes
 from ir_interp.plan.pieces import Piece, Range, whole
+from ir_interp.plan.premultiplied import axis_of_channels
 from ir_interp.plan.runtimes.integer_steps import Along
 from ir_interp.shapes import Shape
 from ir_interp.spec import Alpha
@@ -43,7 +44,8 @@ def piece_of(bound: Plan, region: Sequence[slice] | None) -> Piece:
         taken = slice(*(edge - segments[axis][0] for edge in outputs[axis]))
         inputs[axis] = (int(lowest[taken].min()), int(highest[taken].max()) + 1)
     if bound.spec.alpha is Alpha.PREMULTIPLIED:
-        inputs[-1] = (0, bound.out_shape[-1])  # all channels of every pixel, since the last changes the others
+        channels = axis_of_channels(bound)
+        inputs[channels] = (0, bound.out_shape[channels])  # all of them, since the last changes the others
     return Piece(outputs, tuple(inputs))
 
 

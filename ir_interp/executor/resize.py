@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def planned(
     shape: tuple[int, ...],
     *,
     sizes: Sequence[int] | None = None,
-    scales: Sequence[float] | None = None,
+    scales: float | Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> Plan:
     """Return the plan of a call of ``resize``. Raises the same errors."""
@@ -198,16 +199,18 @@ def bind(
     shape: PartialShape,
     *,
     sizes: Sequence[int] | None = None,
-    scales: Sequence[float] | None = None,
+    scales: float | Sequence[float] | None = None,
     arithmetic: Arithmetic | str | None = None,
 ) -> ResizeSpec:
     """Return ``spec`` with its target, for inputs of ``shape``, or with its arithmetic replaced.
 
-    The target may be that of the resized axes, or of all axes. Raises SpecError for invalid values.
+    The target may be that of the resized axes, or of all axes; a single number is the scale of each resized axis.
+    Raises SpecError for invalid values.
     """
     if sizes is not None and scales is not None:
         raise SpecError("sizes and scales exclude each other; pass one of them")
     changes: dict[str, Any] = {}
+    scales = for_each_axis(scales, spec, shape)
     lengths: Any = scales if sizes is None else sizes  # of any type; the target checks it
     if lengths is not None:
         spec, target = _fitting(spec, Sizes(lengths) if sizes is not None else Scales(lengths), shape)
@@ -217,8 +220,29 @@ def bind(
     return replace(spec, **changes) if changes else spec
 
 
+def for_each_axis(scales: Any, spec: ResizeSpec, shape: PartialShape) -> Any:
+    """Return a single scale as one for each axis that a spec resizes; other values unchanged.
+
+    These are the last two if the spec does not tell: models list all axes, batch and channels included.
+    """
+    if isinstance(scales, bool) or not isinstance(scales, Real):
+        return scales
+    count, is_of_all = min(_TWO, len(shape)), len(resolve_axes(spec.axes, len(shape))) == len(shape)
+    if isinstance(spec.target, Sizes | Scales):
+        count = len(listed(spec, shape).axes or ()) or count
+    elif spec.axes is not None and (spec.target is None or not is_of_all):
+        count = len(spec.axes)
+    return (scales,) * count
+
+
+_TWO = 2  # axes of an image
+
+
 def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> tuple[ResizeSpec, Sizes | Scales]:
-    """Return a spec and a target for the same axes: the resized ones, or all."""
+    """Return a spec and a target for the same axes: the resized ones, or all.
+
+    Raises SpecError if an axis that the spec resizes would be left without a value.
+    """
     axes, count = resolve_axes(spec.axes, len(shape)), len(target)
     if count == len(axes) or not count:
         return spec, target
@@ -230,8 +254,23 @@ def _fitting(spec: ResizeSpec, target: Sizes | Scales, shape: PartialShape) -> t
         check_rank(spec, len(shape))
         changing = listed(spec, shape).axes or ()
         chosen = changing if len(changing) == count else axes[-count:]
+        if not _required(spec, changing, shape) <= set(chosen):
+            resized = ", ".join(map(str, changing))
+            raise SpecError(f"{target} for the axes {resized}: {count} of {len(changing)}; expected one for each axis")
         return replace(spec, axes=axes, target=None).only([axes.index(axis) for axis in chosen]), target
     return spec, target
+
+
+def _required(spec: ResizeSpec, changing: Sequence[int], shape: PartialShape) -> set[int]:
+    """Return the axes that a new target must include: those that are listed, or whose size is certain to change.
+
+    A model that takes its target at run time lists all axes, whichever it resizes.
+    """
+    if isinstance(spec.target, Sizes):
+        return {axis for axis in changing if shape[axis] is not None}
+    if isinstance(spec.target, Scales) or (spec.target is None and spec.axes is not None):
+        return set(changing)
+    return set()
 
 
 def _of_axes(target: Sizes | Scales, axes: Sequence[int]) -> Sizes | Scales:

@@ -11,7 +11,9 @@ from ir_interp.files.sources import check_regular
 _BYTE_ORDERS = {b"II": "<", b"MM": ">"}
 _CLASSIC, _BIG = 42, 43  # versions of the format: TIFF 6.0 and BigTIFF
 _WIDTH, _HEIGHT = 256, 257  # tags: ImageWidth, ImageLength
+_EXTRA, _ASSOCIATED = 338, 1  # ExtraSamples, and its value for alpha that colours are multiplied by
 _GEO = frozenset((33550, 33922, 34264, 34735))  # ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory
+_SHORT, _BYTES_OF_SHORT = 3, 2  # the type of numbers of 16 bits
 _MOST_ENTRIES = 2**12  # of a directory; a damaged header may claim more than the file holds
 _MOST_PIXELS = 2**30 // 4 // 3  # above which Pillow warns of a decompression bomb
 
@@ -21,13 +23,22 @@ def is_raster(path: Path) -> bool:
 
     Raises OSError if the file cannot be read.
     """
+    tags = _tags_of(path)
+    return bool(_GEO & tags.keys()) or tags.get(_WIDTH, 0) * tags.get(_HEIGHT, 0) > _MOST_PIXELS
+
+
+def has_multiplied_colours(path: Path) -> bool:
+    """Return whether the colours of a TIFF file are stored as products with alpha. Raises OSError as ``is_raster``."""
+    return _tags_of(path).get(_EXTRA) == _ASSOCIATED
+
+
+def _tags_of(path: Path) -> dict[int, int]:
     check_regular(path)
     try:
         with path.open("rb") as file:
-            tags = _tags(file)
+            return _tags(file)
     except (struct.error, OverflowError):  # a file that ends too early, or points far behind its end
-        return False
-    return bool(_GEO & tags.keys()) or tags.get(_WIDTH, 0) * tags.get(_HEIGHT, 0) > _MOST_PIXELS
+        return {}
 
 
 def _tags(file: BinaryIO) -> dict[int, int]:
@@ -48,9 +59,13 @@ def _tags(file: BinaryIO) -> dict[int, int]:
     file.seek(*read(offset))
     (entries,) = read(count)
     tags = {}
-    for _ in range(min(entries, _MOST_ENTRIES)):
-        tag, kind, _, number = read("HH" + value * 2)
-        is_short = kind == 3  # a number of 16 bits lies in the first bytes of the field
-        field = struct.pack(order + value, number)
-        tags[tag] = struct.unpack(order + "H", field[:2])[0] if is_short else number
+    rows = [read("HH" + value * 2) for _ in range(min(entries, _MOST_ENTRIES))]
+    for tag, kind, length, number in rows:
+        tags[tag] = number
+        if kind == _SHORT:
+            field = struct.pack(order + value, number)
+            if _BYTES_OF_SHORT * length > len(field):  # which then holds their place in the file
+                file.seek(number)
+                field = file.read(_BYTES_OF_SHORT)
+            (tags[tag],) = struct.unpack(order + "H", field[:_BYTES_OF_SHORT])
     return tags

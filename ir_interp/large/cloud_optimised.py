@@ -8,12 +8,13 @@ from typing import Any
 
 from lxml import etree
 
-from ir_interp.arrays.labelled import geotransform, pixels
+from ir_interp.arrays.moved_coordinates import geotransform
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import is_tiff
 from ir_interp.large.layout import Work
 from ir_interp.large.rasters import Raster
+from ir_interp.plan.axes.pixel_grid import pixel_grid
 
 _LOSSLESS = ("LZW", "DEFLATE", "ZSTD", "LERC_DEFLATE", "LERC_ZSTD")
 _PREDICTORS = {"2": "STANDARD", "3": "FLOATING_POINT"}  # of TIFF, as GDAL's driver names them
@@ -115,5 +116,5 @@ def _transform(numbers: tuple[float, ...], work: Work) -> tuple[float, ...]:
     """Return GDAL's geotransform for the output of a work: its pixels keep their places."""
     bound = planned(work.spec, work.shape)
     plans = {plan.axis: plan for plan in bound.axes}
-    along_y, along_x = (pixels(plans.get(axis), bound.padding[axis][0], work.spec) for axis in (1, 2))
+    along_y, along_x = (pixel_grid(plans.get(axis), work.spec.kernel).behind(bound.padding[axis][0]) for axis in (1, 2))
     return geotransform(numbers, along_x, along_y)

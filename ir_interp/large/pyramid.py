@@ -6,14 +6,14 @@ Source: ngff.openmicroscopy.org/0.5, "multiscales" metadata, and the same of 0.4
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ir_interp.arrays.labelled import centres
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.large.layout import Work
+from ir_interp.plan.axes.pixel_grid import pixel_grid
 from ir_interp.shapes import resolve_axes
 
 _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel"} | dict.fromkeys("zyx", "space")
@@ -142,11 +142,11 @@ def describe(path: Path, image: Image, works: Iterable[Work], zarr_format: Liter
     datasets = []
     for level, work in enumerate(works):
         bound = planned(work.spec, work.shape)
-        for axis in bound.axes:
-            # The centre of the first output pixel; the padding in front of the input lies before its origin.
-            centre = centres(replace(axis, out_size=1), 1, work.spec)[0] - bound.padding[axis.axis][0]
-            translation[axis.axis] += scale[axis.axis] * float(centre)
-            scale[axis.axis] *= float(axis.step)
+        plans = {plan.axis: plan for plan in bound.axes}
+        for axis, (pad, _) in enumerate(bound.padding):
+            grid = pixel_grid(plans.get(axis), work.spec.kernel).behind(pad)
+            translation[axis] += scale[axis] * grid.first
+            scale[axis] *= grid.step
         moves = [{"type": "scale", "scale": list(scale)}, {"type": "translation", "translation": list(translation)}]
         datasets.append({"path": str(level), "coordinateTransformations": moves})
     multiscales = [{"name": path.name.removesuffix(".partial"), "axes": image.axes, "datasets": datasets}]

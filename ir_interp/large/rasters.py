@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.files.sources import check_regular
+from ir_interp.files.tiff_header import has_multiplied_colours
 from ir_interp.large.damage import reported
 from ir_interp.large.layout import Layout, Slices
 from ir_interp.large.zarr_arrays import reopened
 from ir_interp.shapes import Shape
+from ir_interp.spec import Alpha, Nearest, ResizeSpec
 
 _ADVICE = "pip install 'ir-interp[geo]'"
 _STRIPS = 2**20  # elements of a row of blocks that are read at once, where blocks are rows of pixels
 _CACHE = 2**26  # bytes of GDAL's block cache
+_WITH_ALPHA = {2: "LA", 4: "RGBA"}  # modes of Pillow, by the number of bands
 _DRIVER = "GTiff"  # the only one that opens a file: a .tif that holds a VRT could name any other file
 
 
@@ -60,6 +63,30 @@ class Raster:
         """The value of missing pixels, if there is one."""
         value = self.profile["nodata"]
         return None if value is None else float(value)
+
+    @property
+    def alpha(self) -> int | None:
+        """The number of the band that holds alpha, counted from 1; None if there is none."""
+        from rasterio.enums import ColorInterp
+
+        meanings = self.idle[0].colorinterp
+        return meanings.index(ColorInterp.alpha) + 1 if ColorInterp.alpha in meanings else None
+
+    @property
+    def mode(self) -> str | None:
+        """The mode in which Pillow opens such an image if its last band is alpha; None for others."""
+        bands = self.profile["count"]
+        return _WITH_ALPHA.get(bands) if self.alpha == bands else None
+
+    def check(self, spec: ResizeSpec) -> None:
+        """Raise SpecError for sums that would mix colours of transparent pixels into others."""
+        is_safe = self.alpha is None or isinstance(spec.kernel, Nearest)
+        if is_safe or (spec.alpha is Alpha.PREMULTIPLIED and self.alpha == self.profile["count"]):
+            return
+        problem = f"band {self.alpha} is alpha, which this call does not multiply colours by: transparent pixels"
+        remedy = f"if it is no alpha, mark it, as by `gdal_translate -colorinterp_{self.alpha} undefined`"
+        expected = "expected a call of Pillow on uint8 LA or RGBA, as pillow:bicubic, or nearest"
+        raise SpecError(f"{problem} would colour their neighbours; {expected}; {remedy}")
 
     def read(self, piece: Slices, values: NDArray[Any]) -> None:
         """Fill an array with a piece. Raises ReadError for a block that cannot be decoded."""
@@ -128,6 +155,9 @@ def _check(dataset: Any, path: Path) -> None:
         ),
         "a mask marks its missing pixels; expected a nodata value": any(
             MaskFlags.per_dataset in flags and MaskFlags.alpha not in flags for flags in dataset.mask_flag_enums
+        ),
+        "its colours are multiplied by alpha already, which a written file would not say; expected plain colours": (
+            has_multiplied_colours(path)  # GDAL before 3.11 does not report it
         ),
         "its bands have several element types; expected one": len(set(dataset.dtypes)) > 1,
         "its bands have several nodata values; expected one": len({repr(value) for value in dataset.nodatavals}) > 1,

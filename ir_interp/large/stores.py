@@ -14,6 +14,7 @@ from typing import Any
 from ir_interp.array_types import Array
 from ir_interp.arrays.request import Request as Call
 from ir_interp.errors import IrInterpError, ShapeError, SpecError
+from ir_interp.executor import missing_pixels
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import is_tiff
@@ -67,6 +68,8 @@ def resize_store(request: Request, progress: Told) -> tuple[Shape, Shape]:
 def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, Shape]:
     if isinstance(source, Raster) and request.missing.nodata is None:
         request = replace(request, missing=replace(request.missing, nodata=source.nodata))
+    if isinstance(source, Raster):
+        source.check(request.spec)
     request.check(source.shape)
     if real(request.destination) == real(request.source):
         raise IrInterpError(f"{request.destination} is an input and would be overwritten; choose another name")
@@ -107,12 +110,13 @@ def opened(path: Path, destination: Path) -> Source:
     return rasters.opened(path) if is_tiff(destination) else ome_tiff.opened(path)
 
 
-def spec_for(source: Path, destination: Path, call: Call) -> ResizeSpec:
-    """Return the spec of a call for an image, whose axes may have names. Raises as the call does."""
+def spec_for(source: Path, destination: Path, call: Call) -> tuple[ResizeSpec, str]:
+    """Return the spec of a call for an image, whose axes may have names, and its element type. Raises as the call."""
     with closing(opened(source, destination)) as image:
         if isinstance(image, Raster) and call.axes is None:
             call = replace(call, axes=image.names[1:])
-        return call.bound(image.shape, image.dtype.name, names=image.names)
+        mode = image.mode if isinstance(image, Raster) else None
+        return call.bound(image.shape, image.dtype.name, names=image.names, mode=mode), image.dtype.name
 
 
 def _layouts(request: Request, source: Source) -> Iterator[Layout]:
@@ -125,6 +129,8 @@ def _layouts(request: Request, source: Source) -> Iterator[Layout]:
     for level in range(1, 1 + (request.levels or 1)):
         bound = planned(request.spec, shape, **request.target)
         _check_axes(shape, bound.out_shape, level if request.levels else None)
+        if request.missing.nodata is not None:
+            missing_pixels.check(bound)
         work = Work(bound.spec, shape, source.dtype, regular(shape, chunk_shape), request.missing)
         chunk_shape = budget.lengths_of_chunks(work, chunk_shape, request.memory)
         chunk_shape = source.aligned(chunk_shape)

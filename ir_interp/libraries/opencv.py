@@ -118,12 +118,11 @@ def _integers(name: str, dtype: str) -> FixedPoint | FloatingPoint | Integers | 
 
 def approximate(attributes: Attributes, context: Context) -> str:
     """Return why some values differ by 1; an empty text if none do."""
-    name, is_byte = attributes["interpolation"], context.dtype in (None, "uint8")
-    if not attributes["ipp"] or name not in ("INTER_LINEAR", "INTER_CUBIC"):
+    name, dtype = attributes["interpolation"], context.dtype or "uint8"
+    if not attributes["ipp"] or not _is_of_ipp(name, dtype) or dtype.startswith("float"):
         return ""
-    if is_byte and name == "INTER_CUBIC":
-        return "these are the bytes of processors with AVX-512; on others one value in 10**5 differs by 1"
-    return ""
+    share = "6 in 10**5 values differ" if dtype == "uint8" else "1 in 1600 values differs"
+    return f"these are the values of processors with AVX-512; on others up to {share} by 1"
 
 
 LIBRARY = Library(

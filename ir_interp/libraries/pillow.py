@@ -59,6 +59,8 @@ _MODES = {  # the element type, and the numbers of channels that are summed alik
     "L": ("uint8", (1, 3)),
     "RGBA": ("uint8", (2, 4)),
     "LA": ("uint8", (2, 4)),
+    "RGBa": ("uint8", (2, 4)),  # colours are stored as products with alpha
+    "La": ("uint8", (2, 4)),
     "I;16": ("uint16", (1,)),
     "I": ("int32", (1,)),
     "F": ("float32", None),

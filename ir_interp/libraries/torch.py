@@ -32,6 +32,7 @@ from ir_interp.translation.library_dialect import Library
 # The ranks that a mode determines, batch and channels included.
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
 _CORNERED = ("linear", "bilinear", "bicubic", "trilinear")
+_ONLY_FLOATS = ("area", "linear", "trilinear")
 _ANY_RANK = ("nearest", "nearest-exact", "area")
 
 
@@ -67,7 +68,7 @@ def _elements(mode: str, *, antialias: bool) -> tuple[str, ...]:
     """Return the element types that a mode supports on CPU."""
     if antialias:
         return ("uint8", "float32", "float64")
-    return FLOATS if mode == "area" else ("uint8", *FLOATS)
+    return FLOATS if mode in _ONLY_FLOATS else ("uint8", *FLOATS)
 
 
 def _here(kernel: Kernel, dtype: str | None, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -38,20 +38,22 @@ def resize(
     """Return ``x`` resized to ``sizes``, or by ``scales``, by a spec or a library call, in the same kind of container.
 
     ``resize(x, (224, 224))`` interpolates between the centres of pixels, like torch's bilinear; with ``antialias`` it
-    averages where it shrinks. ``resize(x, (224, 224), "pillow:bicubic")`` computes the bytes of a library call
-    (``like``), written as for ``ir-interp run --like``. ``resize(x, spec)`` runs a ResizeSpec.
+    averages where it shrinks. ``resize(x, (224, 224), "pillow:bicubic")`` computes the values of a library call
+    (``like``), written as for ``ir-interp run --like``: integers to the byte, floats up to their last places.
+    ``resize(x, spec)`` runs a ResizeSpec.
 
     ``x`` is a NumPy array of any rank from 1 and any dtype, or an array-like value: floats, bfloat16 (``ml_dtypes``)
     and integers for every kernel, also bool and strings for nearest, which copies values unchanged. The result has its
     dtype: float16, bfloat16 and small integers are computed in float32, 32- and 64-bit integers in float64; integers
     saturate, and are rounded as in ``spec.rounds``.
 
-    ``sizes`` (elements) or ``scales`` (output / input; one number for height and width) are those of ``axes``, by
-    number, or by name for a DataArray: ``resize(array, {"y": 512, "x": 512})``. They replace the target of the spec.
-    Without ``axes``, those of the spec are resized. If it has none: the last ones, or the first two of a library's
-    image whose last axis has 1, 3 or 4 entries; if both are possible, ShapeError asks for ``axes``. If the spec lists
-    all axes, sizes of the resized ones are enough, and vice versa. ``arithmetic`` replaces that of the spec. ``out``, a
-    C-ordered array of the right shape and dtype, receives the result.
+    ``sizes`` (elements) or ``scales`` (output / input; one number for every resized axis) are those of ``axes``, by
+    number, or by name for a DataArray: ``resize(array, {"y": 512, "x": 512})``. They replace the target of the spec,
+    with one value for each axis that it resizes. Without ``axes``, those of the spec are resized. If it has none: the
+    last ones, or the first two of a library's image whose last axis has 1, 3 or 4 entries; if both are possible,
+    ShapeError asks for ``axes``. If the spec lists all axes, sizes of the resized ones are enough, and vice versa.
+    ``arithmetic`` replaces that of the spec. ``out``, a C-ordered array of the right shape and dtype, receives the
+    result.
 
     Large resizes run on several threads, at most IR_INTERP_THREADS of the environment. Results do not depend on their
     number, on the processor, on BLAS, or on compiled loops, to the last bit: a float is a sum tap by tap, with each
@@ -69,8 +71,8 @@ def resize(
     the parts that it needs. ``chunks`` are those of the output, in the form of Dask; by default aligned with those of
     the input where it shrinks, and not longer where it grows. A DataArray keeps its names and attributes, and its
     coordinates move to the centres of the new pixels, as ``spec`` places them, as does the GeoTransform of rioxarray.
-    In a Dataset or a DataTree, every variable with the named dimensions is resized. A torch tensor or a Pillow image
-    becomes one of its kind.
+    In a Dataset or a DataTree, every variable with the named dimensions is resized, and bounds of cells move, too. A
+    torch tensor or a Pillow image becomes one of its kind.
 
     Raises SpecError for a contradictory request, ShapeError if spec and input do not fit or the result would exceed
     ``MAX_BYTES``.

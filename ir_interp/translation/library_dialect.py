@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any
 
 from ir_interp.errors import ReadError, SpecError, closest, spelled
-from ir_interp.spec import ResizeSpec, Scales, Sizes
+from ir_interp.spec import Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect
 
 
@@ -116,6 +116,15 @@ class Library:
         except SpecError as error:
             raise ReadError(str(error), self.name) from error
 
+    def caveat(self, arguments: Mapping[str, Any], context: Context) -> str:
+        """Return how results of a call may differ from the library's own; an empty text if none do."""
+        attributes = self.dialect.complete(self.checked(arguments, context.version), context.version)
+        reason = self.approximate(attributes, context)
+        is_float = context.dtype is not None and "float" in context.dtype
+        if reason or not is_float or isinstance(self.dialect.read(attributes, context).kernel, Nearest):
+            return reason
+        return f"floats may differ from {self.name}'s in their last places"
+
     def checked(self, arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
         """Return arguments with the values of the library: INTER_CUBIC for cubic. Raises ReadError for others."""
         choices = self.dialect.choices(version)
@@ -136,6 +145,11 @@ class Library:
 
 
 def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
-    """Return the member of ``choices`` for a value in any case, and without INTER_; else the value."""
+    """Return the member of ``choices`` for a value, in any case unless the case decides, and without INTER_.
+
+    Return other values unchanged.
+    """
+    if isinstance(value, str) and value in choices:  # La is not LA in Pillow
+        return value
     word = spelled(value).lower().removeprefix("inter_")
     return next((choice for choice in choices if spelled(choice).lower().removeprefix("inter_") == word), value)

@@ -19,7 +19,7 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.library_registry import is_call, load
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.text.names import printable
 from ir_interp.translation.axes import listed
@@ -69,7 +69,9 @@ def of_image(op: ResizeOp, other: tuple[str, ResizeSpec], x: ArrayLike | Path | 
     image = image_arrays.array_or_image(x, op) if isinstance(x, Path) else x
     values = as_array(pictures.rings(shape) if image is None else image)
     name, spec = other
-    specs = [bind(reading, values.shape, sizes=lengths.sizes, scales=lengths.scales) for reading in (op.spec, spec)]
+    is_of_all = len(lengths.sizes or lengths.scales or shape) == len(shape)
+    readings = [reading if is_of_all else _of_pictures(reading, op.shape) for reading in (op.spec, spec)]
+    specs = [bind(reading, values.shape, sizes=lengths.sizes, scales=lengths.scales) for reading in readings]
     axes = [axis.axis for axis in plan(specs[0], values.shape).axes]
     for bound in specs:
         ends = values.shape, plan(bound, values.shape).out_shape
@@ -81,6 +83,18 @@ def of_image(op: ResizeOp, other: tuple[str, ResizeSpec], x: ArrayLike | Path | 
         for name, bound in zip(names, specs, strict=True)
     )
     return pictures.images(first, second, printable(op.name or op.where))
+
+
+def _of_pictures(spec: ResizeSpec, declared: PartialShape | None) -> ResizeSpec:
+    """Return a resize without the axes before height and width that keep the size that a file declares.
+
+    A picture may have fewer channels than the input that the sizes of all axes were written for.
+    """
+    if declared is None or None in declared[:-2]:
+        return spec
+    axes, changing = resolve_axes(spec.axes, len(declared)), listed(spec, declared).axes or ()
+    resized = [place for place, axis in enumerate(axes) if axis in changing or axis >= len(declared) - 2]
+    return replace(spec, axes=axes).only(resized)
 
 
 def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None = None) -> Any:

@@ -109,13 +109,15 @@ def resized(
 ) -> Array:
     """Return an image, channels last, resized as a call does: through the layout of its library, and back.
 
-    Of a ``piece``, its rows and columns, nothing else is computed. Raises ShapeError for a call that takes the last
-    channel for alpha, of an image that has none.
+    A single scale is that of height and width. If ``piece`` names rows and columns, only these are computed. Raises
+    ShapeError for a call that takes the last channel for alpha, of an image that has none.
     """
     channels = 1 if x.ndim == 2 else x.shape[-1]
     if op.spec.alpha is Alpha.PREMULTIPLIED and channels not in _WITH_ALPHA:
         raise ShapeError(f"{op.name} takes the last channel for alpha, of 2 or 4; this image has {channels}")
     rank = len(op.spec.axes or ())
+    if scales is not None and len(scales) == 1:
+        scales = scales * rank
     if max(op.spec.axes or (0,)) >= 0:
         return resize(x, op.spec, sizes=sizes, scales=scales, region=piece)
     if rank != 2 or x.ndim not in (2, 3):

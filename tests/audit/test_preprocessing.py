@@ -169,7 +169,8 @@ def test_on_the_command_line(tmp_path: Path, photo: Path, capsys: Say) -> None:
         (None, "opencv:linear", "preprocess is missing"),
         ("model.onnx", "pillow:box", "pillow:box is a single resize, the other a pipeline"),
         ("pillow:box,mode=F", "opencv:linear", "images of mode F are not supported"),
-        ("torch:linear", "opencv:linear", "resizes 1 axes; an image has two"),
+        ("torch:linear", "opencv:linear", "linear takes tensors of float16, bfloat16, float32, float64, not of uint8"),
+        ("torch:nearest,rank=3", "opencv:linear", "resizes 1 axes; an image has two"),
         ("opencv:liner", "pillow:box", "unknown value 'liner'"),
     ],
 )

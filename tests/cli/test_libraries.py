@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 from PIL import Image
 
 import ir_interp
@@ -58,6 +59,43 @@ def test_run_like_takes_the_mode_of_the_image(tmp_path: Path) -> None:
     assert main(["run", str(source), "--like", "pillow:lanczos", "--sizes", "11,9", "--output", str(made), "-q"]) == 0
     wanted = Image.fromarray(pixels).resize((9, 11), Image.Resampling.LANCZOS)
     assert np.array_equal(held(made), np.asarray(wanted))
+
+
+FLOATS = "floats may differ from torch's in their last places"
+BY_PROCESSOR = "these are the values of processors with AVX-512; on others up to 6 in 10**5 values differ by 1"
+
+
+@pytest.mark.parametrize(
+    ("like", "dtype", "caveat"),
+    [
+        ("torch:bilinear", "float32", FLOATS),
+        ("torch:bilinear", "uint8", ""),
+        ("torch:nearest", "float32", ""),
+        ("opencv:cubic", "uint8", BY_PROCESSOR),
+        ("opencv:cubic,ipp=false", "uint8", ""),
+        ("opencv:cubic", "uint16", BY_PROCESSOR.replace("6 in 10**5 values differ", "1 in 1600 values differs")),
+        ("opencv:area", "uint8", ""),
+        ("pillow:bicubic", "uint8", ""),
+    ],
+)
+def test_run_says_which_values_may_differ(like: str, dtype: str, caveat: str, tmp_path: Path, capsys: Say) -> None:
+    x = (np.random.default_rng(0).random((24, 30)) * 250).astype(dtype)
+    np.save(tmp_path / "x.npy", x)
+    zarr.create_array(tmp_path / "x.zarr", data=x, chunks=(24, 30))
+    for name in ("x.npy", "x.zarr"):
+        line = [
+            "run",
+            str(tmp_path / name),
+            "--like",
+            like,
+            "--sizes",
+            "12,15",
+            "--output",
+            str(tmp_path / f"y-{name}"),
+        ]
+        assert main(line) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.endswith(f"y-{name}; {caveat}" if caveat else f"y-{name}")
 
 
 def test_compare_like(photo: Path, capsys: Say) -> None:

@@ -143,7 +143,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ir_interp.preprocess(source, whole, like="pillow:box", size=SIZE, image_size=(1, 10**7), verify=False)
     with pytest.raises(ShapeError, match=r"^an image of 1000000x100000 in float32 would need"):
         ir_interp.preprocess(source, whole, like="pillow:box", size=SIZE, image_size=(10**6, 10**5), verify=False)
-    with pytest.raises(SpecError, match=r"^torch:linear resizes 1 axes; an image has two"):
-        ir_interp.preprocess(source, whole, like="torch:linear", size=SIZE, verify=False)
+    with pytest.raises(SpecError, match=r"^torch:nearest,rank=3 resizes 1 axes; an image has two"):
+        ir_interp.preprocess(source, whole, like="torch:nearest,rank=3", size=SIZE, verify=False)
     with pytest.raises(ReadError, match=r"b\.txt"):
         ir_interp.preprocess(source, tmp_path / "b.txt", like="opencv:linear", size=SIZE, verify=False)

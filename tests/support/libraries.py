@@ -25,6 +25,7 @@ FILTERS = {
 INTERPOLATIONS = ("NEAREST", "LINEAR", "CUBIC", "AREA", "LANCZOS4", "LINEAR_EXACT", "NEAREST_EXACT")
 """Those of OpenCV, by their numbers there."""
 _MODES = {"L": ("uint8", 1), "RGB": ("uint8", 3), "RGBA": ("uint8", 4), "LA": ("uint8", 2), "I;16": ("uint16", 1)}
+_PRODUCTS = {"RGBa": ("uint8", 4), "La": ("uint8", 2)}  # colours times alpha
 _DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
 
 
@@ -32,7 +33,8 @@ _DEEP_MODES = {"I": ("int32", 1), "F": ("float32", 1)}
 class Call:
     """A call of a library for images of a type and a number of channels; ``boxed``, of a box somewhere in each.
 
-    ``scaled``, it takes factors instead of sizes, which are drawn for each image: ``scales``.
+    ``scaled``, it takes factors instead of sizes, which are drawn for each image: ``scales``. ``wide`` images have
+    values of the whole type, which are 16 bits of it otherwise.
     """
 
     library: str
@@ -42,10 +44,11 @@ class Call:
     boxed: bool = False
     scaled: bool = False
     scales: tuple[float, float] | None = None
+    wide: bool = False
 
     def __str__(self) -> str:
         named = ",".join(f"{name}={value}" for name, value in self.arguments.items()) + ",box" * self.boxed
-        named += ",scales" * self.scaled
+        named += ",scales" * self.scaled + ",wide" * self.wide
         return f"{self.library}:{named} {self.dtype} x{self.channels}"
 
     @property
@@ -80,7 +83,7 @@ class Call:
         if self.dtype.startswith("float"):
             return rng.random(shape).astype(self.dtype)
         bounds = np.iinfo(self.dtype)
-        is_of_type = self.library in ("scipy", "skimage") or bounds.bits == 8 or self.dtype == "int16"
+        is_of_type = self.wide or self.library in ("scipy", "skimage") or bounds.bits == 8 or self.dtype == "int16"
         lowest, largest = (bounds.min, bounds.max) if is_of_type else (0, 2**16 - 1)
         return rng.integers(lowest, largest, shape, dtype=np.int64, endpoint=True).astype(self.dtype)
 
@@ -103,8 +106,9 @@ class Call:
 
 def _pillow(x: Array, height: int, width: int, arguments: Mapping[str, Any]) -> Array:
     image = importlib.import_module("PIL.Image")
-    found = image.fromarray(x)
-    assert found.mode == arguments["mode"]
+    mode = arguments["mode"]
+    found = image.frombytes(mode, x.shape[1::-1], x.tobytes()) if mode in _PRODUCTS else image.fromarray(x)
+    assert found.mode == mode
     rest = {name: value for name, value in arguments.items() if name in ("box", "reducing_gap")}
     word = arguments["resample"]
     resample = image.Resampling[word] if isinstance(word, str) else word
@@ -251,11 +255,15 @@ def edges(library: str) -> Iterator[Call]:
     match library:
         case "pillow":
             resampling = importlib.import_module("PIL.Image").Resampling
-            for mode, (dtype, channels) in (_MODES | _DEEP_MODES).items():
+            for mode, (dtype, channels) in (_MODES | _PRODUCTS | _DEEP_MODES).items():
                 for member in resampling:
                     if (mode, member.name) not in (("I;16", "BICUBIC"), ("I;16", "LANCZOS")):
                         own = {"mode": mode, "resample": member if channels % 2 else member.value}
-                        yield Call(library=library, arguments=own, dtype=dtype, channels=channels)
+                        call = Call(library=library, arguments=own, dtype=dtype, channels=channels)
+                        yield call
+                        if mode == "I" and member.name != "NEAREST":
+                            yield replace(call, wide=True)
+                            yield replace(call, arguments={**own, "reducing_gap": 1.5}, wide=True)
         case "opencv":
             for dtype in ("uint8", "uint16", "int16", "float32"):
                 for channels in (1, 2, 3, 4, 5):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.plan.axes.geometry import Plan
 from ir_interp.plan.libraries import opencv_ipp_order, opencv_sums
 from ir_interp.plan.libraries.opencv_sums import channels
+from ir_interp.plan.libraries.passes import Outputs, are_named, window_passes
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Area, Arithmetic, Cubic, FixedPoint, Integers, Linear, Mean, Nearest, Scales, Step
 
@@ -15,7 +20,10 @@ def check(bound: Plan, dtype: str) -> None:
 
     Specs of runtimes, and those of no library, accept every image here.
     """
-    if not bound.spec.arithmetic.is_library or 0 in bound.out_shape:
+    if not bound.spec.arithmetic.is_library:
+        return
+    _check_sizes(bound)
+    if 0 in bound.out_shape:
         return
     if bound.spec.images is not None:
         bound.spec.images.check(dtype, channels(bound))
@@ -23,6 +31,48 @@ def check(bound: Plan, dtype: str) -> None:
         _check_opencv(bound, dtype)
     if bound.spec.arithmetic is Arithmetic.TORCH:
         _check_torch(bound, dtype)
+
+
+def _check_sizes(bound: Plan) -> None:
+    """Refuse outputs of size 0, as all libraries but SciPy and JAX do, and PyTorch's area."""
+    name = _REFUSING.get(bound.spec.arithmetic)
+    empty = next((axis for axis in bound.axes if not axis.out_size), None)
+    if name is None or empty is None or isinstance(bound.spec.kernel, Mean):
+        return
+    problem = f"{name} refuses outputs of size 0, as axis {empty.axis} of size {empty.in_size} would have"
+    raise ShapeError(f"{problem}; use a larger size or scale")
+
+
+_REFUSING = {
+    Arithmetic.PILLOW: "Pillow",
+    Arithmetic.TENSORFLOW: "TensorFlow",
+    **dict.fromkeys((Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE), "PyTorch"),
+    **dict.fromkeys((*opencv_sums.OWN, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP), "OpenCV"),
+}
+
+
+def largest_pixel(bound: Plan, outputs: Outputs, dtype: str) -> int | None:
+    """Return the largest value for which Pillow's sums of mode I stay within int32; None if all of them do.
+
+    Pillow converts sums beyond int32 as the processor does, which C leaves undefined.
+    """
+    is_deep = bound.spec.arithmetic is Arithmetic.PILLOW and dtype == "int32" and bool(bound.axes)
+    if not is_deep or not are_named(bound) or any(start == stop for start, stop in outputs):
+        return None
+    gains = [float(np.abs(each.weights).sum(axis=1).max()) for each in window_passes(bound, dtype, outputs)]
+    gain = math.prod(max(gain, 1.0) for gain in gains)
+    return None if gain < 1 + _ROUNDED else int((2**31 - 1) / gain)
+
+
+def check_pixels(lowest: int, highest: int, largest: int) -> None:
+    """Raise SpecError for pixels of mode I whose sums may exceed int32."""
+    if -largest <= lowest and highest <= largest:
+        return
+    problem = f"Pillow's sums of mode I may overflow for pixels beyond {largest}; this image has {lowest} to {highest}"
+    raise SpecError(f"{problem}; use mode F, or a filter without negative weights, as pillow:bilinear")
+
+
+_ROUNDED = 1e-9  # by which weights without negative ones may add up to more than 1
 
 
 def _check_opencv(bound: Plan, dtype: str) -> None:

@@ -1,0 +1,172 @@
+"""Coordinates of xarray at the pixels of a resized array: interpolated linearly; bounds of cells along their edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import SpecError
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.pixel_grid import PixelGrid, pixel_grid
+from ir_interp.shapes import Shape
+from ir_interp.spec import ResizeSpec
+
+_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
+_EASTWARD = ("degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE")  # units of CF
+_HALF_TURN = 180.0
+_NUMBERS, _TIMES = "iuf", "mM"  # kinds of NumPy's types
+_ENDS = 2  # of a cell
+_OF_CELLS = ("bounds", "climatology")  # attributes of CF that name a variable of the ends of cells
+_LINKS = (*_OF_CELLS, "grid_mapping", "coordinates")
+"""Attributes of CF that name other variables, which xarray stores as encodings if it decodes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """The new pixels of a dimension: their grid in old ones, and their number."""
+
+    grid: PixelGrid
+    count: int
+
+
+Moved = Mapping[Any, Pixels]
+"""The new pixels of the dimensions that a resize moves, by name."""
+
+
+def moved_dimensions(dims: Sequence[Any], shape: Shape, spec: ResizeSpec) -> Moved:
+    """Return the dimensions whose pixels a resize moves."""
+    bound = plan(spec, shape)
+    plans = {axis.axis: axis for axis in bound.axes}
+    return {
+        dim: Pixels(pixel_grid(plans.get(axis), spec.kernel).behind(before), bound.out_shape[axis])
+        for axis, (dim, (before, after)) in enumerate(zip(dims, bound.padding, strict=True))
+        if axis in plans or before or after
+    }
+
+
+def links_of(variable: Any) -> dict[str, Any]:
+    """Return the names of other variables in the encoding of a variable; its other entries describe the old values."""
+    return {name: value for name, value in variable.encoding.items() if name in _LINKS}
+
+
+def names_of_bounds(variables: Iterable[Any]) -> set[Any]:
+    """Return the names of the variables that hold the ends of the cells of others."""
+    named = [{**variable.encoding, **variable.attrs} for variable in variables]
+    return {entries[key] for entries in named for key in _OF_CELLS if key in entries}
+
+
+def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[Any]) -> dict[Any, Any]:
+    """Return the variables that a resize moves, at the new pixels, as arguments of ``assign``.
+
+    ``bounds`` are the names of those that hold the ends of cells. Raises SpecError for variables without values
+    between the pixels.
+    """
+    places = {}
+    for name, variable in variables.items():
+        if "GeoTransform" in variable.attrs:
+            places[name] = _transformed(name, variable, moved)
+        elif set(variable.dims) & set(moved):
+            data = _of_cells(name, variable, moved) if name in bounds else _at_centres(name, variable, moved)
+            places[name] = (variable.dims, data, variable.attrs, links_of(variable))
+    return places
+
+
+def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
+    if variable.dtype.kind not in _NUMBERS + _TIMES:
+        problem = f"coordinate {name!r} holds {variable.dtype}, which has no values between its pixels"
+        raise SpecError(f"{problem}; drop it first, as x.drop_vars({name!r}) does")
+    data = _data(variable)
+    for axis, dim in enumerate(variable.dims):
+        if dim in moved:
+            if _is_eastward(name, variable):
+                _check_turn(name, data, axis)
+            data = _between(data, moved[dim].grid.centres(moved[dim].count), axis)
+    return data
+
+
+def _of_cells(name: Any, variable: Any, moved: Moved) -> Any:
+    """Return the ends of the new cells of one dimension, on the polyline through the ends of the old ones."""
+    dims, data = variable.dims, _data(variable)
+    axes = [axis for axis, dim in enumerate(dims) if dim in moved]
+    is_plain = axes == [0] and data.ndim == _ENDS == data.shape[-1] and variable.dtype.kind in _NUMBERS + _TIMES
+    is_turned = is_plain and len(data) > 1 and bool((data[:-1, 0] == data[1:, 1]).all())
+    if is_plain and is_turned:
+        data = data[:, ::-1]
+    if not is_plain or not bool((data[:-1, 1] == data[1:, 0]).all()):
+        expected = "expected two ends for each pixel of one dimension, each cell beginning where the previous one ends"
+        raise SpecError(f"bounds {name!r} {list(dims)}: {expected}; drop them first, as x.drop_vars({name!r}) does")
+    pixels = moved[dims[0]]
+    at = pixels.grid.corner + pixels.grid.step * np.arange(pixels.count + 1)
+    edges = _between(np.concatenate([data[:, 0], data[-1:, 1]]), at, 0)
+    ends = [edges[:-1], edges[1:]]
+    return np.stack(ends[::-1] if is_turned else ends, axis=1)
+
+
+def _data(variable: Any) -> Any:
+    """Return the values of a variable, which stay lazy if they are."""
+    return variable.values if variable.chunks is None else variable.data
+
+
+def _is_eastward(name: Any, variable: Any) -> bool:
+    attributes = variable.attrs
+    named = name in ("lon", "longitude") or attributes.get("standard_name") == "longitude"
+    return variable.dtype.kind in _NUMBERS and (named or attributes.get("units") in _EASTWARD)
+
+
+def _check_turn(name: Any, data: Any, axis: int) -> None:
+    """Raise SpecError for longitudes that jump by a turn, between which a mean would be on the other side."""
+    steps = abs(np.diff(data, axis=axis))
+    if steps.size and float((steps > _HALF_TURN).max()):
+        problem = f"coordinate {name!r} jumps by more than 180 degrees between neighbours"
+        raise SpecError(f"{problem}; expected longitudes without a jump, as {name!r} % 360 may be")
+
+
+def _transformed(name: Any, variable: Any, moved: Moved) -> Any:
+    """Return a variable with the GeoTransform of the new pixels."""
+    if moved and not any(dim in moved for dim in _X + _Y):
+        problem = f"{name!r} has a GeoTransform along x and y, and the resized dimensions are {list(moved)}"
+        raise SpecError(f"{problem}; rename the dimensions of the raster to y and x")
+    along_x, along_y = (_along(names, moved) for names in (_X, _Y))
+    numbers = tuple(map(float, str(variable.attrs["GeoTransform"]).split()))
+    moved_numbers = geotransform(numbers, along_x, along_y)
+    return variable.assign_attrs(GeoTransform=" ".join(map(repr, moved_numbers)))
+
+
+def _along(names: tuple[str, ...], moved: Moved) -> PixelGrid:
+    return next((moved[name].grid for name in names if name in moved), PixelGrid())
+
+
+def geotransform(numbers: tuple[float, ...], along_x: PixelGrid, along_y: PixelGrid) -> tuple[float, ...]:
+    """Return the geotransform of new pixels, whose grids are in old ones.
+
+    A GeoTransform contains the corner of the first pixel and the steps along x and y (GDAL's raster data model): the
+    position of a point is corner + i * steps, with i in pixels from that corner.
+    """
+    corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = numbers
+    return (
+        corner_x + along_x.corner * x_by_x + along_y.corner * x_by_y, x_by_x * along_x.step, x_by_y * along_y.step,
+        corner_y + along_x.corner * y_by_x + along_y.corner * y_by_y, y_by_x * along_x.step, y_by_y * along_y.step,
+    )  # fmt: skip
+
+
+def _between(data: Any, at: NDArray[np.floating], axis: int) -> Any:
+    """Return values interpolated linearly at fractional positions of an axis, and extrapolated on both sides."""
+    data = np.moveaxis(data, axis, 0)
+    if len(data) < 2:
+        return np.moveaxis(data[np.zeros(len(at), np.intp)], 0, axis)
+    # Beyond the ends the first and the last pair extrapolate.
+    low = np.clip(np.floor(at), 0, len(data) - 2).astype(np.intp)
+    fraction = (at - low).reshape(-1, *[1] * (data.ndim - 1))
+    lowest, highest = data[low], data[low + 1]
+    if data.dtype.kind in _TIMES:
+        steps = (highest - lowest).astype(np.float64) * fraction
+        unit = np.datetime_data(data.dtype)[0]
+        between = lowest + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]")
+    else:
+        lowest = lowest.astype(np.float64)
+        between = lowest + (highest - lowest) * fraction
+    return np.moveaxis(between, 0, axis)
