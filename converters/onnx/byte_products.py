@@ -154,7 +154,7 @@ def _keep(graph: onnx.GraphProto, tensors: list[TensorProto]) -> None:
     graph.initializer.extend(copies)
 
 
-# What is known of a graph
+# Constants, makers and element types
 
 
 def _all_known(model: onnx.ModelProto, folder: str) -> list[_Known]:

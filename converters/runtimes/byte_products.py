@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ir_interp.processor import Processor
 
 LIMITS = (-(2**15), 2**15 - 1)
-"""Where the sum of two products saturates."""
+"""The limits at which the sum of two products saturates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
