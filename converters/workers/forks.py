@@ -24,7 +24,10 @@ from ir_interp.files.memory import allow_declared, allow_files, limit_process
 from ..runtimes.telemetry import openvino_silent, silent_environment
 from .worker import Died, Late, NotStartedError, Question, Worker, named
 
-_CAN_FORK = sys.platform == "linux"
+VARIABLE = "IR_INTERP_FORKS"
+"""The environment variable that is 0 where a fork may hang, as under an emulator with threads of its own."""
+
+_CAN_FORK = sys.platform == "linux" and os.environ.get(VARIABLE) != "0"
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 
 

@@ -29,8 +29,10 @@ def arithmetic(kind: str, dtypes: Any = NUMBERS, **attributes: Any) -> Configura
 
 
 def saturated(kind: str) -> Configuration:
+    # On processors without AVX-512, OpenVINO's plugin makes 0 of uint8 products above 32,767, and elsewhere 255.
+    largest = 180 if kind == "Multiply" else 250
     return lambda draw: layer(
-        kind, 1, *operands(draw, draw.among(np.int8, np.uint8), -120, 250 if draw.chance() else 100)
+        kind, 1, *operands(draw, draw.among(np.int8, np.uint8), -120, largest if draw.chance() else 100)
     )
 
 

@@ -74,8 +74,9 @@ def run_as(model: Path) -> list[str]:
 
 
 def run_to(model: Path) -> Path:
-    """Return the model that onnxruntime makes of one."""
+    """Return the model that onnxruntime makes of one, in the layouts of the file: others depend on the processor."""
     options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = str(model.with_suffix(".optimised.onnx"))
     options.log_severity_level = 3
     onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
