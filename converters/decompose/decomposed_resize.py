@@ -46,6 +46,7 @@ from ir_interp.spec import (
     Cubic,
     IntegerRounding,
     Linear,
+    Mean,
     Nearest,
     ResizeSpec,
     Scales,
@@ -161,7 +162,7 @@ _AT_RUN_TIME = ", indices at run time"
 def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
     """Raise InexactError for a mode that has no formula for dynamic axes."""
     is_foreign = spec.arithmetic.is_library and not _is_torch_at_run_time(spec)
-    if is_foreign or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
+    if is_foreign or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area | Mean):
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs static dimensions")
     if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
         reason = "a box, another border, or a step before the resize, needs static dimensions"
@@ -171,7 +172,7 @@ def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
 def _is_torch_at_run_time(spec: ResizeSpec) -> bool:
     """Return whether nodes compute the coordinates of PyTorch: all but the fused ones of nearest-exact."""
     is_known = spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
-    return spec.arithmetic is Arithmetic.TORCH and is_known and isinstance(spec.kernel, Nearest | Linear | Cubic)
+    return spec.arithmetic is Arithmetic.TORCH and is_known and isinstance(spec.kernel, Nearest | Linear | Cubic | Mean)
 
 
 def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:

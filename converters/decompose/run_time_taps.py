@@ -24,6 +24,7 @@ from ir_interp.spec import (
     Cubic,
     Length,
     Linear,
+    Mean,
     Nearest,
     ResizeSpec,
     Scales,
@@ -135,7 +136,8 @@ def _lengths(
 
 def _scaled(xp: Functions, n: Tensor[Ops], scale: float) -> Tensor[Ops]:
     """Return float64's floor(n * scale)."""
-    return length_steps(scale).of(n.unsqueeze(0), xp).take(0, 0)
+    column: Tensor[Ops] = length_steps(scale).of(n.unsqueeze(0), xp)
+    return column.take(0, 0)
 
 
 def _own_ratios(
@@ -208,6 +210,9 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
         # Resize-10 rounds by whether the axis shrinks.
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
         return AxisTaps(axis=axis, count=1, indices=chosen, beyond=beyond)
+    if isinstance(kernel, Mean):
+        indices, weights = _mean(xp, bound)
+        return AxisTaps(axis=axis, indices=indices, weights=weights)
     if isinstance(kernel, Area):
         step = _covered_step(xp, bound)
         indices, weights = covered(at, bound.in_size, step=step, reach=xp.ceil(step), xp=xp)
@@ -218,6 +223,38 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
     count = None if isinstance(reach, Tensor) else 2 * reach
     return AxisTaps(axis=axis, count=count, indices=indices, weights=weights, beyond=beyond)
+
+
+def _mean(xp: Functions, bound: RunTimeAxis) -> tuple[Tensor[Ops], Tensor[Ops]]:
+    """Return the pixels from floor(i * in / out) up to ceil((i + 1) * in / out), with equal weights.
+
+    Exact for sizes up to 2**14: i is split in two, so that all products stay below 2**22.
+    """
+    n, m = bound.in_size, bound.out_size
+    high, low = _divided(xp.arange(0, m), xp.tensor(_DIGIT))
+    (upper, upper_rest), (lower, lower_rest) = (_divided(digit * n, m) for digit in (high, low))
+    carry, rest = _divided(upper_rest * _DIGIT + lower_rest, m)
+    first = upper * _DIGIT + lower + carry
+    more, left = _divided(rest + n, m)
+    count = xp.expand_dims(more + (left > 0), 1)
+    ratio, remainder = _divided(n, m)
+    # An output of no integral ratio touches up to two pixels in part.
+    is_even = (remainder == 0) | (_divided(m, n)[1] == 0)
+    steps = xp.arange(0, ratio + (remainder > 0) + xp.where(is_even, 0.0, 1.0))
+    weights = xp.where(steps < count, 1.0 / count, 0.0)
+    return xp.minimum(xp.expand_dims(first, 1) + steps, n - 1), weights
+
+
+_DIGIT = 2.0**7
+
+
+def _divided(x: Tensor[Ops], divisor: Tensor[Ops]) -> tuple[Tensor[Ops], Tensor[Ops]]:
+    """Return quotient and remainder of integers.
+
+    Below 2**22 the half is more than what a product with the reciprocal is off by, which runtimes may compute instead.
+    """
+    quotient = ((x + 0.5) / divisor).floor()
+    return quotient, x - quotient * divisor
 
 
 def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:

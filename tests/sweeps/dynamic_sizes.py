@@ -88,8 +88,10 @@ def _by_scale(rng: Rng) -> Case:
 def _by_size(rng: Rng) -> Case:
     scale, mode = random_scale(rng), str(rng.choice(MODES[:4]))
     return Case(
-        words=f"{mode}, size=int(h * {scale!r})",
-        function=lambda x: functional.interpolate(x, (int(x.shape[2] * scale), int(x.shape[3] * scale)), mode=mode),
+        words=f"{mode}, size=sym_int(h * {scale!r})",
+        function=lambda x: functional.interpolate(
+            x, [torch.sym_int(x.shape[axis] * scale) for axis in (2, 3)], mode=mode
+        ),
         scales=(scale,),
     )
 

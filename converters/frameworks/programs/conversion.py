@@ -34,7 +34,7 @@ def intermediate(
         with as_ir(lambda _: build(program, source.name, policy), destination, source.name) as between:
             yield replace(between, notes=exported_rows.sampled(program, source.name))
         return
-    with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter) as plain:
+    with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter, is_repaired=True) as plain:
         check_stateless(plain.program, source.name)
         repaired = exported_rows.repaired(plain)
         yield Intermediate(

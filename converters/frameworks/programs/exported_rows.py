@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Context
 
@@ -20,13 +21,19 @@ if TYPE_CHECKING:
 
 
 def repaired(program: ExportedModel) -> ExportedModel:
-    """Return a program whose model has the resizes that the exporter changed as they were, if they have a form."""
+    """Return a program whose model has the resizes that the exporter changed as they were, if they have a form.
+
+    Raises UnsupportedLayerError for a pool without one, which the model has as another resize.
+    """
     changed = {
         resize.written.name: resize.source.spec for resize in program.resizes if resize.written and not resize.grade
     }
     if not changed:
         return program
     forms = {name: row.form for name, row in restore(program.model, changed).items()}
+    for resize in program.resizes:
+        if resize.is_pool and resize.written and resize.written.name not in forms:
+            raise UnsupportedLayerError("an adaptive pool without a form for dynamic sizes", resize.source.where)
     return replace(
         program,
         resizes=tuple(

@@ -76,9 +76,7 @@ def _candidates(scale: float) -> Iterator[LengthSteps]:
 
 
 def _shifted(steps: LengthSteps, slack: np.float32) -> LengthSteps:
-    return replace(
-        steps, starts=np.append(np.float32(0), steps.starts), shifts=np.append(slack, steps.shifts)
-    )
+    return replace(steps, starts=np.append(np.float32(0), steps.starts), shifts=np.append(slack, steps.shifts))
 
 
 _NONE = np.zeros(0, np.float32)
@@ -133,7 +131,8 @@ def _of_float64(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]
 
 
 def _of_float32(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    return np.floor(sizes.astype(np.float32) * np.float32(scale)).astype(np.float64)
+    lengths: NDArray[np.float64] = np.floor(sizes.astype(np.float32) * np.float32(scale)).astype(np.float64)
+    return lengths
 
 
 def _of_openvino(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
