@@ -181,6 +181,8 @@ def _own(y: ov.Output, x: ov.Output) -> ov.Output:
     is_same = y.get_node() == x.get_node() and y.get_index() == x.get_index()
     if not is_same:
         return y
+    if x.get_partial_shape().is_static:
+        return ops.convert(x, x.get_element_type().get_type_name()).output(0)
     unchanged = np.zeros(x.get_partial_shape().rank.get_length(), np.int64)
     return ops.reshape(x, unchanged, special_zero=True).output(0)
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import Exporter
+from ir_interp.plan.axes.scaled_lengths import is_right_in_float32
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import AtRunTime, ResizeSpec
+from ir_interp.spec import AtRunTime, Nearest, ResizeSpec, Scales
 from ir_interp.translation.agreement import first_difference
 from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import differences
@@ -51,6 +52,16 @@ class ExportedResize:
         return compared(*specs, self.source.shape) if specs else None
 
     @property
+    def needs_repair(self) -> bool:
+        """Whether the written resize has other pixels, weights or sizes than PyTorch's at some size."""
+        if self.written is None or self.grade is None:
+            return self.written is not None
+        target = self.source.spec.target
+        scales = target.values if isinstance(target, Scales) else ()
+        copies = isinstance(self.source.spec.kernel, Nearest)
+        return self.grade is Grade.EXACT_BUT_TIES and (copies or not all(map(is_right_in_float32, scales)))
+
+    @property
     def is_pool(self) -> bool:
         """Whether it is an average pool, of which the written resize has the sizes only."""
         return self.source.attributes["mode"] == AREA and self.written is not None
@@ -60,7 +71,7 @@ class ExportedResize:
         """The exporter's change, after the line of Python; empty if there is none."""
         if self.written is None:
             return f"{self.source.where}: PyTorch's exporter wrote other operations than a Resize"
-        if self.grade is not None:
+        if not self.needs_repair:
             return ""
         repair = f"; repaired: {self.repair}" if self.repair else ""
         if self.is_pool:

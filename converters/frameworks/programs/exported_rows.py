@@ -26,7 +26,7 @@ def repaired(program: ExportedModel) -> ExportedModel:
     Raises UnsupportedLayerError for a pool without one, which the model has as another resize.
     """
     changed = {
-        resize.written.name: resize.source.spec for resize in program.resizes if resize.written and not resize.grade
+        resize.written.name: resize.source.spec for resize in program.resizes if resize.written and resize.needs_repair
     }
     if not changed:
         return program
@@ -50,7 +50,7 @@ def rows(program: ExportedModel) -> tuple[Row, ...]:
             name=resize.written.name, source=resize.source, form=expressed(_concise(resize.written)), grade=resize.grade
         )
         for resize in program.resizes
-        if resize.written is not None and resize.grade is not None
+        if resize.written is not None and resize.grade is not None and not resize.repair
     )
 
 

@@ -66,6 +66,14 @@ def length_steps(scale: float) -> LengthSteps:
     raise SpecError(f"float32 cannot compute the output sizes of scale {scale!r}; pass sizes instead")
 
 
+def is_right_in_float32(scale: float) -> bool:
+    """Return whether one product of float32 gives float64's floor(size * scale) for every size up to LARGEST."""
+    try:
+        return len(length_steps(scale).parts) == 1
+    except SpecError:
+        return False
+
+
 def _candidates(scale: float) -> Iterator[LengthSteps]:
     """Yield steps of a scale by ratios near it, and without."""
     ratios = (Fraction(scale).limit_denominator(LARGEST // share) for share in (1, 16, 256))
