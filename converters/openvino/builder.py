@@ -25,7 +25,7 @@ from ..dialects.onnx import DIALECT, with_roi
 from ..onnx.resize_nodes import dialect_version, given_names
 from ..reports.conversion_report import FormPolicy, Row
 from ..runtimes.messages import reason
-from .exact_sizes import settle_sizes
+from .exact_integers import settle_integers
 from .interpolate_subgraph import Resized, RunTime, partial_shape, resize
 from .node_names import number_anew
 from .run_time_lengths import constant_of, narrowed
@@ -140,9 +140,9 @@ class ResizeBuilder:
 
     def built(self, model: ov.Model) -> Built:
         """Return a model that was read, with its rows. Raises as ``rows`` does."""
-        of_sizes = settle_sizes(model)
+        new_nodes = settle_integers(model)
         number_anew(model)  # before nodes are identified by their names
-        exact = self.nodes() | {node.get_friendly_name() for node in of_sizes}
+        exact = self.nodes() | {node.get_friendly_name() for node in new_nodes}
         return Built(model=model, rows=self.rows(), exact=exact)
 
     def rows(self) -> tuple[Row, ...]:

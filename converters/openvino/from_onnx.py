@@ -22,7 +22,7 @@ from ..reports.conversion_report import FormPolicy
 from . import trial
 from .builder import Builder, Built
 from .cures import Cure, cure_for, fill_empties, has_empties
-from .exact_sizes import settle_sizes
+from .exact_integers import settle_integers
 from .node_names import number_anew
 from .ties import settle
 
@@ -104,9 +104,9 @@ def _converted(source: Path, builder: Builder) -> Built:
         if _OPTIMIZED not in refusal.problem:
             raise
         raise UnsupportedLayerError(refusal.problem + _ADVICE, refusal.where) from refusal.__cause__
-    of_sizes = settle_sizes(model)
+    new_nodes = settle_integers(model)
     number_anew(model)  # before nodes are identified by their names
-    exact = builder.nodes() | settle(model) | {node.get_friendly_name() for node in of_sizes}
+    exact = builder.nodes() | settle(model) | {node.get_friendly_name() for node in new_nodes}
     return Built(model=model, rows=builder.rows(), exact=exact)
 
 

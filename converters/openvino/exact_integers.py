@@ -1,7 +1,8 @@
-"""Sizes and positions that a model computes from sizes, where OpenVINO's CPU plugin rounds otherwise than ONNX.
+"""Integers that a model computes where OpenVINO's CPU plugin rounds otherwise than ONNX.
 
-It computes float64 in float32, and a quotient as a product with the reciprocal. Either may be off by the last bit, and
-an integer that is made of it by 1: another output size, or another row of the image.
+It computes float64 in float32, and a quotient of floats as a product with the reciprocal. Either may be off by the last
+bit, and an integer that is made of it by 1: another output size, or another row of the image. It divides integers in
+float32 as well, which does not hold those beyond 2**24: sums of an integer resize, before they are rounded.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BETWEEN = (
 _FLOATS = ("f32", "f64")
 
 
-def settle_sizes(model: ov.Model) -> list[ov.Node]:
+def settle_integers(model: ov.Model) -> list[ov.Node]:
     """Change a model in place; return the new nodes, whose constants must stay exact."""
     before = {node.get_name() for node in nodes_of(model)}
     for node in list(nodes_of(model)):
@@ -37,7 +38,25 @@ def settle_sizes(model: ov.Model) -> list[ov.Node]:
             _scale_exactly(node)
         elif node.get_type_name() == "Divide" and _element(node) in _FLOATS and _decides(node):
             _divide_precisely(node)
+        elif node.get_type_name() == "Divide" and _element(node) == "i32":
+            _shift(node)
     return [node for node in nodes_of(model) if node.get_name() not in before]
+
+
+def _shift(node: ov.Node) -> None:
+    """Replace the quotient of integers by a power of 2, which the CPU plugin truncates, by a shift, which rounds down."""
+    dividend, divisor = node.input_value(0), node.input_value(1).get_node()
+    if divisor.get_type_name() != "Constant" or divisor.data.size != 1:
+        return
+    power = int(divisor.data.item())
+    if power < 2 or power & (power - 1):
+        return
+    readers = list(node.output(0).get_target_inputs())
+    is_negative = ops.less(dividend, ops.constant(np.int32(0)))
+    raised = ops.add(dividend, ops.select(is_negative, ops.constant(np.int32(power - 1)), ops.constant(np.int32(0))))
+    quotient = OPS.shifted(raised.output(0), power.bit_length() - 1)
+    for reader in readers:
+        reader.replace_source_output(quotient)
 
 
 def _element(node: ov.Node) -> str:
