@@ -44,7 +44,7 @@ def settle_integers(model: ov.Model) -> list[ov.Node]:
 
 
 def _shift(node: ov.Node) -> None:
-    """Replace the quotient of integers by a power of 2, which the CPU plugin truncates, by a shift, which rounds down."""
+    """Replace the quotient of integers by a power of 2, which the CPU plugin truncates, by a shift."""
     dividend, divisor = node.input_value(0), node.input_value(1).get_node()
     if divisor.get_type_name() != "Constant" or divisor.data.size != 1:
         return
