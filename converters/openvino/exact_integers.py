@@ -8,14 +8,13 @@ float32 as well, which does not hold those beyond 2**24: sums of an integer resi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
 
-from ir_interp.errors import SpecError
-from ir_interp.plan.axes.scaled_lengths import length_steps
+from ir_interp.errors import SpecError, UnsupportedLayerError
+from ir_interp.plan.axes.scaled_lengths import Factor, first_wrong_size, formula_steps
 
 from ..decompose.tensor import Functions, Tensor
 from .node_names import nodes_of
@@ -28,14 +27,15 @@ _BETWEEN = (
     *("Broadcast", "Concat", "Convert", "Gather", "Reshape", "Squeeze", "Unsqueeze"),
 )
 _FLOATS = ("f32", "f64")
+_FORMULAS = ("Add", "Divide", "Multiply", "Subtract")
 
 
 def settle_integers(model: ov.Model) -> list[ov.Node]:
     """Change a model in place; return the new nodes, whose constants must stay exact."""
     before = {node.get_name() for node in nodes_of(model)}
     for node in list(nodes_of(model)):
-        if node.get_type_name() == "Multiply" and _element(node) == "f64":
-            _scale_exactly(node)
+        if node.get_type_name() in _FORMULAS and _element(node) == "f64":
+            _compute_exactly(node)
         elif node.get_type_name() == "Divide" and _element(node) in _FLOATS and _decides(node):
             _divide_precisely(node)
         elif node.get_type_name() == "Divide" and _element(node) == "i32":
@@ -63,26 +63,53 @@ def _element(node: ov.Node) -> str:
     return str(node.get_output_element_type(0).get_type_name())
 
 
-def _scale_exactly(node: ov.Node) -> None:
-    """Replace floor(size * scale) of float64 by the same in float32 steps."""
-    pairs = ((node.input_value(place), node.input_value(1 - place)) for place in (0, 1))
-    for scale, data in pairs:
-        source, number = data.get_node(), scale.get_node()
-        if number.get_type_name() != "Constant" or number.data.size != 1 or source.get_type_name() != "Convert":
-            continue
-        size, rank = source.input_value(0), data.get_partial_shape().rank
-        value = float(number.data.item())
-        ends = [port.get_node() for port in node.output(0).get_target_inputs()]
-        ends = [end for end in ends if _truncates(end)]
-        is_size = size.get_element_type().is_integral_number() and rank.is_static and value > 0
-        if not ends or not is_size or number.data.ndim > rank.get_length():
-            return
-        with suppress(SpecError):  # the proof then decides
-            column = OPS.unsqueeze(OPS.convert(size, "float32"), [rank.get_length()])
-            length = length_steps(value).of(Tensor(OPS, column), Functions(OPS)).take(0, rank.get_length())
-            for end in ends:
-                end.output(0).replace(ops.convert(length.value, _element(end)).output(0))
+def _compute_exactly(node: ov.Node) -> None:
+    """Replace an integer that is made of a size by a formula of float64 by the same in float32 steps.
+
+    Raises UnsupportedLayerError for a formula without such steps that float32 computes otherwise.
+    """
+    ends = [port.get_node() for port in node.output(0).get_target_inputs()]
+    ends = [end for end in ends if _truncates(end)]
+    formula = _formula(node) if ends else None
+    if formula is None:
         return
+    size, factors = formula
+    try:
+        steps = formula_steps(factors)
+    except SpecError:
+        wrong = first_wrong_size(factors)
+        if wrong is None:
+            return
+        problem = f"a size that is computed in float64, which OpenVINO computes in float32: of {wrong} it makes another"
+        raise UnsupportedLayerError(f"{problem} integer; compute it from integers", node.get_friendly_name()) from None
+    rank = size.get_partial_shape().rank.get_length()
+    column = OPS.unsqueeze(OPS.convert(size, "float32"), [rank])
+    length = steps.of(Tensor(OPS, column), Functions(OPS)).take(0, rank)
+    for end in ends:
+        end.output(0).replace(ops.convert(length.value, _element(end)).output(0))
+
+
+def _formula(node: ov.Node) -> tuple[ov.Output, tuple[Factor, ...]] | None:
+    """Return the size, and the steps that a number is made of it by; None if it is made otherwise."""
+    factors: list[Factor] = []
+    while node.get_type_name() in _FORMULAS:
+        values = [node.input_value(place).get_node() for place in (0, 1)]
+        places = [place for place in (0, 1) if _is_number(values[place])]
+        is_ordered = places == [1] or (places == [0] and node.get_type_name() in ("Multiply", "Add"))
+        if not is_ordered:
+            return None
+        number = float(values[places[0]].data.item())
+        factors.insert(0, (node.get_type_name().lower(), number))
+        node = values[1 - places[0]]
+    if node.get_type_name() != "Convert" or not node.input_value(0).get_element_type().is_integral_number():
+        return None
+    size = node.input_value(0)
+    return (size, tuple(factors)) if size.get_partial_shape().rank.is_static else None
+
+
+def _is_number(node: ov.Node) -> bool:
+    """Return whether a node is a constant number; a vector of one would raise the rank of what it is added to."""
+    return node.get_type_name() == "Constant" and bool(node.data.size == 1 and node.data.ndim <= 1)
 
 
 def _truncates(node: ov.Node) -> bool:
@@ -133,16 +160,19 @@ def _follows_from_sizes(node: ov.Node) -> bool:
 
 
 def _divide_precisely(node: ov.Node) -> None:
+    """Let a quotient be rounded as IEEE 754 specifies; its shape stays as it is known."""
     dividend, divisor = node.input_value(0), node.input_value(1)
-    rank = node.output(0).get_partial_shape().rank
-    if rank.is_dynamic:
+    shape = node.get_output_partial_shape(0)
+    if shape.rank.is_dynamic:
         return
     readers = list(node.output(0).get_target_inputs())
     if _element(node) == "f64":
         dividend, divisor = (OPS.convert(x, "float32") for x in (dividend, divisor))
-    vector = OPS.elementwise("divide", OPS.unsqueeze(dividend, [0]) if not rank.get_length() else dividend, divisor)
-    precise = OPS.precisely(vector)
-    result = precise if rank.get_length() else ops.squeeze(precise, np.array([0])).output(0)
+    is_scalar = shape.rank.get_length() == 0
+    vector = OPS.elementwise("divide", OPS.unsqueeze(dividend, [0]) if is_scalar else dividend, divisor)
+    result = OPS.precisely(vector)
+    if shape.is_static:
+        result = OPS.reshape(result, OPS.constant(np.array(list(shape.to_shape()), np.int64)))
     result = OPS.convert(result, "float64") if _element(node) == "f64" else result
     for reader in readers:
         reader.replace_source_output(result)

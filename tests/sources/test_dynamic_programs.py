@@ -23,7 +23,7 @@ interpolate, pool = torch.nn.functional.interpolate, torch.nn.functional.adaptiv
 TOLERANCE = 1e-4
 
 
-class Net(torch.nn.Module):
+class Net(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     """A function as a module."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -53,6 +53,11 @@ def runner(path: Path) -> Callable[[Any], Any]:
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(str(path), options)
     return lambda x: session.run(None, {session.get_inputs()[0].name: x})[0]
+
+
+def evaluate(function: Any, x: Any) -> Any:
+    """Return what PyTorch computes of an array."""
+    return function(torch.from_numpy(x)).numpy()
 
 
 def size(axis: int, scale: float) -> Callable[[Any], Any]:
@@ -100,7 +105,7 @@ def test_every_size_is_that_of_pytorch(name: str, suffix: str, tmp_path: Path) -
     run = runner(path)
     for height, width in sizes:
         x = np.random.default_rng(0).random((1, 3, height, width), np.float32)
-        expected = function(torch.from_numpy(x)).numpy()
+        expected = evaluate(function, x)
         actual = run(x)
         assert actual.shape == expected.shape
         assert np.abs(actual - expected).max() <= TOLERANCE
@@ -144,7 +149,7 @@ def test_images_of_uint8_match_byte_for_byte(
     run, rng = runner(path), np.random.default_rng(0)
     for _ in range(10):
         x = rng.integers(0, 256, (1, 3, 23, 30), dtype=np.uint8)
-        np.testing.assert_array_equal(run(x), function(torch.from_numpy(x)).numpy())
+        np.testing.assert_array_equal(run(x), evaluate(function, x))
 
 
 def test_integers_that_no_operations_sum_are_refused(tmp_path: Path) -> None:

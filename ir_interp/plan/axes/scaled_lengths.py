@@ -50,20 +50,46 @@ class LengthSteps:
         return wholes[0] + xp.floor(left) if wholes else xp.floor(left)
 
 
-@lru_cache(maxsize=256)
+Factor = tuple[str, float]
+"""A step of a formula in float64: ``multiply``, ``divide``, ``add`` or ``subtract``, and a number."""
+
+
 def length_steps(scale: float) -> LengthSteps:
     """Return the steps that compute float64's floor(size * scale) for every size up to LARGEST.
 
     Raises SpecError if there are none: the product comes closer to an integer than float32 can tell.
     """
+    return formula_steps((("multiply", scale),))
+
+
+@lru_cache(maxsize=256)
+def formula_steps(factors: tuple[Factor, ...]) -> LengthSteps:
+    """Return the same for a size that is multiplied and divided several times, each result rounded to float64."""
+    if any(name not in ("multiply", "divide") or number <= 0 for name, number in factors):
+        raise SpecError("only products and quotients of a size and positive numbers have steps in float32")
+    expected = np.floor(computed(factors, _SIZES.astype(np.float64)))
+    scale = float(computed(factors, np.ones(1))[0])
     plain = LengthSteps(parts=(np.float32(scale),), starts=_NONE, shifts=_NONE)
-    expected = np.floor(_SIZES.astype(np.float64) * scale)
     if np.array_equal(_computed(plain), expected):
         return plain
-    for steps in _candidates(scale):
+    for steps in _candidates(scale, expected):
         if all(np.array_equal(_computed(_shifted(steps, slack)), expected) for slack in (-_MARGIN, _MARGIN)):
             return steps
     raise SpecError(f"float32 cannot compute the output sizes of scale {scale!r}; pass sizes instead")
+
+
+def computed(factors: tuple[Factor, ...], sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return the results of a formula, each step of it in the type of ``sizes``."""
+    for name, number in factors:
+        sizes = getattr(np, name)(sizes, sizes.dtype.type(number))
+    return sizes
+
+
+def first_wrong_size(factors: tuple[Factor, ...]) -> int | None:
+    """Return the least size of which float32 makes another integer than float64; None if there is none."""
+    exact, single = (np.trunc(computed(factors, _SIZES.astype(kind))) for kind in (np.float64, np.float32))
+    wrong = np.flatnonzero(exact != single)
+    return int(_SIZES[wrong[0]]) if len(wrong) else None
 
 
 def is_right_in_float32(scale: float) -> bool:
@@ -74,12 +100,12 @@ def is_right_in_float32(scale: float) -> bool:
         return False
 
 
-def _candidates(scale: float) -> Iterator[LengthSteps]:
-    """Yield steps of a scale by ratios near it, and without."""
+def _candidates(scale: float, expected: NDArray[np.float64]) -> Iterator[LengthSteps]:
+    """Yield steps of a scale by ratios near it, and without; ``expected`` are the output sizes of all sizes."""
     ratios = (Fraction(scale).limit_denominator(LARGEST // share) for share in (1, 16, 256))
     for ratio in dict.fromkeys(ratios):
         if ratio > 0:
-            yield _of_ratio(scale, ratio)
+            yield _of_ratio(scale, ratio, expected)
     yield LengthSteps(parts=_parts(Fraction(scale)), starts=_NONE, shifts=_NONE)
 
 
@@ -96,7 +122,7 @@ def _computed(steps: LengthSteps) -> NDArray[np.float32]:
     return column[:, 0]
 
 
-def _of_ratio(scale: float, ratio: Fraction) -> LengthSteps:
+def _of_ratio(scale: float, ratio: Fraction, expected: NDArray[np.float64]) -> LengthSteps:
     """Return the steps of a scale near a ratio, which multiplies some sizes to an integer.
 
     Half of 1 / denominator is added where float64 gives that integer, and subtracted where it gives the one below:
@@ -104,7 +130,7 @@ def _of_ratio(scale: float, ratio: Fraction) -> LengthSteps:
     """
     sizes = np.arange(ratio.denominator, LARGEST + 1, ratio.denominator)
     integers = sizes // ratio.denominator * ratio.numerator
-    is_below = np.floor(sizes.astype(np.float64) * scale) < integers
+    is_below = expected[sizes - 1] < integers
     changes = np.flatnonzero(np.diff(is_below)) + 1
     half = 0.5 / ratio.denominator
     first = -half if is_below[0] else half
