@@ -25,7 +25,7 @@ _STRIDED = ("conv", "convolution", "groupconvolution", "maxpool", "averagepool",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeHints:
-    """What a source of a framework knows of its sizes: scales in float64, and the inputs that it was exported with."""
+    """Sizes of a source of a framework: its scales in float64, and the shapes of the inputs of its example."""
 
     scales: tuple[float, ...] = ()
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
