@@ -140,7 +140,7 @@ class ResizeBuilder:
 
     def built(self, model: ov.Model) -> Built:
         """Return a model that was read, with its rows. Raises as ``rows`` does."""
-        new_nodes = settle_integers(model)
+        new_nodes = settle_integers(model, self.nodes())
         number_anew(model)  # before nodes are identified by their names
         exact = self.nodes() | {node.get_friendly_name() for node in new_nodes}
         return Built(model=model, rows=self.rows(), exact=exact)

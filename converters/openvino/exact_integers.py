@@ -30,10 +30,15 @@ _FLOATS = ("f32", "f64")
 _FORMULAS = ("Add", "Divide", "Multiply", "Subtract")
 
 
-def settle_integers(model: ov.Model) -> list[ov.Node]:
-    """Change a model in place; return the new nodes, whose constants must stay exact."""
+def settle_integers(model: ov.Model, exact: frozenset[str]) -> list[ov.Node]:
+    """Change a model in place; return the new nodes, whose constants must stay exact.
+
+    Those named in ``exact`` are left alone: resizes, which are built of operations that the plugin computes correctly.
+    """
     before = {node.get_name() for node in nodes_of(model)}
     for node in list(nodes_of(model)):
+        if node.get_friendly_name() in exact:
+            continue
         if node.get_type_name() in _FORMULAS and _element(node) == "f64":
             _compute_exactly(node)
         elif node.get_type_name() == "Divide" and _element(node) in _FLOATS and _decides(node):
@@ -144,19 +149,26 @@ def _rounds(node: ov.Node) -> bool:
 
 def _follows_from_sizes(node: ov.Node) -> bool:
     """Return whether sizes and constants, but no data, determine a value that is not constant."""
-    waiting, seen, has_sizes = [node], set(), False
+    sources = list(_sources(node))
+    ends = {part.get_type_name() for part in sources if part.get_type_name() in _OF_SIZES or not part.get_input_size()}
+    return "ShapeOf" in ends and ends <= set(_OF_SIZES)  # others are inputs and states
+
+
+def _has_range(node: ov.Node) -> bool:
+    """Return whether the number of elements of a value follows from a size."""
+    return any(part.get_type_name() == "Range" for part in _sources(node))
+
+
+def _sources(node: ov.Node) -> Iterator[ov.Node]:
+    """Yield the nodes that a value is computed from, up to those of sizes."""
+    waiting, seen = [node], set()
     while waiting:
         part = waiting.pop()
-        if part.get_name() in seen:
-            continue
-        seen.add(part.get_name())
-        if part.get_type_name() in _OF_SIZES:
-            has_sizes |= part.get_type_name() == "ShapeOf"
-        elif not part.get_input_size():
-            return False  # an input, or a state
-        else:
-            waiting += [part.input_value(place).get_node() for place in range(part.get_input_size())]
-    return has_sizes
+        if part.get_name() not in seen:
+            seen.add(part.get_name())
+            yield part
+            if part.get_type_name() not in _OF_SIZES:
+                waiting += [part.input_value(place).get_node() for place in range(part.get_input_size())]
 
 
 def _divide_precisely(node: ov.Node) -> None:
@@ -171,7 +183,8 @@ def _divide_precisely(node: ov.Node) -> None:
     is_scalar = shape.rank.get_length() == 0
     vector = OPS.elementwise("divide", OPS.unsqueeze(dividend, [0]) if is_scalar else dividend, divisor)
     result = OPS.precisely(vector)
-    if shape.is_static:
+    if is_scalar or (shape == ov.PartialShape([1]) and not _has_range(node)):
+        # Of an IR that is reshaped, these alone keep their shape.
         result = OPS.reshape(result, OPS.constant(np.array(list(shape.to_shape()), np.int64)))
     result = OPS.convert(result, "float64") if _element(node) == "f64" else result
     for reader in readers:

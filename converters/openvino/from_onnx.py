@@ -104,7 +104,7 @@ def _converted(source: Path, builder: Builder) -> Built:
         if _OPTIMIZED not in refusal.problem:
             raise
         raise UnsupportedLayerError(refusal.problem + _ADVICE, refusal.where) from refusal.__cause__
-    new_nodes = settle_integers(model)
+    new_nodes = settle_integers(model, builder.nodes())
     number_anew(model)  # before nodes are identified by their names
     exact = builder.nodes() | settle(model) | {node.get_friendly_name() for node in new_nodes}
     return Built(model=model, rows=builder.rows(), exact=exact)
