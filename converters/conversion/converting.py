@@ -88,9 +88,10 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         # An older release's own results need its rules, which today's OpenVINO has as other layers.
         ran = stack.enter_context(_as_run(read, kinds, options))
         with _named_changes(between):
-            verification = _verify(ran, temporary[-1], written.rows, at_first) if options.verify else None
+            tried = replace(Inputs.of(at_first), hints=between.hints) if between else Inputs.of(at_first)
+            verification = _verify(ran, temporary[-1], written.rows, tried, at_first) if options.verify else None
             if verification is not None and proof is not None:
-                verification = _noted(verification, proof(ran, Inputs.of(at_first), options.progress))
+                verification = _noted(verification, proof(ran, tried, options.progress))
         report = ConversionReport(
             source=source,
             destination=destination,
@@ -165,7 +166,9 @@ def _named_changes(between: Intermediate | None) -> Iterator[None]:
         raise VerificationError("; ".join((str(error), *changes))) from None
 
 
-def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertOptions) -> Verification | None:
+def _verify(
+    source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: ConvertOptions
+) -> Verification | None:
     from ..verify import against_reference
     from ..verify import conversion as verify
 
@@ -173,7 +176,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertO
         source,
         result,
         rows,
-        Inputs.of(options),
+        inputs,
         half_weights=options.fp16,
         through_openvino=options.target == "openvino",
         alone=_alone(source, result, options),
@@ -181,7 +184,7 @@ def _verify(source: Path, result: Path, rows: tuple[Row, ...], options: ConvertO
     )
     if verification is None or options.reference is None:
         return verification
-    proof = against_reference.proof(source, result, options.reference, Inputs.of(options), options.progress)
+    proof = against_reference.proof(source, result, options.reference, inputs, options.progress)
     return _noted(verification, proof)
 
 

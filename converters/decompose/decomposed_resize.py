@@ -41,15 +41,18 @@ from ir_interp.spec import (
     Arithmetic,
     Aspect,
     Border,
+    Coordinates,
     Crop,
     Cubic,
     IntegerRounding,
     Linear,
+    Mean,
     Nearest,
     ResizeSpec,
     Scales,
     Sizes,
 )
+from ir_interp.spec import Step as StepKind
 from ir_interp.translation.axes import listed
 from ir_interp.translation.bounds import within
 from ir_interp.translation.grades import Grade
@@ -158,11 +161,18 @@ _AT_RUN_TIME = ", indices at run time"
 
 def _check_open(op: ResizeOp, spec: ResizeSpec) -> None:
     """Raise InexactError for a mode that has no formula for dynamic axes."""
-    if spec.arithmetic.is_library or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area):
+    is_foreign = spec.arithmetic.is_library and not _is_torch_at_run_time(spec)
+    if is_foreign or not isinstance(spec.kernel, Nearest | Linear | Cubic | Area | Mean):
         raise InexactError(op.name, _TARGET, reason=f"mode {spec.kernel.word} needs static dimensions")
     if spec.box is not None or spec.before is not None or spec.kernel.border is not Border.EDGE:
         reason = "a box, another border, or a step before the resize, needs static dimensions"
         raise InexactError(op.name, _TARGET, reason=reason)
+
+
+def _is_torch_at_run_time(spec: ResizeSpec) -> bool:
+    """Return whether nodes compute the coordinates of PyTorch: all but the fused ones of nearest-exact."""
+    is_known = spec.coordinates in (Coordinates.ASYMMETRIC, Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS)
+    return spec.arithmetic is Arithmetic.TORCH and is_known and isinstance(spec.kernel, Nearest | Linear | Cubic | Mean)
 
 
 def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple[ResizeSpec, int]:
@@ -237,7 +247,11 @@ def _parts(spec: ResizeSpec, shape: PartialShape) -> tuple[ResizeSpec | None, Re
     open_target = not isinstance(spec.target, Sizes | Scales) or (crop is not None and crop.roi is None)
     places = [place for place, axis in enumerate(axes) if open_target or shape[axis] is None]
     # Here one scale, or one decision, is common to all axes, and depends on the dynamic ones.
-    joined = spec.aspect is not Aspect.STRETCH or spec.kernel.antialias is Antialias.ANY_SHRINKING
+    joined = (
+        spec.aspect is not Aspect.STRETCH
+        or spec.kernel.antialias is Antialias.ANY_SHRINKING
+        or (spec.gives_scales and spec.step is StepKind.GIVEN_UNLESS_DOUBLED)
+    )
     if not places:
         return bare, None
     # No axis can be a constant then, even a static one.

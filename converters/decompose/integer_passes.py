@@ -24,7 +24,7 @@ from .run_time_passes import RunTimePass
 from .tensor import Ops, Tensor, Value
 
 LARGEST = 2**30  # of sums in int32: half its range is left to make the division round down
-_MOST_TAPS = 4  # each is a copy and a product, which cost more than a matrix if there are many
+_MOST_TAPS = 16  # each is a copy and a product; a matrix of floats would be faster, and off by a level
 _ROUNDINGS = (IntegerRounding.HALF_UP, IntegerRounding.HALF_AWAY)
 
 AnyPass = Pass | RunTimePass

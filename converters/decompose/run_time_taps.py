@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ir_interp.plan.axes import kernels
-from ir_interp.plan.axes.coordinates import source, split
+from ir_interp.plan.axes.coordinates import MOST_OF_BOTH, source, split
+from ir_interp.plan.axes.scaled_lengths import length_steps
 from ir_interp.plan.axes.taps import chosen_pixel, covered, outside, spread
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
@@ -23,6 +24,7 @@ from ir_interp.spec import (
     Cubic,
     Length,
     Linear,
+    Mean,
     Nearest,
     ResizeSpec,
     Scales,
@@ -36,7 +38,10 @@ from .tensor import Functions, Ops, Tensor, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimeAxis:
-    """The fields of an AxisPlan that its formula needs, as tensors; ``scales`` are those of all axes."""
+    """The fields of an AxisPlan that its formula needs, as tensors; ``scales`` are those of all axes.
+
+    ``inverse`` is the step by which PyTorch multiplies; other coordinates are divided by ``scale``.
+    """
 
     axis: int
     in_size: Tensor[Ops]
@@ -48,6 +53,7 @@ class RunTimeAxis:
     window: tuple[Tensor[Ops], Tensor[Ops]]
     length: Length
     arithmetic: Arithmetic
+    inverse: Tensor[Ops] | None = None
     start: int = 0
 
 
@@ -63,8 +69,13 @@ def run_time_axes(
     in_sizes = [entry(ops, sizes, axis) for axis in axes]
     windows = _windows(ops, spec, len(axes), roi)
     out_sizes, asked = _lengths(xp, spec, in_sizes, windows, _targets(ops, spec, len(axes), target))
-    scales = [_step(xp, spec, *axis) for axis in zip(in_sizes, out_sizes, asked, strict=True)]
-    for axis, n, m, s, scale, window in zip(axes, in_sizes, out_sizes, scales, asked, windows, strict=True):
+    is_torch = spec.arithmetic is Arithmetic.TORCH
+    own = _own_ratios(xp, spec, in_sizes, out_sizes)
+    scales = [_step(xp, spec, *axis) for axis in zip(in_sizes, out_sizes, asked, own, strict=True)]
+    inverses = _inverses(xp, spec, in_sizes, out_sizes, own) if is_torch else [None] * len(axes)
+    for axis, n, m, s, scale, window, inverse in zip(
+        axes, in_sizes, out_sizes, scales, asked, windows, inverses, strict=True
+    ):
         yield RunTimeAxis(
             axis=axis,
             in_size=n,
@@ -75,14 +86,19 @@ def run_time_axes(
             coordinates=spec.coordinates,
             window=window,
             length=spec.length,
-            arithmetic=spec.arithmetic,
+            # PyTorch's own split concerns float64, which no graph computes.
+            arithmetic=Arithmetic.EXACT if is_torch else spec.arithmetic,
+            inverse=inverse,
         )
 
 
 def coordinates(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
     """Return the source coordinate of every output index."""
+    numbers, inverse = xp.numbers(), bound.inverse
+    if inverse is not None:
+        numbers = replace(numbers, over=lambda x, _: x * inverse)
     # One quotient off by a last place would take another pixel at a tie.
-    return xp.precise(xp.single(source(bound, xp.arange(0, bound.out_size), xp.numbers())))
+    return xp.precise(xp.single(source(bound, xp.arange(0, bound.out_size), numbers)))
 
 
 def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Tensor[Ops]]:
@@ -100,6 +116,9 @@ def _lengths(
     targets: list[Tensor[Ops]],
 ) -> tuple[list[Tensor[Ops]], list[Tensor[Ops]]]:
     """Return output sizes and requested scales, as ``geometry`` computes them, in float32."""
+    if isinstance(spec.target, Scales) and spec.arithmetic is Arithmetic.TORCH:
+        pairs = zip(in_sizes, spec.target.values, strict=True)
+        return [_scaled(xp, n, float(scale)) for n, scale in pairs], targets
     if spec.gives_scales:
         # OpenVINO adds it, so that a product just below an integer counts as that integer.
         slack = [scale + 1e-6 if spec.arithmetic is Arithmetic.OPENVINO else scale for scale in targets]
@@ -115,12 +134,59 @@ def _lengths(
     return [product.floor + (product.half >= 0) for product in products], [scale] * len(in_sizes)
 
 
-def _step(xp: Functions, spec: ResizeSpec, n: Tensor[Ops], m: Tensor[Ops], scale: Tensor[Ops]) -> Tensor[Ops]:
+def _scaled(xp: Functions, n: Tensor[Ops], scale: float) -> Tensor[Ops]:
+    """Return float64's floor(n * scale)."""
+    column: Tensor[Ops] = length_steps(scale).of(n.unsqueeze(0), xp)
+    return column.take(0, 0)
+
+
+def _own_ratios(
+    xp: Functions, spec: ResizeSpec, in_sizes: list[Tensor[Ops]], out_sizes: list[Tensor[Ops]]
+) -> list[dict[float, Tensor[Ops]]]:
+    """Return the ratios that an axis has whatever its scale, each with the condition under which it does."""
+    pairs = list(zip(in_sizes, out_sizes, strict=True))
+    if not spec.gives_scales or spec.step not in (Step.GIVEN_UNLESS_EQUAL, Step.GIVEN_UNLESS_DOUBLED):
+        return [{} for _ in pairs]
+    equal = [{1.0: m == n} for n, m in pairs]
+    if spec.step is Step.GIVEN_UNLESS_EQUAL:
+        return equal
+    if len(pairs) != 2:  # only images have PyTorch's other loop
+        return [{} for _ in pairs]
+    is_small = out_sizes[0] + out_sizes[1] <= MOST_OF_BOTH
+    return [{1.0: (m == n) & is_small, 2.0: (m == n * 2) & is_small} for n, m in pairs]
+
+
+def _step(
+    xp: Functions,
+    spec: ResizeSpec,
+    n: Tensor[Ops],
+    m: Tensor[Ops],
+    scale: Tensor[Ops],
+    own: dict[float, Tensor[Ops]],
+) -> Tensor[Ops]:
     """Return the scale that coordinates use."""
     if spec.step is Step.RATIO and (spec.gives_scales or spec.aspect is not Aspect.STRETCH):
         return m / n
-    copied = spec.step is Step.GIVEN_UNLESS_EQUAL and spec.gives_scales
-    return xp.where(m == n, 1.0, scale) if copied else scale
+    for ratio, applies in own.items():
+        scale = xp.where(applies, ratio, scale)
+    return scale
+
+
+def _inverses(
+    xp: Functions,
+    spec: ResizeSpec,
+    in_sizes: list[Tensor[Ops]],
+    out_sizes: list[Tensor[Ops]],
+    own: list[dict[float, Tensor[Ops]]],
+) -> list[Tensor[Ops]]:
+    """Return PyTorch's steps: the float32 nearest to 1 / scale, or the quotient of both sizes."""
+    if not isinstance(spec.target, Scales) or spec.step is Step.RATIO:
+        return [n / m for n, m in zip(in_sizes, out_sizes, strict=True)]
+    inverses = [xp.tensor(1 / float(scale)) for scale in spec.target.values]
+    for place, ratios in enumerate(own):
+        for ratio, applies in ratios.items():
+            inverses[place] = xp.where(applies, 1 / ratio, inverses[place])
+    return inverses
 
 
 def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[Any, Any]]:
@@ -144,6 +210,9 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
         # Resize-10 rounds by whether the axis shrinks.
         chosen = xp.clip(chosen_pixel(at, kernel.rounding, shrinks=bound.scale < 1), 0, last)
         return AxisTaps(axis=axis, count=1, indices=chosen, beyond=beyond)
+    if isinstance(kernel, Mean):
+        indices, weights = _mean(xp, bound)
+        return AxisTaps(axis=axis, indices=indices, weights=weights)
     if isinstance(kernel, Area):
         step = _covered_step(xp, bound)
         indices, weights = covered(at, bound.in_size, step=step, reach=xp.ceil(step), xp=xp)
@@ -154,6 +223,38 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     indices, weights = spread(kernel, at, bound.in_size, widening=widening, reach=reach, xp=xp)
     count = None if isinstance(reach, Tensor) else 2 * reach
     return AxisTaps(axis=axis, count=count, indices=indices, weights=weights, beyond=beyond)
+
+
+def _mean(xp: Functions, bound: RunTimeAxis) -> tuple[Tensor[Ops], Tensor[Ops]]:
+    """Return the pixels from floor(i * in / out) up to ceil((i + 1) * in / out), with equal weights.
+
+    Exact for sizes up to 2**14: i is split in two, so that all products stay below 2**22.
+    """
+    n, m = bound.in_size, bound.out_size
+    high, low = _divided(xp.arange(0, m), xp.tensor(_DIGIT))
+    (upper, upper_rest), (lower, lower_rest) = (_divided(digit * n, m) for digit in (high, low))
+    carry, rest = _divided(upper_rest * _DIGIT + lower_rest, m)
+    first = upper * _DIGIT + lower + carry
+    more, left = _divided(rest + n, m)
+    count = xp.expand_dims(more + (left > 0), 1)
+    ratio, remainder = _divided(n, m)
+    # An output of no integral ratio touches up to two pixels in part.
+    is_even = (remainder == 0) | (_divided(m, n)[1] == 0)
+    steps = xp.arange(0, ratio + (remainder > 0) + xp.where(is_even, 0.0, 1.0))
+    weights = xp.where(steps < count, 1.0 / count, 0.0)
+    return xp.minimum(xp.expand_dims(first, 1) + steps, n - 1), weights
+
+
+_DIGIT = 2.0**7
+
+
+def _divided(x: Tensor[Ops], divisor: Tensor[Ops]) -> tuple[Tensor[Ops], Tensor[Ops]]:
+    """Return quotient and remainder of integers.
+
+    Below 2**22 the half is more than what a product with the reciprocal is off by, which runtimes may compute instead.
+    """
+    quotient = ((x + 0.5) / divisor).floor()
+    return quotient, x - quotient * divisor
 
 
 def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from ir_interp.files.scratch import scratch
 from ir_interp.translation.grades import Grade
 
 from ..reports.conversion_report import Progress, Row
+from ..verify.run.deciding_lengths import SizeHints
 from ..verify.run.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Intermediate:
 
     ``rows`` turns those of the conversion into rows of the source. ``changes`` are resizes that a framework's exporter
     changed, or operations in half precision or on levels, which may be why a verification fails. ``proof`` compares
-    ``model`` with the source in its framework; None if that is a plain comparison of outputs.
+    ``model`` with the source in its framework; None if that is a plain comparison of outputs. ``hints`` are sizes at
+    which it is to be compared, too.
     """
 
     model: Path
@@ -38,6 +40,7 @@ class Intermediate:
     notes: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     proof: Proof | None = None
+    hints: SizeHints = field(default_factory=SizeHints)
 
 
 @contextmanager

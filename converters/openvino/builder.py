@@ -25,6 +25,7 @@ from ..dialects.onnx import DIALECT, with_roi
 from ..onnx.resize_nodes import dialect_version, given_names
 from ..reports.conversion_report import FormPolicy, Row
 from ..runtimes.messages import reason
+from .exact_integers import settle_integers
 from .interpolate_subgraph import Resized, RunTime, partial_shape, resize
 from .node_names import number_anew
 from .run_time_lengths import constant_of, narrowed
@@ -139,8 +140,10 @@ class ResizeBuilder:
 
     def built(self, model: ov.Model) -> Built:
         """Return a model that was read, with its rows. Raises as ``rows`` does."""
+        new_nodes = settle_integers(model, self.nodes())
         number_anew(model)  # before nodes are identified by their names
-        return Built(model=model, rows=self.rows(), exact=self.nodes())
+        exact = self.nodes() | {node.get_friendly_name() for node in new_nodes}
+        return Built(model=model, rows=self.rows(), exact=exact)
 
     def rows(self) -> tuple[Row, ...]:
         """Return a row for each resize, or raise all refusals together."""

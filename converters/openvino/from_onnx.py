@@ -22,6 +22,7 @@ from ..reports.conversion_report import FormPolicy
 from . import trial
 from .builder import Builder, Built
 from .cures import Cure, cure_for, fill_empties, has_empties
+from .exact_integers import settle_integers
 from .node_names import number_anew
 from .ties import settle
 
@@ -103,8 +104,10 @@ def _converted(source: Path, builder: Builder) -> Built:
         if _OPTIMIZED not in refusal.problem:
             raise
         raise UnsupportedLayerError(refusal.problem + _ADVICE, refusal.where) from refusal.__cause__
+    new_nodes = settle_integers(model, builder.nodes())
     number_anew(model)  # before nodes are identified by their names
-    return Built(model=model, rows=builder.rows(), exact=builder.nodes() | settle(model))
+    exact = builder.nodes() | settle(model) | {node.get_friendly_name() for node in new_nodes}
+    return Built(model=model, rows=builder.rows(), exact=exact)
 
 
 def _fed_to_lone_resizes(model: onnx.ModelProto) -> frozenset[str]:

@@ -173,9 +173,18 @@ def _sums_otherwise(op: ResizeOp) -> bool:
 
 
 def _own(y: ov.Output, x: ov.Output) -> ov.Output:
-    """Return ``y``, or a copy of it if that is ``x`` itself: an output has one name only."""
+    """Return ``y``, or a copy of it if that is ``x`` itself: an output has one name only.
+
+    A Convert to the same type is no copy for the CPU plugin (2026.4): between an input of dynamic sizes and an output,
+    it writes behind its memory once the sizes change.
+    """
     is_same = y.get_node() == x.get_node() and y.get_index() == x.get_index()
-    return ops.convert(x, x.get_element_type().get_type_name()).output(0) if is_same else y
+    if not is_same:
+        return y
+    if x.get_partial_shape().is_static:
+        return ops.convert(x, x.get_element_type().get_type_name()).output(0)
+    unchanged = np.zeros(x.get_partial_shape().rank.get_length(), np.int64)
+    return ops.reshape(x, unchanged, special_zero=True).output(0)
 
 
 def _groups(axes: tuple[int, ...], translation: Translation, rank: int) -> list[list[int]]:

@@ -13,7 +13,7 @@ import onnx.inliner
 from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
-from ir_interp.spec import Nearest, ResizeSpec
+from ir_interp.spec import Nearest, ResizeSpec, Scales
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx.graph import Graph
@@ -95,10 +95,11 @@ def restore(path: Path, meanings: Mapping[str, ResizeSpec]) -> dict[str, Row]:
 def _restored(writer: Writer, resize: ResizeNode, meaning: ResizeSpec) -> Row | None:
     """Return the row of a resize in a form that computes its meaning; None if there is none.
 
-    Sums change by the last bits only if positions are those of the node's runtime; copies could be of other pixels.
+    Sums change by the last bits only if positions are those of the node's runtime; copies could be of other pixels, and
+    scales give other sizes.
     """
     specs = [meaning]
-    if not isinstance(meaning.kernel, Nearest):
+    if not isinstance(meaning.kernel, Nearest) and not isinstance(meaning.target, Scales):
         specs.append(replace(meaning, arithmetic=resize.op.spec.arithmetic))
     for spec in specs:
         count = len(writer.edits)

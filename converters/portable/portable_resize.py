@@ -13,6 +13,7 @@ from onnx import helper
 from ir_interp.errors import InexactError, ReadError, SpecError
 from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import resolve_axes
 from ir_interp.spec import Aspect, AtRunTime, Crop, Scales
 from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.grades import Grade, Translation
@@ -272,6 +273,8 @@ def _target(resize: ResizeNode) -> str:
 def _of_what_changes(resize: ResizeNode, graph: Graph) -> tuple[ResizeOp, str]:
     """Return a resize without axes that keep their size at run time, and its target."""
     op, target, spec = resize.op, _target(resize), resize.op.spec
+    if target and spec.axes is not None and not op.attributes.get("axes"):  # a meaning from elsewhere
+        return op, graph.node("Gather", target, graph.ints(list(resolve_axes(spec.axes, len(op.shape or ())))))
     plain = spec.axes is None and spec.aspect is Aspect.STRETCH and not isinstance(spec.coordinates, Crop)
     changing = sorted(may_change(resize)) if target and plain else []
     if not changing or len(changing) == len(op.shape or ()):

@@ -85,7 +85,7 @@ ALL = (Extent.REAL, Extent.ODD, Extent.SMALL)
 def test_sizes_follow_from_rank_and_graph(text: str, sizes: list[tuple[int, ...]], tmp_path: Path) -> None:
     graph = graphs.read(save_model(tmp_path / "a.onnx", f"g {text}"))
     assert [shapes(graph, {}, extent)[0]["x"] for extent in ALL] == sizes
-    assert extents(graph, {}) == list(ALL)
+    assert extents(graph, {})[: len(ALL)] == list(ALL)
     assert extents(graph, {"x": sizes[0]}) == [Extent.REAL]
 
 
@@ -123,7 +123,8 @@ def test_a_conversion_is_refused_for_what_goes_wrong_at_odd_sizes(
     report = ir_interp.convert(source, tmp_path / "a.xml")
     assert report.verification is not None
     assert report.verification.shapes == {"x": (1, 3, 64, 64)}
-    assert report.verification.more_shapes == ({"x": (2, 3, 45, 67)}, {"x": (1, 3, 2, 3)})
+    others = ((2, 3, 45, 67), (1, 3, 2, 3), (1, 3, 113, 64), (1, 3, 64, 41), (1, 3, 97, 41), (1, 3, 32, 128))
+    assert report.verification.more_shapes == tuple({"x": shape} for shape in others)
     whole = processes.Runs.__call__
 
     def wrong(run: processes.Runs, model: Path, *tensors: object, **options: object) -> object:
@@ -142,7 +143,8 @@ def test_sizes_for_which_a_model_is_not_are_passed_over(tmp_path: Path) -> None:
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
     assert report.verification is not None
     assert report.verification.shapes == {"x": (1, 3, 64, 64)}
-    assert report.verification.more_shapes == ({"x": (2, 3, 96, 160)}, {"x": (1, 3, 32, 32)})
+    others = ((2, 3, 96, 160), (1, 3, 32, 32), (1, 3, 160, 64), (1, 3, 64, 96), (1, 3, 32, 128))
+    assert report.verification.more_shapes == tuple({"x": shape} for shape in others)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +240,11 @@ def test_a_resize_of_run_time_is_verified_without_compiled_loops(
 
 
 def test_sizes_that_the_source_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
-    """Rows of 4,096 elements are what images of 64x64 have, and no odd or small ones."""
+    """Rows of 4,096 elements are what images of 64x64 and 32x128 have, and no odd or small ones."""
     text = "g (float[n,3,h,w] x) => (float[m,a] y) <int64[2] z = {-1, 4096}> { y = Reshape (x, z) }"
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
     assert report.verification is not None
-    assert not report.verification.more_shapes
+    assert report.verification.more_shapes == ({"x": (1, 3, 32, 128)},)
     assert [call.argument.model.suffix for call in calls] == [".onnx", ".xml"]
 
 
@@ -268,7 +270,7 @@ def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, calls: list[f
     report = ir_interp.convert(source, tmp_path / "a.xml")
     assert report.verification is not None
     assert report.verification.shapes == {"x": (64,), "s": (1,)}
-    assert [shapes["x"] for shapes in report.verification.more_shapes] == [(67,), (3,)]
+    assert [shapes["x"] for shapes in report.verification.more_shapes] == [(67,), (3,), (41,)]
     # The source at the likeliest sizes, then at all others; the result at all extents.
     assert [call.argument.model.suffix for call in calls] == [".onnx", ".onnx", ".xml"]
     assert [each.passes for each in report.verification.alone] == [True]

@@ -262,7 +262,7 @@ def test_an_antialiased_crop_that_onnxruntime_leaves_out(tmp_path: Path) -> None
     text = f"g (float[k,l] x) => (float[a,b] y) {known} {{ y = Resize <{stated}> (x, r, s) }}"
     verification = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml").verification
     assert verification is not None
-    assert verification.more_shapes[-1] == {"x": (2, 3)}
+    assert {"x": (2, 3)} in verification.more_shapes
     assert verification.is_conclusive
 
 
@@ -289,4 +289,4 @@ def test_bfloat16_is_compared_in_its_own_bits(rank: int, tmp_path: Path) -> None
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", f"g {text}"), tmp_path / "a.xml")
     assert report.verification is not None
     assert [output.limit / max(1.0, output.largest) for output in report.verification.outputs] == [2**-7]
-    assert len(report.verification.more_shapes) == 2
+    assert len(report.verification.more_shapes) >= 2

@@ -16,6 +16,7 @@ from . import exported_rows
 from .changing_buffers import check_stateless
 from .exported_models import exported
 from .program_files import read
+from .size_hints import size_hints
 
 
 @contextmanager
@@ -32,9 +33,10 @@ def intermediate(
         program = read(source)
         check_stateless(program, source.name)
         with as_ir(lambda _: build(program, source.name, policy), destination, source.name) as between:
-            yield replace(between, notes=exported_rows.sampled(program, source.name))
+            notes = exported_rows.sampled(program, source.name)
+            yield replace(between, notes=notes, hints=size_hints(program, source.name))
         return
-    with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter) as plain:
+    with exported(source, f"{destination.stem}{FileKind.ONNX.value}", options.exporter, is_repaired=True) as plain:
         check_stateless(plain.program, source.name)
         repaired = exported_rows.repaired(plain)
         yield Intermediate(
@@ -43,4 +45,5 @@ def intermediate(
             rows=lambda rows: exported_rows.at_lines(rows, repaired) if rows else exported_rows.rows(repaired),
             notes=exported_rows.notes(repaired),
             changes=repaired.changes,
+            hints=size_hints(plain.program, source.name),
         )

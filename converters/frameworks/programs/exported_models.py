@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ir_interp.files.scratch import scratch
 from ir_interp.options.convert_options import Exporter
+from ir_interp.plan.axes.scaled_lengths import is_right_in_float32
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import AtRunTime, ResizeSpec
+from ir_interp.spec import AtRunTime, Nearest, ResizeSpec, Scales
 from ir_interp.translation.agreement import first_difference
 from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import compared
 
 from ...onnx.resize_nodes import ResizeNode, nodes
+from .exact_sizes import FX_NODE, sizes_in_float64
 from .program_files import read, save_onnx, save_traced
-from .program_resizes import AREA, resizes
+from .program_resizes import AREA, pool_line, pools_as_resizes, resizes
 from .python_lines import line
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-_STACK_TRACE, _NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
-"""Metadata of a node in an exported model: where the call stands in Python, and its node of the program."""
+_STACK_TRACE = "pkg.torch.onnx.stack_trace"
+"""The metadata of a node in an exported model that tells where the call stands in Python."""
 _NAME = re.compile(r"%(?P<name>\w+)")
 
 
@@ -50,13 +52,30 @@ class ExportedResize:
         return compared(*specs, self.source.shape) if specs else None
 
     @property
+    def needs_repair(self) -> bool:
+        """Whether the written resize has other pixels, weights or sizes than PyTorch's at some size."""
+        if self.written is None or self.grade is None:
+            return self.written is not None
+        target = self.source.spec.target
+        scales = target.values if isinstance(target, Scales) else ()
+        copies = isinstance(self.source.spec.kernel, Nearest)
+        return self.grade is Grade.EXACT_BUT_TIES and (copies or not all(map(is_right_in_float32, scales)))
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether it is an average pool, of which the written resize has the sizes only."""
+        return self.source.attributes["mode"] == AREA and self.written is not None
+
+    @property
     def change(self) -> str:
         """The exporter's change, after the line of Python; empty if there is none."""
         if self.written is None:
             return f"{self.source.where}: PyTorch's exporter wrote other operations than a Resize"
-        if self.grade is not None:
+        if not self.needs_repair:
             return ""
         repair = f"; repaired: {self.repair}" if self.repair else ""
+        if self.is_pool:
+            return f"{self.source.where}: PyTorch's exporter writes this pool for the sizes of its example only{repair}"
         return f"{self.source.where}: PyTorch's exporter changed this resize: {self.difference}{repair}"
 
     @property
@@ -95,14 +114,25 @@ class ExportedModel:
 
 
 @contextmanager
-def exported(path: Path, name: str, exporter: Exporter = Exporter.DYNAMO) -> Iterator[ExportedModel]:
-    """Yield the ONNX model of a .pt2 file in a temporary folder, under ``name``. Raises ReadError if there is none."""
+def exported(
+    path: Path, name: str, exporter: Exporter = Exporter.DYNAMO, *, is_repaired: bool = False
+) -> Iterator[ExportedModel]:
+    """Yield the ONNX model of a .pt2 file in a temporary folder, under ``name``. Raises ReadError if there is none.
+
+    A model that is to be repaired has a resize in place of each pool of dynamic sizes, and sizes in float64.
+    """
     program = read(path)
     is_traced = exporter is Exporter.TORCHSCRIPT
     with scratch() as folder:
         model = Path(folder, name)
-        (save_traced if is_traced else save_onnx)(program, model, path.name)
         source = resizes(program, path.name)
+        if is_traced:
+            save_traced(program, model, path.name)
+        else:
+            with pools_as_resizes(program) if is_repaired else nullcontext():
+                save_onnx(program, model, path.name)
+            if is_repaired:
+                sizes_in_float64(model)
         written = _in_order(source, model) if is_traced else _by_node(source, model, path.name)
         pairs = zip(source, written, strict=True)
         yield ExportedModel(
@@ -116,7 +146,8 @@ def exported(path: Path, name: str, exporter: Exporter = Exporter.DYNAMO) -> Ite
 def _by_node(source: Sequence[ResizeOp], model: Path, name: str) -> list[ResizeOp | None]:
     """Return what became of each resize, by the metadata of the exporter: the line of Python and the program's node."""
     written = {of_python(node): node.op for node in nodes(model)}
-    return [written.get((op.where.removeprefix(f"{name}:"), op.name)) for op in source]
+    pools = {place: op for (place, _), op in written.items()}
+    return [written.get((op.where.removeprefix(f"{name}:"), op.name)) or pools.get(pool_line(op.name)) for op in source]
 
 
 def _in_order(source: Sequence[ResizeOp], model: Path) -> list[ResizeOp | None]:
@@ -132,5 +163,5 @@ def _in_order(source: Sequence[ResizeOp], model: Path) -> list[ResizeOp | None]:
 def of_python(node: ResizeNode) -> tuple[str, str]:
     """Return the line of Python that made a node of an exported model, and its name in the program."""
     metadata = {entry.key: entry.value for entry in node.node.metadata_props}
-    name = _NAME.match(metadata.get(_NODE, ""))
+    name = _NAME.match(metadata.get(FX_NODE, ""))
     return line(metadata.get(_STACK_TRACE), ""), name["name"] if name else ""

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ir_interp.errors import UnsupportedLayerError
+from ir_interp.plan.runtimes.integer_steps import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Context
+from ir_interp.translation.grades import Grade
 
 from ...dialects.onnx import DIALECT
 from ...portable.portable_model import restore
@@ -20,13 +23,28 @@ if TYPE_CHECKING:
 
 
 def repaired(program: ExportedModel) -> ExportedModel:
-    """Return a program whose model has the resizes that the exporter changed as they were, if they have a form."""
+    """Return a program whose model has the resizes that the exporter changed as they were, if they have a form.
+
+    Raises UnsupportedLayerError for a pool without one, which the model has as another resize, and for integers that
+    would be off by a level at some pixels: whether a proof meets one is luck.
+    """
     changed = {
-        resize.written.name: resize.source.spec for resize in program.resizes if resize.written and not resize.grade
+        resize.written.name: resize.source.spec for resize in program.resizes if resize.written and resize.needs_repair
     }
     if not changed:
         return program
-    forms = {name: row.form for name, row in restore(program.model, changed).items()}
+    restored = restore(program.model, changed)
+    forms = {name: row.form for name, row in restored.items()}
+    for resize in program.resizes:
+        if resize.written is None or resize.written.name not in changed:
+            continue
+        row = restored.get(resize.written.name)
+        if resize.is_pool and row is None:
+            raise UnsupportedLayerError("an adaptive pool without a form for dynamic sizes", resize.source.where)
+        is_inexact = row is None or row.grade in (Grade.INTEGERS_WITHIN, Grade.INTEGERS_WITHIN_1)
+        if is_inexact and sums_integers(resize.source.spec, resize.source.dtype):
+            problem = "no ONNX operations sum these integers as PyTorch does, so that some would be off by a level"
+            raise UnsupportedLayerError(f"{problem}; resize images of float32", resize.source.where)
     return replace(
         program,
         resizes=tuple(
@@ -43,7 +61,7 @@ def rows(program: ExportedModel) -> tuple[Row, ...]:
             name=resize.written.name, source=resize.source, form=expressed(_concise(resize.written)), grade=resize.grade
         )
         for resize in program.resizes
-        if resize.written is not None and resize.grade is not None
+        if resize.written is not None and resize.grade is not None and not resize.repair
     )
 
 

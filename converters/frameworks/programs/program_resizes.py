@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,37 @@ def calls(program: ExportedProgram) -> Iterator[Call]:
             schema = getattr(node.target, "_schema", None)
             if node.op == "call_function" and schema is not None:
                 yield Call(node=node, operation=schema.name, line=line(node.meta.get("stack_trace"), node.name))
+
+
+@contextmanager
+def pools_as_resizes(program: ExportedProgram) -> Iterator[None]:
+    """Let adaptive average pools of dynamic sizes be nearest resizes, which the exporter of ONNX writes as one node.
+
+    It would write the operations of a pool for the sizes of its example, which decide how many pixels a mean has.
+    """
+    import torch
+
+    changed: list[tuple[torch.fx.Node, Any, Any, Any]] = []
+    for call in calls(program):
+        if _POOL.fullmatch(call.operation) and _is_resize(call):
+            data, sizes = call.arguments["self"], call.arguments["output_size"]
+            if None in (*_shape(data)[2:], *_shape(call.node)[2:]):
+                trace = call.node.meta.get("stack_trace")
+                changed.append((call.node, call.node.target, call.node.args, trace))
+                # The exporter renames nodes by their operation, and a program may have such resizes, too.
+                call.node.meta["stack_trace"] = f'{trace or ""}\n  File "{pool_line(call.node.name)[:-2]}", line 1'
+                resize = getattr(torch.ops.aten, f"upsample_nearest{len(sizes)}d").vec
+                call.node.target, call.node.args = resize, (data, sizes, None)
+    try:
+        yield
+    finally:
+        for node, target, arguments, trace in changed:
+            node.target, node.args, node.meta["stack_trace"] = target, arguments, trace
+
+
+def pool_line(node: str) -> str:
+    """Return the line that stands for the Python of a pool in place of which a resize is exported."""
+    return f"pool {node}:1"
 
 
 def _is_resize(call: Call) -> bool:

@@ -13,6 +13,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.text.quoting import shell
 
 from ..graphs import Graph, ModelInput, Step, shape_text
+from .deciding_lengths import SizeHints, deciding_images
 from .resize_targets import axes_outside, scales_batch, target_scales, target_sizes
 
 Shapes = dict[str, tuple[int, ...]]
@@ -25,6 +26,14 @@ class Extent(Enum):
     REAL = "real"  # those that the model is for
     ODD = "odd"  # height and width differ, and there is more than one image
     SMALL = "small"
+    TRACED = "traced"  # those that a program was exported with
+    TALL = "tall"  # only the height is unusual
+    WIDE = "wide"
+    PRIME = "prime"  # a quotient of sizes, rounded down, is off by one at few sizes only
+    POWER = "power"
+    DECIDING = "deciding"  # the rounding of a scale decides an output size
+    DECIDING_TOO = "deciding too"
+    DECIDING_LAST = "deciding last"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +70,15 @@ _TRIED = {
         _Candidate(height=16, width=16, depth=16),
         _Candidate(height=32, width=32, depth=32),
     ),
+    # As large as the first of the real ones, so that all together take three times its time.
+    Extent.TALL: (_Candidate(height=113, width=64, depth=3), _Candidate(height=160, width=64, depth=16)),
+    Extent.WIDE: (_Candidate(height=64, width=41, depth=3), _Candidate(height=64, width=96, depth=16)),
+    Extent.PRIME: (_Candidate(height=97, width=41, depth=3), _Candidate(height=97, width=41, depth=16)),
+    Extent.POWER: (_Candidate(height=32, width=128, depth=3), _Candidate(height=32, width=128, depth=16)),
 }
+_DECIDING = (Extent.DECIDING, Extent.DECIDING_TOO, Extent.DECIDING_LAST)
+NEEDED = (Extent.REAL, Extent.ODD, Extent.SMALL)
+"""Extents for which other values are tried if a model refuses these sizes."""
 # Networks halve images up to five times, and add the results to others of the same size: 2**5 divides all of them.
 _MULTIPLE = 32
 _ELSEWHERE = {"cast", "convert", "convertlike", "identity", "quantizelinear", "dequantizelinear", "fakequantize"}
@@ -77,14 +94,25 @@ _MOST_OF_FEW = 16  # pixels of an axis that shrinks, of which one is left, or tw
 _RESIZES = {"resize", "upsample", "interpolate"}
 
 
-def shapes(graph: Graph, chosen: Mapping[str, tuple[int, ...]], extent: Extent = Extent.REAL) -> list[Shapes]:
+def shapes(
+    graph: Graph,
+    chosen: Mapping[str, tuple[int, ...]],
+    extent: Extent = Extent.REAL,
+    hints: SizeHints | None = None,
+) -> list[Shapes]:
     """Return shapes for all inputs of a model, the likeliest first: one answer if nothing is dynamic.
 
-    ``chosen`` are the user's shapes by input name. Raises IrInterpError for a shape that an input cannot have.
+    ``chosen`` are the user's shapes by input name. There is no answer at an extent that the model does not have. Raises
+    IrInterpError for a shape that an input cannot have.
     """
+    hints = hints or SizeHints()
+    if extent is Extent.TRACED:
+        chosen = {**hints.shapes, **chosen}
+        if any(tensor.name not in chosen or not fits(chosen[tensor.name], tensor.lengths) for tensor in graph.inputs):
+            return []
     inputs = _settled(graph, chosen)
     answers: list[Shapes] = []
-    for candidate in _candidates(graph, extent):
+    for candidate in _candidates(graph, extent, hints):
         named = _by_symbol(graph, inputs)
         answer = {
             tensor.name: _closed(
@@ -117,21 +145,28 @@ def _settled(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> dict[str, P
     return {tensor.name: _fixed(tensor, chosen) for tensor in graph.inputs}
 
 
-def extents(graph: Graph, chosen: Mapping[str, tuple[int, ...]]) -> list[Extent]:
+def extents(graph: Graph, chosen: Mapping[str, tuple[int, ...]], hints: SizeHints | None = None) -> list[Extent]:
     """Return the extents at which a model has separate sizes: one if nothing is dynamic."""
     known: list[Shapes] = []
     distinct = []
     for extent in Extent:
-        answers = shapes(graph, chosen, extent)
+        answers = shapes(graph, chosen, extent, hints)
         distinct += [] if all(answer in known for answer in answers) else [extent]
         known += answers
     return distinct
 
 
-def _candidates(graph: Graph, extent: Extent) -> Iterator[_Candidate]:
+def _candidates(graph: Graph, extent: Extent, hints: SizeHints) -> Iterator[_Candidate]:
     if len(graph.hints) == 2 and extent is Extent.REAL:
         yield _Candidate(height=graph.hints[0], width=graph.hints[1], depth=graph.hints[0])
-    yield from _TRIED[extent]
+    if extent in _DECIDING:
+        place = _DECIDING.index(extent)
+        for height, width in deciding_images(graph, hints)[place : place + 1]:
+            yield from (_Candidate(height=height, width=width, depth=depth) for depth in (3, 16))
+    elif extent is Extent.TRACED:
+        yield _Candidate(height=1, width=1, depth=1)  # all sizes are known
+    else:
+        yield from _TRIED[extent]
 
 
 def named(inputs: Sequence[ModelInput], chosen: Mapping[str, Chosen], thing: str = "shape") -> dict[str, Chosen]:

@@ -25,6 +25,7 @@ from ...reports.verification import FedImage
 from ..graphs import Graph, ModelInput
 from . import image_inputs as images
 from .array_files import Named
+from .deciding_lengths import SizeHints
 from .input_roles import Role, is_setting, roles
 from .input_shapes import Shapes, check_names, fits
 
@@ -41,13 +42,14 @@ class Inputs:
     """The inputs of runs: shapes, and files (arrays, images or folders of them) by input name; the rest is random.
 
     Several files of an input make several runs; an input with one file has it in each. ``seed`` is that of random
-    values; ``images`` specifies how images become arrays.
+    values; ``images`` specifies how images become arrays. ``hints`` are sizes that a source has.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     seed: int = 0
     images: Images = field(default_factory=Images)
+    hints: SizeHints = field(default_factory=SizeHints)
 
     @classmethod
     def of(cls, options: ConvertOptions | CompareOptions | FixOptions) -> Inputs:

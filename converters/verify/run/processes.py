@@ -18,7 +18,7 @@ from ir_interp.files.memory import MemoryBoundError, allow_declared
 from ...reports.conversion_report import Progress
 from ..graphs import Graph, read
 from .array_files import Named, load_mapped, save
-from .input_shapes import Extent, Shapes, attempts, extents, named, shapes
+from .input_shapes import NEEDED, Extent, Shapes, attempts, extents, named, shapes
 from .inputs import Inputs, arrays, distributions, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
@@ -154,7 +154,8 @@ class Runs:
     def _answers(self) -> list[Shapes]:
         """Return the input shapes that may be tried, in order."""
         files = {name: array.shape for name, array in self._read().items()}
-        return shapes(self.models.graph, {**self.models.inputs.shapes, **files}, self.extent)
+        inputs = self.models.inputs
+        return shapes(self.models.graph, {**inputs.shapes, **files}, self.extent, inputs.hints)
 
     def _trials(self) -> list[Trial]:
         """Return the inputs to try: all shapes with values of the roles of inputs, then some with others.
@@ -165,6 +166,8 @@ class Runs:
         values = settings(self.models.graph, answers[0], self._read())
         others = [name for name in distributions(self.models.inputs, self.models.graph) if name != distribution]
         trials = [Trial(shapes=shapes, distribution=distribution) for shapes in answers]
+        if self.extent not in NEEDED:
+            return trials
         # Other values are tried on two shapes only: a model that refuses both refuses more.
         likeliest = trials[:2]
         return [
@@ -369,7 +372,8 @@ def _at_extents(files: Mapping[str, Path], distribution: str, shared: Mapping[st
     """Return the runs on one set of files at all extents that differ, the real one first."""
     real = _run(files, distribution, shared)
     known = {name: array.shape for name, array in real._read().items()}
-    distinct = extents(real.models.graph, {**real.models.inputs.shapes, **known})
+    inputs = real.models.inputs
+    distinct = extents(real.models.graph, {**inputs.shapes, **known}, inputs.hints)
     real.others = [replace(real, extent=extent, real=real) for extent in distinct if extent is not Extent.REAL]
     return [real, *real.others]
 

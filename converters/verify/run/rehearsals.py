@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -60,6 +61,7 @@ class Rehearsals:
     folder: Path
     _runs: dict[_Key, _Run] = field(default_factory=dict)
     _refusals: dict[Path, NotLoadedError] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def rehearse(
         self, request: Request, groups: Sequence[Group[Trial]], inputs: Callable[[Trial], Named], declared: float
@@ -85,9 +87,13 @@ class Rehearsals:
             pass
 
     def _saved(self, request: Request, trials: Sequence[Trial], inputs: Callable[[Trial], Named]) -> Iterator[int]:
-        """Write the inputs of trials, and yield their numbers."""
+        """Write the inputs of trials, and yield their numbers; trials of several groups have one."""
         for trial in trials:
-            number = len(self._runs)
+            known = self._runs.get(_key(request.model, request.tensors, trial))
+            if known is not None and known.request.folder == request.folder:
+                yield known.number
+                continue
+            number = next(self._numbers)
             try:
                 save(request.folder / numbered(INPUTS, number), inputs(trial))
             except MemoryBoundError:  # raised again if it is tried by itself

@@ -188,14 +188,15 @@ def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
     """
     if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
         return spec
-    if len(out_sizes) == 2 and sum(out_sizes) <= _MOST_OF_BOTH:
+    if len(out_sizes) == 2 and sum(out_sizes) <= MOST_OF_BOTH:
         return replace(spec, arithmetic=Arithmetic.TORCH)
     step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
     return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
 
 
 _OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
-_MOST_OF_BOTH = 128  # height and width together; up to this sum another loop computes the pixels
+MOST_OF_BOTH = 128
+"""The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
 
 
 def half_pixels(index: Any, step: np.float32) -> Any:
