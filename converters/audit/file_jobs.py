@@ -71,9 +71,9 @@ def of_one(path: Path, setting: Setting) -> Result:
 
 def _add_products(paths: Sequence[Path], result: Result) -> None:
     """Add findings about 8-bit products of the files that could be read."""
-    unread = {error.where.partition(":")[0] for error in result.errors}
+    unread = tuple(error.where for error in result.errors)
     for path in paths:
-        if path.name in unread:
+        if any(where.startswith((path.name, str(path))) for where in unread):
             continue
         with noted(result.errors, path.name):
             known = saturation(path)

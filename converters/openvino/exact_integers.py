@@ -184,7 +184,7 @@ def _divide_precisely(node: ov.Node) -> None:
     vector = OPS.elementwise("divide", OPS.unsqueeze(dividend, [0]) if is_scalar else dividend, divisor)
     result = OPS.precisely(vector)
     if is_scalar or (shape == ov.PartialShape([1]) and not _has_range(node)):
-        # Of an IR that is reshaped, these alone keep their shape.
+        # Only these keep their shape when an IR is reshaped.
         result = OPS.reshape(result, OPS.constant(np.array(list(shape.to_shape()), np.int64)))
     result = OPS.convert(result, "float64") if _element(node) == "f64" else result
     for reader in readers:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ir_interp.cli.folding import folded_cells, print_findings
 from ir_interp.files.kinds import FileKind
+from ir_interp.processor import processor
 from ir_interp.text.quoting import shell
 from ir_interp.views.describe import count
 
@@ -75,6 +76,8 @@ def _show_files(console: Console, rows: Sequence[Audited]) -> None:
         console.table(columns, folded_cells(cells), title=label)
     seen = {name for row in rows for name in row.seen}
     idle = [title for name, title in rows[0].titles.items() if name not in seen]
+    if seen:
+        console.say(f"run on this processor: {processor().value}")
     if seen and idle:
         console.say(f"predicted, not run: {', '.join(idle)}")
 

@@ -293,6 +293,7 @@ def test_later_calls_take_a_shorter_way(
     assert len(resize._jobs) != 1 or resize._quick is not None
 
 
+@compiled
 def test_a_loop_serves_read_only_images_too(monkeypatch: pytest.MonkeyPatch) -> None:
     use_loops(monkeypatch, "1")
     x = np.arange(24, dtype=np.uint8).reshape(4, 6)

@@ -49,7 +49,8 @@ def same(source: Path, shapes: dict[str, tuple[int, ...]] | None = None, toleran
     assert [each.name for each in made.graph.input] == [each.any_name for each in model.inputs]
     assert [each.name for each in made.graph.output] == [each.any_name for each in model.outputs]
     results = in_onnxruntime(source.with_suffix(".onnx"), feeds)
-    for got, wanted in zip(results, in_openvino(model, feeds), strict=True):
+    # In 8 bits, as onnxruntime multiplies levels as well; floats round sums of other orders.
+    for got, wanted in zip(results, in_openvino(model, feeds, LP_TRANSFORMS_MODE="YES"), strict=True):
         assert_equal(got, wanted, tolerance)
 
 

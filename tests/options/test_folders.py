@@ -177,8 +177,8 @@ def test_a_folder_is_converted_as_its_files_are(
     sources = {"zoo/a.onnx": "out/a", "zoo/deep/b.xml": "out/deep/b"}
     verified: list[Inputs] = []
 
-    def verify(source: Path, result: Path, rows: object, options: ConvertOptions) -> None:
-        verified.append(Inputs.of(options))
+    def verify(source: Path, result: Path, rows: object, inputs: Inputs, options: ConvertOptions) -> None:
+        verified.append(inputs)
 
     monkeypatch.setattr(converting, "_verify", verify)
 

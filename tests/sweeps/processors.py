@@ -2,6 +2,10 @@
 
 ``python -m tests.sweeps.processors --cases 500 --seed 1`` runs itself once for each kind of kernels, prints how many
 cases differ, and exits with 1 where one does. All results are digested as well: kinds have to agree.
+
+``--emulated`` adds a Haswell and a Nehalem, which QEMU emulates slowly: NumPy, OpenBLAS and C's library choose their
+kernels anew there. ``--tests`` runs the tests of golden bytes, of image libraries, of preprocessing and of INT8 models
+on both instead. See ``tests.support.emulated``.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -25,6 +31,7 @@ from ir_interp.executor.arrays import tiles
 from ir_interp.executor.compiled import loop_runner
 from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
 from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
+from tests.support import emulated
 from tests.support.sweeps import aligned, options
 from tests.sweeps.paths import drawn
 
@@ -123,23 +130,58 @@ def main() -> None:
     """Run every kind in a process of its own, and print the table."""
     parser = options(__doc__)
     parser.add_argument("--here", action="store_true", help="this process alone, as JSON")
+    parser.add_argument("--emulated", action="store_true", help="a Haswell and a Nehalem too")
+    parser.add_argument("--tests", action="store_true", help="tests of fixed results on these two instead")
     arguments = parser.parse_args()
+    if (arguments.emulated or arguments.tests) and emulated.problem():
+        parser.error(emulated.problem())
+    if arguments.tests:
+        sys.exit(max(map(_tested, emulated.MISSING)))
     if arguments.here:
         print(json.dumps(of_this_kind(arguments.cases, arguments.seed)))
         return
-    command = [sys.executable, "-W", "ignore", "-m", "tests.sweeps.processors", "--here"]
+    command = ["-W", "ignore", "-m", "tests.sweeps.processors", "--here"]
     command += ["--cases", str(arguments.cases), "--seed", str(arguments.seed)]
     rows, digests, wrong = [["kernels", *CHECKS, "digest"]], set(), False
-    for name, environment in KINDS.items():
-        if environment[VARIABLE] == "1" and not is_installed():
-            continue
-        done = subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True)
-        result = json.loads(done.stdout)
-        rows.append([name, *result["counts"].values(), result["digest"]])
-        digests.add(result["digest"])
-        wrong |= any(not each.startswith("0 ") for each in result["counts"].values())
+    with ExitStack() as stack:
+        kinds = {name: (Path(sys.executable), environment) for name, environment in KINDS.items()}
+        for name in emulated.MISSING if arguments.emulated else ():
+            python = stack.enter_context(emulated.interpreter(name))
+            kinds[f"emulated {name}"] = (python, {VARIABLE: "0"})
+        for name, (python, environment) in kinds.items():
+            if environment[VARIABLE] == "1" and not is_installed():
+                continue
+            done = subprocess.run(
+                [python, *command], env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True
+            )
+            result = json.loads(done.stdout)
+            rows.append([name, *result["counts"].values(), result["digest"]])
+            digests.add(result["digest"])
+            wrong |= any(not each.startswith("0 ") for each in result["counts"].values())
     print(aligned(rows))
     sys.exit(wrong or len(digests) > 1)
+
+
+TESTS = (
+    "tests/executor/test_golden.py",
+    "tests/translation/test_libraries.py",
+    "tests/pipelines/test_golden_pipelines.py",
+    "tests/ir_to_onnx/test_quantisation.py",
+    "tests/ir_to_onnx/test_quantised_floats.py",
+    "tests/ir_to_onnx/test_dynamic.py",
+    "tests/ir_to_onnx/test_elementwise.py",
+    "tests/onnx/test_byte_products.py",
+    "tests/openvino/test_quantised_operators.py",
+    "tests/verify/test_quantisations.py",
+    "tests/verify/test_sure_levels.py",
+    "tests/audit/test_byte_products.py",
+)
+
+
+def _tested(processor: str) -> int:
+    """Run the tests of fixed results on an emulated processor; return the exit code of pytest."""
+    command = [sys.executable, "-m", "tests.support.emulated", processor, "-m", "pytest", "-n", "auto", *TESTS]
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":
