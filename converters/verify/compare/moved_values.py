@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs import Graph
+from ..run.array_files import Named
 
 _IMAGES = 4  # the rank of a batch of images
 _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
@@ -38,6 +39,12 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
         return (array * moves).astype(array.dtype, copy=False)
 
     return {name: of(array) if array.dtype.kind == "f" else array for name, array in values.items()}
+
+
+def moved_inputs(arrays: Named, graph: Graph) -> Named:
+    """Return the inputs of a model moved as ``moved`` does, except scales and windows, which decide shapes."""
+    images = {name: array for name, array in arrays if array.ndim > 1}
+    return list((dict(arrays) | moved(images, graph)).items())
 
 
 def _summed_axes(rank: int) -> range:
