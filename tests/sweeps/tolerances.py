@@ -70,7 +70,7 @@ def _body(rng: np.random.Generator, resize: str, *, shrinks: bool) -> Body:
 
 
 def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    return (rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+    return np.asarray(rng.normal(size=shape) / np.sqrt(np.prod(shape[1:])), np.float32)
 
 
 def _scaled(rng: np.random.Generator, body: Body) -> Parts:
@@ -183,7 +183,10 @@ def sweep(kind: str, count: int, seed: int) -> tuple[Counter[str], Counter[str],
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the verdicts by kind."""
     chosen = options(__doc__).parse_args(arguments)
-    rows, wrong = [("models", "right: equal", "refused", "inconclusive", "changed: found", "equal", "other")], []
+    wrong: list[str] = []
+    rows: list[tuple[str, ...]] = [
+        ("models", "right: equal", "refused", "inconclusive", "changed: found", "equal", "other")
+    ]
     for kind in _KINDS:
         right, changed, problems = sweep(kind, chosen.cases, chosen.seed)
         counts = (right["equal"], right["DIFFERS"], right["INCONCLUSIVE"], changed["DIFFERS"], changed["equal"])

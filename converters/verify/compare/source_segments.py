@@ -25,7 +25,7 @@ from ..run.processes import Runs
 from . import tolerances
 from .array_differences import all_pass, allowing_noise, compare, coordinate_error
 from .model_outputs import SegmentError
-from .moved_values import moved, moved_inputs
+from .moved_values import moved, moved_inputs, noise
 from .tied_rows import compare_aligned
 
 Values = dict[str, Array]
@@ -93,6 +93,13 @@ class _Ends:
         """Return the comparisons with the limits that follow from the moved values of the source."""
         return _Ends(
             inside={name: _widened(array, moves.inside[name]) for name, array in self.inside.items()},
+            outputs=tuple(_widened(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
+        )
+
+    def with_noise(self, moves: _Ends) -> _Ends:
+        """Return the comparisons that also allow the noise of values that cancel in the source."""
+        return _Ends(
+            inside={name: _with_noise(array, moves.inside[name]) for name, array in self.inside.items()},
             outputs=tuple(_with_noise(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
         )
 
@@ -146,12 +153,19 @@ class _Segments:
         ends = self._ends(self.result, values, values)
         if ends.passes:
             return ends
+        values_moved = moved(values, self.graph)
+        ends = ends.widened(self._ends(self.source, values, values_moved))
+        if ends.passes:
+            return ends
         moving = replace(self.run, arrays=moved_inputs(self.run.arrays, self.graph))
-        return ends.widened(self._ends(self.source, values, moved(values, self.graph), moving))
+        share = noise(self.graph)
+        return ends.with_noise(self._ends(self.source, values, values_moved, moving, noise=share))
 
-    def _ends(self, model: Path, values: Values, replacements: Values, run: Runs | None = None) -> _Ends:
+    def _ends(
+        self, model: Path, values: Values, replacements: Values, run: Runs | None = None, **options: Any
+    ) -> _Ends:
         """Return how the ends of a model's segments compare with the source's values, given replacements of these."""
-        outputs, others = _run(run or self.run, model, list(values), replacements=replacements)
+        outputs, others = _run(run or self.run, model, list(values), replacements=replacements, **options)
         inside = {name: _inside(name, array, others[name]) for name, array in values.items()}
         return _Ends(inside=inside, outputs=compare_aligned(self.expected, outputs, self.graph))
 
@@ -195,5 +209,4 @@ def _widened(comparison: Compared, moves: Compared) -> Compared:
 
 
 def _with_noise(output: Compared, moves: Compared) -> Compared:
-    """Return an output's comparison that allows the source's own moves, and its noise if terms cancel."""
-    return _widened(output, moves) if moves.shapes else allowing_noise(_widened(output, moves), moves.absolute)
+    return output if moves.shapes else allowing_noise(output, moves.absolute)

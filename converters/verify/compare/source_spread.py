@@ -21,7 +21,7 @@ from ..run.array_files import Named
 from ..run.processes import Runs
 from . import half_irs
 from .array_differences import all_pass, allowing_noise, coordinate_error, largest_difference
-from .moved_values import moved, moved_inputs
+from .moved_values import moved, moved_inputs, noise
 from .quantisations import Quantisation, Values
 
 _RESIZES = frozenset(("resize", "upsample", "interpolate", "gridsample"))  # they find coordinates at run time
@@ -110,7 +110,7 @@ def within_noise(
     graph = run.models.read(model)
     others_run = replace(run, arrays=moved_inputs(run.arrays, graph))
     try:
-        others, _ = others_run(model, replacements=moved(starts or {}, graph), optimised=False)
+        others, _ = others_run(model, replacements=moved(starts or {}, graph), noise=noise(graph))
     except VerificationError:
         return tuple(comparisons)
     moves = [

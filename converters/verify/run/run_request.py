@@ -38,10 +38,10 @@ class Request:
     file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``inner`` computes ``tensors`` and
-    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO
-    multiply integers between FakeQuantize layers, as it does by default. With ``threads`` 0 it chooses
-    their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors, if that differs; see
-    ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
+    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO multiply integers between FakeQuantize layers, as by
+    default. ``noise`` moves each float that a node computes at random, by that share of it at most. With
+    ``threads`` 0 it chooses their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors,
+    if that differs; see ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
     """
 
     model: Path
@@ -52,6 +52,7 @@ class Request:
     inner: bool = False
     rounds_given: bool = False
     in_8_bits: bool = False
+    noise: float = 0.0
     threads: int = 0
     as_large: bool = False
     groups: tuple[Group[int], ...] = ()
