@@ -38,7 +38,7 @@ class Request:
     file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``inner`` computes ``tensors`` and
-    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO multiply integers between FakeQuantize layers, as by
+    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO multiply integers between FakeQuantize layers, its
     default. ``noise`` moves each float that a node computes at random, by that share of it at most. With
     ``threads`` 0 it chooses their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors,
     if that differs; see ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
