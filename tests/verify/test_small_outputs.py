@@ -125,6 +125,18 @@ def test_a_resize_that_differs_never_passes(capsys: pytest.CaptureFixture[str]) 
     assert command(capsys, "compare", "a.onnx", "a.onnx", "--per-resize")[0] == 0
 
 
+def test_a_resize_that_differs_from_a_reference_never_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(0).random((1, 3, 48, 48), np.float32)
+    (y,) = onnxruntime_outputs(scaled("a.onnx", "1"), {"x": x})
+    np.savez("right.npz", x=x, y=y, a=y)
+    np.savez("wrong.npz", x=x, y=y, a=y * np.float32(1.01))
+    assert command(capsys, "compare", "a.onnx", "right.npz")[0] == 0
+    assert command(capsys, "compare", "a.onnx", "wrong.npz")[0] == 1
+    ir_interp.convert("a.onnx", "a.xml", reference="right.npz")
+    with pytest.raises(VerificationError, match="first resize that differs is 'shrink', in wrong"):
+        ir_interp.convert("a.onnx", "b.xml", reference="wrong.npz")
+
+
 @pytest.mark.parametrize("kind", ["scaled", "softmax", "cancelled"])
 def test_a_few_cases_of_the_sweep(kind: str) -> None:
     right, changed, wrong = tolerances.sweep(kind, 2, 5)
