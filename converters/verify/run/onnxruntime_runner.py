@@ -16,7 +16,7 @@ from ...onnx.inference import infer
 from ...onnx.node_walk import needed
 from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
-from .run_request import Request
+from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _CAST_LIKE = 15  # the operator set that brought it
@@ -90,7 +90,7 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
 
 
 def _add_noise(model: Any, share: float) -> None:
-    """Multiply each float that nodes compute from inputs by a random number near 1.
+    """Multiply each float that nodes compute from inputs by a random number near 1, or add its last bits.
 
     Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
     """
@@ -112,9 +112,11 @@ def _add_noise(model: Any, share: float) -> None:
                 continue
             exact, factor = f"{name}/exact", f"{name}/factor"
             node.output[place] = exact
-            bounds = {"low": 1 - share, "high": 1 + share, "seed": float(len(nodes))}
+            is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
+            middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, share)
+            bounds = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
             nodes.append(onnx.helper.make_node("RandomUniformLike", [exact], [factor], **bounds))
-            nodes.append(onnx.helper.make_node("Mul", [exact, factor], [name]))
+            nodes.append(onnx.helper.make_node("Add" if is_sum else "Mul", [exact, factor], [name]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named
 from .lowered_limits import LimitInput
-from .run_request import Request
+from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
@@ -74,7 +74,7 @@ class OpenvinoRunner:
 
 
 def _add_noise(model: Any, share: float) -> None:
-    """Add to each float that layers compute from inputs a random share of itself.
+    """Add to each float that layers compute from inputs a random share of itself, or last bits of 1.
 
     Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
     """
@@ -92,10 +92,13 @@ def _add_noise(model: Any, share: float) -> None:
                 continue
             readers, names = output.get_target_inputs(), output.get_names()
             # A number near 1 would be 1 in half precision; its distance from 1 is none.
-            ends = (opset13.constant(np.array(end), element) for end in (-share, share))
+            is_sum = node.get_type_name().lower() in OFF_BY_LAST_BITS_OF_1
+            most = LAST_BIT_OF_1 if is_sum else share
+            ends = (opset13.constant(np.array(end), element) for end in (-most, most))
             shape = opset13.shape_of(output)
             shares = opset13.random_uniform(shape, *ends, element.to_string(), global_seed=1, op_seed=number)
-            moved = opset13.add(output, opset13.multiply(output, shares)).output(0)
+            moves = shares if is_sum else opset13.multiply(output, shares)
+            moved = opset13.add(output, moves).output(0)
             output.set_names(set())
             moved.set_names(names)
             for reader in readers:
