@@ -29,7 +29,7 @@ from ..sources.readers import Source, as_file, operations, shown_path
 from ..verify.channel_layouts import for_channels_second
 from ..verify.run.inputs import Inputs
 from .effects import check_options
-from .next_steps import of_source
+from .next_steps import of_releases, of_source
 from .routes import PATHS, PORTABLE, conversion_kinds, policy
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
             source=source,
             destination=destination,
             rows=written.rows,
-            mistakes=of_source(original, source),
+            mistakes=(*of_source(original, source), *of_releases(written.rows)),
             notes=(*written.notes, *_products(source, destination, temporary[-1], options)),
             verification=verification,
             before=operations(source),

@@ -14,11 +14,12 @@ from ir_interp.text.quoting import shell
 from ..audit.audited_resizes import of_file
 from ..audit.findings import Finding
 from ..portable.targets import names
-from ..reports.conversion_report import Mistake
+from ..reports.conversion_report import Mistake, Row
 from ..sources.readers import Source, is_in_memory
 
 _FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
+_RELEASES = "IRI017"
 _UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
 
 
@@ -45,6 +46,25 @@ def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
         )
         for node in of_file(path, {})
         for code, message in node.mistakes
+    )
+
+
+def of_releases(rows: Iterable[Row]) -> tuple[Mistake, ...]:
+    """Return a note for each resize that releases of its runtime read differently: the reading chosen, and the others.
+
+    No verification shows it, since the runtime of the source is today's release.
+    """
+    return tuple(
+        Mistake(
+            code=diagnostic.code,
+            severity=RULES[diagnostic.code].severity.value,
+            where=row.source.where,
+            message=diagnostic.message,
+            command=shell("ir-interp", "explain", diagnostic.code),
+        )
+        for row in rows
+        for diagnostic in row.source.diagnostics
+        if diagnostic.code == _RELEASES
     )
 
 

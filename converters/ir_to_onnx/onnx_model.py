@@ -21,7 +21,7 @@ from ..onnx.half_weights import halved
 from ..onnx.onnx_save import Unsaved
 from ..onnx.operators import as_dtype
 from ..reports.conversion_report import Progress, Written, silent
-from . import operation_sets
+from . import operation_sets, padded_resizes
 from .attributes import check_unread
 from .emitter_table import EMITTERS
 from .layer import Conversion, Op, computed
@@ -56,7 +56,8 @@ def build(
     refusals: _Refusals = []
 
     def writer_of(net: Net, graph: Graph) -> _Writer:
-        short = dynamic.gathered(clamps.without_idle(net, conversion))
+        shaped = padded_resizes.with_computed_shapes(net, conversion)
+        short = dynamic.gathered(clamps.without_idle(shaped, conversion))
         return _Writer(net=short, graph=graph, conversion=conversion, refusals=refusals)
 
     def write_body(graph: Graph, net: Net, inputs: Mapping[int, str]) -> dict[int, str]:

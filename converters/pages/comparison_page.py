@@ -28,6 +28,7 @@ def comparison_page(comparison: ModelComparison, provenance: Provenance) -> Elem
     called = labels((comparison.first, comparison.second))
     first, second = called[str(comparison.first)], called[str(comparison.second)]
     verdicts = {output.compared.verdict for output in comparison.outputs}
+    verdicts |= {"DIFFERS"} if comparison.first_resize else set()
     worst = next((name for name in ("DIFFERS", "INCONCLUSIVE") if name in verdicts), "equal")
     return page(
         f"{first} against {second}",

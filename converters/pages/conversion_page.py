@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import islice, zip_longest
 from pathlib import Path
 
+from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import InexactError, IrInterpError, leaves
 from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
@@ -64,12 +65,16 @@ def _elsewhere(resizes: Sequence[ResizeOp], destination: Path, image: Path | Non
 
 
 def _mistakes(report: ConversionReport) -> Iterator[Element]:
-    """Yield the likely mistakes of the source, each with the command that repairs it."""
-    if report.mistakes:
-        rows = [
-            (mistake.where, f"{mistake.code} {mistake.message}", code(mistake.command)) for mistake in report.mistakes
-        ]
-        yield section("Likely mistakes that the result keeps", table(("resize", "mistake", "command"), rows))
+    """Yield the likely mistakes of the source, each with the command that repairs it, and readings of one release."""
+    notes = [mistake for mistake in report.mistakes if mistake.severity == Severity.NOTE.value]
+    others = [mistake for mistake in report.mistakes if mistake not in notes]
+    for title, column, listed in (
+        ("Likely mistakes that the result keeps", "mistake", others),
+        ("Readings that depend on the release", "reading", notes),
+    ):
+        rows = [(mistake.where, f"{mistake.code} {mistake.message}", code(mistake.command)) for mistake in listed]
+        if rows:
+            yield section(title, table(("resize", column, "command"), rows))
 
 
 def _summary(report: ConversionReport) -> Iterator[Element]:

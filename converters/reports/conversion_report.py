@@ -51,7 +51,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A likely mistake in the source of a conversion, which its result keeps; ``command`` repairs or explains it."""
+    """A likely mistake in the source of a conversion, which its result keeps; ``command`` repairs or explains it.
+
+    Of severity ``note`` it is no mistake, but a resize that releases of its runtime read differently.
+    """
 
     code: str
     severity: str
@@ -135,7 +138,8 @@ class ConversionReport:
     """The files of a conversion, its resizes, and how far its outputs differ, if that was verified.
 
     ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``mistakes`` are
-    likely ones of the source, which the result keeps. ``notes`` are on parts of the source without an effect.
+    likely ones of the source, which the result keeps, and readings that depend on the release. ``notes`` are on parts
+    of the source without an effect.
     """
 
     source: Path

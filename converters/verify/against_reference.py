@@ -17,6 +17,7 @@ from ..workers.forks import forks
 from .compare.array_differences import all_pass, compare
 from .compare.first_difference import FirstLayer, Located
 from .compare.source_segments import common
+from .compare.source_spread import within_noise
 from .compare.tied_rows import aligned, sorts
 from .compare.undecided_orders import undecided
 from .comparison import ModelComparison
@@ -82,11 +83,14 @@ def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Prog
     if comparison.passes:
         what = "before conversion the model is equal" if is_whole else "equal"
         return f"{what} to {label} within {max(output.seen.absolute for output in comparison.outputs):.2g}"
-    worst = next(end for end in comparison.outputs if not end.compared.passes or not end.compared.is_conclusive)
+    what = "the model is wrong before conversion: " if is_whole else ""
+    ends = (end for end in comparison.outputs if not end.compared.passes or not end.compared.is_conclusive)
+    worst = next(ends, None)
+    if worst is None:
+        raise VerificationError(f"{what}{comparison.first_difference}, in {label}; nothing was written")
     if worst.compared.passes:
         problem = f"{label} proves nothing about output {worst.name!r}: {worst.verdict}"
         raise VerificationError(f"{problem}; try other inputs, as with --seed or --input; nothing was written")
-    what = "the model is wrong before conversion: " if is_whole else ""
     raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
 
 
@@ -144,6 +148,7 @@ def _compared(
         replace(compare(name, theirs, mine, tolerance, least=least), remark=remark)
         for (name, mine), theirs, least in zip(actual, pairs.outputs, slack, strict=True)
     ]
+    compared = list(within_noise(run, model, actual, compared)) if tolerance is None else compared
     if not all_pass(compared):
         reasons = undecided(run, model)
         compared = [result if result.passes else result.undecided(reasons.get(result.name, "")) for result in compared]

@@ -71,8 +71,12 @@ class ModelComparison:
 
     @property
     def passes(self) -> bool:
-        """Whether every output is equal within the tolerance, on inputs that would have shown a difference."""
-        return all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
+        """Whether every output is equal within the tolerance, on inputs that would have shown a difference.
+
+        A resize that differs never passes: on other inputs its difference may reach the outputs.
+        """
+        is_equal = all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
+        return is_equal and self.first_resize is None
 
     @property
     def first_resize(self) -> Located | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ from ..workers.forks import forks
 from .compare import first_difference as locate
 from .compare import ladder
 from .compare.array_differences import all_pass
+from .compare.first_difference import Located
 from .compare.inconclusive import over_inputs, until_conclusive
 from .compare.model_outputs import ModelOutputs
 from .comparison import ModelComparison
@@ -44,9 +46,8 @@ def compare_models(
 ) -> ModelComparison:
     """Run both models in their own runtimes, in separate processes, and compare their outputs.
 
-    ``tolerance`` is relative to the largest value of an output, and absolute if that is below 1; by default it
-    follows the element type, and larger differences are compared segment by segment. Outputs are paired by name, else
-    by place.
+    ``tolerance`` is relative to the largest value of each output; by default it follows the element type, and larger
+    differences are compared segment by segment. Outputs are paired by name, else by place.
     With ``per_resize`` the resizes are compared in order: those whose tensors both models show. With ``per_layer`` the
     first layer that differs is searched, on the inputs on which outputs differ.
 
@@ -66,7 +67,7 @@ def compare_models(
             shapes = shapes or run.shapes
             compared.append(pairs)
             if per_resize and located is None:
-                located = tuple(locate.resizes(run, first, second, tolerance))
+                located = _located(run, first, second, tolerance, are_equal=_pass(pairs))
             if per_layer and layer is None and not _pass(pairs):
                 layer = locate.first_layer(run, first, second, tolerance)
     return ModelComparison(
@@ -78,6 +79,18 @@ def compare_models(
         first_layer=layer,
         shapes=shapes,
     )
+
+
+def _located(run: Runs, first: Path, second: Path, tolerance: float | None, *, are_equal: bool) -> tuple[Located, ...]:
+    """Return how resizes compare: in models whose outputs are equal, each on the same data if any has other data.
+
+    Layers before a resize enlarge last bits, about which equal outputs have decided already.
+    """
+    located = locate.resizes(run, first, second, tolerance)
+    if are_equal and any(resize.is_fed_otherwise for resize in located):
+        with suppress(VerificationError):  # then the data are those of each model
+            located = locate.resizes_on_the_same_data(run, first, second, tolerance)
+    return tuple(located)
 
 
 def compared_runs(

@@ -71,10 +71,14 @@ class OutputComparison:
 
     @property
     def least_tolerance(self) -> float | None:
-        """The smallest tolerance under which the output would pass; None if none would."""
-        if not math.isfinite(self.seen.absolute):
+        """The smallest tolerance under which the output would pass; None if none would.
+
+        None helps where only one model has a NaN or infinity, or where the first has zeros alone.
+        """
+        if (self.seen.absolute and not self.seen.largest) or not math.isfinite(self.seen.absolute):
             return None
-        return self.seen.absolute / max(1.0, self.seen.largest)
+        # A quotient that is rounded down would not pass.
+        return math.nextafter(self.seen.relative, math.inf) if self.seen.absolute else 0.0
 
     @property
     def verdict(self) -> str:
@@ -83,13 +87,14 @@ class OutputComparison:
         verdict = compared.verdict
         if compared.shapes:
             return f"{verdict}: it {compared.difference}"
-        if least is None:
+        if not math.isfinite(self.seen.absolute):
             return f"{verdict}: NaN or infinity in only one model; no tolerance would pass"
         largest = f"largest difference {self.seen.absolute:.3g}, relative {self.seen.relative:.3g}"
         remark = f"; {compared.remark}" if compared.remark else ""
         if math.isinf(compared.limit):
             return f"{verdict}: {largest}{remark}"
-        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); a tolerance of {least:.3g} would pass{remark}"
+        would_pass = "no tolerance would pass" if least is None else f"a tolerance of {least:.3g} would pass"
+        return f"{verdict}: {largest} (allowed {compared.limit:.3g}); {would_pass}{remark}"
 
 
 class ValuesRecord(TypedDict):

@@ -60,7 +60,7 @@ def compare(
 ) -> int:
     """Compare the outputs of two models, or two images.
 
-    Each model runs in its own runtime. Exit code 1 if the outputs differ by more than the tolerance.
+    Each model runs in its own runtime. Exit code 1 if outputs differ by more than the tolerance, or a resize does.
     """
     form = printed_form(options)
     if options.like:

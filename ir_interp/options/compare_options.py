@@ -52,12 +52,15 @@ class CompareOptions:
     )  # of random pixels too: one model may have preprocessing inside
     tolerance: float | None = option(
         NOT_NEGATIVE,
-        "Allowed difference, relative to the largest value. Default: 1e-4; beyond, segments are compared.",
+        "Allowed difference, relative to each output's largest value. Default: 1e-4, or FIRST's float32 noise.",
         "--tolerance",
         places=(MODELS,),
     )
     per_resize: bool = option(
-        SWITCH, "Compare resize by resize and name the first that differs.", "--per-resize", places=(MODELS,)
+        SWITCH,
+        "Compare resize by resize; name the first that differs, with exit code 1.",
+        "--per-resize",
+        places=(MODELS,),
     )
     per_layer: bool = option(SWITCH, "Name the first layer that differs.", "--per-layer", places=(MODELS,))
     style: shared.Format | None = shared.style()

@@ -158,10 +158,11 @@ def compare(
     and inner tensors by name; then the first resize that differs is located.
 
     They run on ``inputs``, ``images``, ``seed`` and ``shapes`` as for ``convert``; one of them may take images in
-    another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of an output, and
-    absolute if that is below 1; by default 1e-4 (in half precision 2^-10). Outputs that differ by more are compared
-    segment by segment. Outputs are paired by name, or else by position. With ``per_resize`` the resizes are compared in
-    order; with ``per_layer`` the first layer that differs is located.
+    another layout than the other, or as pixels. ``tolerance`` is relative to the largest value of each output, by
+    default 1e-4 (in half precision 2^-10). By default, outputs that differ by more are compared segment by segment, and
+    may differ by float32 noise where values cancel. Outputs are paired by name, or else by position. With
+    ``per_resize`` the resizes are compared in order, and one that differs never passes; with ``per_layer`` the first
+    layer that differs is located.
 
     Raises ReadError for a file that is not a model, IrInterpError if a model does not run or does not have the outputs
     of the reference, VerificationError if the models have different numbers of outputs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,24 @@ def test_a_pasted_layer_is_not_run_as_in_a_release(tmp_path: Path, capsys: pytes
     problem = "OpenVINO does not read it, so it cannot be run as in openvino-2021.3"
     assert (code, errors) == (1, f"error: layer.xml: {problem}; --no-verify writes the result unverified\n")
     assert command(capsys, *arguments, "--no-verify")[0] == 0
+
+
+def test_a_conversion_names_the_reading_that_it_chose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No proof shows it: today's OpenVINO runs the source, whatever release the model was validated in."""
+    source = tmp_path / "a.xml"
+    source.write_text(interpolate('axes="2,3" mode="linear" align_corners="0"', **IMAGE))
+    (audited,) = (finding for finding in ir_interp.audit(source).findings if finding.code == "IRI017")
+    report = ir_interp.convert(source, tmp_path / "a.onnx")
+    (finding,) = report.mistakes
+    assert (finding.code, finding.severity, finding.message) == ("IRI017", "note", audited.message)
+    assert "IRI017" in json.dumps(report.record()["findings"])
+    older = ir_interp.convert(source, tmp_path / "b.onnx", semantics="openvino-2021.3", verify=False)
+    assert "half_pixel (openvino-2021.3), asymmetric (runtime)" in older.mistakes[0].message
+    page = tmp_path / "a.html"
+    code, printed, _ = command(capsys, "convert", str(source), str(tmp_path / "c.onnx"), "--html", str(page))
+    assert code == 0
+    assert "IRI017" in printed
+    assert "IRI017" in page.read_text()
+    plain = tmp_path / "d.xml"
+    plain.write_text(interpolate('axes="2,3" mode="linear" align_corners="1"', **IMAGE))
+    assert not ir_interp.convert(plain, tmp_path / "d.onnx").mistakes

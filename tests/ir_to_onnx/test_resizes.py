@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
+from openvino import opset1
 
+import ir_interp
+from ir_interp import UnsupportedLayerError
 from tests.support.configurations import IrCase, run_in_openvino
+from tests.support.graphs import onnxruntime_outputs, openvino_outputs, values
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer
 from tests.support.translations import ir_to_onnx
 
@@ -168,3 +174,57 @@ def test_a_dynamic_cubic_whose_channels_come_last_may_shrink() -> None:
         assert outcome.output is not None
         np.testing.assert_allclose(outcome.output, expected, rtol=0, atol=1e-5)
         assert outcome.note == "onnxruntime: it may refuse a cubic Resize of channels-last images that may shrink"
+
+
+def padded(path: Path, axes: tuple[int, ...], pads: tuple[tuple[int, ...], tuple[int, ...]], behind: str = "") -> Path:
+    """Write an Interpolate-1 that pads axes, listed or not."""
+    shape = (2, 3, 7, 5)[-len(pads[0]) :]
+    x = opset1.parameter(shape, np.float32, name="x")
+    attributes = {"axes": axes, "mode": "nearest", "pads_begin": pads[0], "pads_end": pads[1]}
+    y = opset1.interpolate(x, opset1.constant(np.array([14, 9][: len(axes)], np.int64)), attributes)
+    end = opset1.relu(y) if behind else y
+    ov.save_model(ov.Model([opset1.result(end)], [x]), path, compress_to_fp16=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("axes", "pads"),
+    [
+        ((2,), ((0, 1, 1), (0, 1, 1))),
+        ((1, 2), ((1, 0, 0), (1, 0, 0))),
+        ((1, 2), ((1, 2, 0), (1, 1, 1))),
+        ((2, 3), ((1, 0, 2, 0), (0, 0, 1, 1))),
+        ((2, 3), ((1, 0, 0, 0), (0, 0, 0, 0))),
+        ((1, 2), ((1, 0, 0, 0), (1, 0, 0, 0))),
+    ],
+)
+def test_pads_of_axes_that_are_not_listed(
+    axes: tuple[int, ...], pads: tuple[tuple[int, ...], tuple[int, ...]], tmp_path: Path
+) -> None:
+    """OpenVINO declares the size of such an axis as kept, and returns a larger one."""
+    source = padded(tmp_path / "a.xml", axes, pads)
+    report = ir_interp.convert(source, tmp_path / "a.onnx")
+    assert report.verification is not None
+    x = values(*ov.Core().read_model(source).input(0).shape)
+    (expected,) = openvino_outputs(source, {"x": x})
+    (actual,) = onnxruntime_outputs(tmp_path / "a.onnx", {"x": x})
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.shape != tuple(ov.Core().read_model(source).output(0).shape)
+
+
+@pytest.mark.parametrize(
+    ("axes", "pads", "behind", "problem"),
+    [
+        ((1, 2), ((0, 0, 1, 1), (0, 0, 1, 1)), "", "OpenVINO applies these pads to others"),
+        ((2, 3), ((1, 0, 0, 0), (0, 0, 0, 0)), "relu", "read another shape than the declared one"),
+    ],
+)
+def test_pads_of_unlisted_axes_that_openvino_leaves_open(
+    axes: tuple[int, ...], pads: tuple[tuple[int, ...], tuple[int, ...]], behind: str, problem: str, tmp_path: Path
+) -> None:
+    source = padded(tmp_path / "a.xml", axes, pads, behind)
+    with pytest.raises(ExceptionGroup) as failure:
+        ir_interp.convert(source, tmp_path / "a.onnx", verify=False)
+    (error,) = failure.value.exceptions
+    assert isinstance(error, UnsupportedLayerError)
+    assert problem in str(error)

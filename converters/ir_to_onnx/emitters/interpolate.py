@@ -10,12 +10,13 @@ from ir_interp.spec import AtRunTime
 
 from ...onnx.graph import Graph
 from ...onnx.resize_subgraph import resized
-from .. import layer_inputs
+from .. import layer_inputs, padded_resizes
 from ..layer import Op
 
 
 def _interpolate(graph: Graph, op: Op) -> str:
     resize = replace(read_layer(op.net, op.layer, op.conversion.semantics), dtype=op.dtype())
+    padded_resizes.check(op, resize)
     op.read.update(DIALECT.vocabulary, (name for name, _ in DIALECT.numbers.values()))
     target = ""
     if isinstance(resize.spec.target, AtRunTime):

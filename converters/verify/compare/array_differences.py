@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -35,11 +36,12 @@ def compare(
 ) -> Compared:
     """Return the difference of arrays, and its limit.
 
-    The limit is ``tolerance`` times the largest finite value of ``expected`` and 1, and at least ``least``. By default
-    the tolerance follows from the element type.
+    The limit is ``tolerance`` times the largest finite value of ``expected``, and at least ``least``, such as the noise
+    of values that cancel. By default the tolerance follows from the element type.
     """
+    types = {array.dtype.name for array in (expected, actual)}
     if tolerance is None:
-        tolerance = max(tolerances.of_output(array.dtype.name) for array in (expected, actual))
+        tolerance = max(map(tolerances.of_output, types))
     largest = float(np.abs(_finite(expected)).max(initial=0.0))
     is_alike = expected.shape == actual.shape
     return Compared(
@@ -47,7 +49,7 @@ def compare(
         name=name,
         largest=largest,
         absolute=largest_difference(expected, actual) if is_alike else np.inf,
-        limit=max(tolerance * max(1.0, largest), least),
+        limit=max(tolerance * largest, least, *map(tolerances.least, types)),
         span=_span(expected),
         shapes=() if is_alike else (expected.shape, actual.shape),
     )
@@ -75,13 +77,22 @@ def worst(comparisons: Iterable[Compared]) -> Compared:
     return max(comparisons, key=lambda end: math.inf if math.isnan(end.absolute) else end.absolute / (end.limit or 1.0))
 
 
-def coordinate_error(array: Array, *, least: float = 1.0) -> float:
-    """Return the effect of the last bit of float32 coordinates along the longest axis that a resize may have produced.
+def allowing_noise(comparison: Compared, moves: float) -> Compared:
+    """Return a comparison that allows the noise of values that cancel: a source on moved values ``moves`` by so much.
 
-    The first two axes of images and signals do not count. Values are taken as at least ``least``.
+    Terms that cancel leave their last bits, which no share of the remaining value bounds.
+    """
+    noise = min(tolerances.NOISE * moves, tolerances.MOST_NOISE)
+    return replace(comparison, limit=max(comparison.limit, noise)) if moves > 0 else comparison  # not NaN
+
+
+def coordinate_error(array: Array) -> float:
+    """Return the effect of the last bit of float32 coordinates along the longest axis that a resize reads or writes.
+
+    The first two axes of images and signals do not count.
     """
     axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]  # behind batch and channels
-    largest = float(np.abs(_finite(array)).max(initial=least))
+    largest = float(np.abs(_finite(array)).max(initial=0.0))
     return max(axes, default=1) * float(np.finfo(np.float32).eps) * largest
 
 

@@ -16,8 +16,8 @@ from ...reports.verification import Compared
 from ..resize_tensors import ResizeTensors, resizes_with_tensors
 from ..run.array_files import Named
 from ..run.processes import Runs
-from .array_differences import all_pass, compare, compare_all
-from .source_segments import common
+from .array_differences import all_pass, compare, compare_all, coordinate_error
+from .source_segments import Values, common
 
 _PROBES = 16  # tensors that are compared in one run
 _MOST_INNOCENT = 8  # differing tensors that change no output, before the search is given up
@@ -82,17 +82,43 @@ class _Pair:
 def resizes(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
     """Return how each resize compares between two models: its data and its output, as far as either model has them."""
     pairs = _pairs(resizes_with_tensors(first), resizes_with_tensors(second))
-    names = [[name for pair in pairs for name in (pair.data[side], pair.output[side]) if name] for side in (0, 1)]
-    (_, mine), (_, theirs) = run(first, list(dict.fromkeys(names[0]))), run(second, list(dict.fromkeys(names[1])))
+    mine, theirs = _shown(run, first, pairs, 0), _shown(run, second, pairs, 1)
+    return _located(pairs, mine, theirs, tolerance)
 
-    def compared(first: str, second: str) -> Compared | None:
+
+def resizes_on_the_same_data(run: Runs, first: Path, second: Path, tolerance: float | None = None) -> list[Located]:
+    """Return how each resize compares if the second model's gets the first's data, as far as both show these.
+
+    Raises VerificationError if the second model does not run so, such as for data of another shape.
+    """
+    pairs = _pairs(resizes_with_tensors(first), resizes_with_tensors(second))
+    mine, inputs = _shown(run, first, pairs, 0), {tensor.name for tensor in run.models.read(second).inputs}
+    fed = {
+        theirs: mine[name] for name, theirs in (pair.data for pair in pairs) if theirs not in inputs and name in mine
+    }
+    theirs = _shown(run, second, pairs, 1, fed) | fed
+    return _located(pairs, mine, theirs, tolerance)
+
+
+def _shown(run: Runs, model: Path, pairs: Sequence[_Pair], side: int, replacements: Values | None = None) -> Values:
+    """Return the data and outputs of resizes that a model shows."""
+    names = (name for pair in pairs for name in (pair.data[side], pair.output[side]) if name)
+    return run(model, list(dict.fromkeys(names)), replacements=replacements)[1]
+
+
+def _located(pairs: Sequence[_Pair], mine: Values, theirs: Values, tolerance: float | None) -> list[Located]:
+    """Return how resizes compare; where values cancel, an output may be off by the last bits of the data."""
+
+    def compared(first: str, second: str, least: float) -> Compared | None:
         is_shown = first in mine and second in theirs
-        return compare(first, mine[first], theirs[second], tolerance) if is_shown else None
+        return compare(first, mine[first], theirs[second], tolerance, least=least) if is_shown else None
 
-    return [
-        Located(name=pair.op.name, where=pair.op.where, data=compared(*pair.data), output=compared(*pair.output))
-        for pair in pairs
-    ]
+    located = []
+    for pair in pairs:
+        least = coordinate_error(mine[pair.data[0]]) if pair.data[0] in mine else 0.0
+        data, output = compared(*pair.data, 0.0), compared(*pair.output, least)
+        located.append(Located(name=pair.op.name, where=pair.op.where, data=data, output=output))
+    return located
 
 
 def _pairs(mine: Sequence[ResizeTensors], theirs: Sequence[ResizeTensors]) -> list[_Pair]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs import Graph
+from ..run.array_files import Named
 
 _IMAGES = 4  # the rank of a batch of images
 _SUMS = re.compile(r"(group|fused)?conv(transpose|olution(backpropdata)?)?|matmul|gemm")  # layers that sum over weights
@@ -28,7 +29,7 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
     Each moves up or down by so much at random, and by as much more along the channels: up at the first, down at the
     last.
     """
-    share, rng = math.sqrt(_terms(graph)) * float(np.finfo(np.float32).eps), np.random.default_rng(0)
+    share, rng = noise(graph), np.random.default_rng(0)
     down, up = np.float32(1 - share), np.float32(1 + share)
 
     def of(array: NDArray[Any]) -> NDArray[Any]:
@@ -38,6 +39,17 @@ def moved(values: Mapping[str, NDArray[Any]], graph: Graph) -> dict[str, NDArray
         return (array * moves).astype(array.dtype, copy=False)
 
     return {name: of(array) if array.dtype.kind == "f" else array for name, array in values.items()}
+
+
+def noise(graph: Graph) -> float:
+    """Return the share of its value by which a float32 sum of a model may be off: the root of n last bits."""
+    return math.sqrt(_terms(graph)) * float(np.finfo(np.float32).eps)
+
+
+def moved_inputs(arrays: Named, graph: Graph) -> Named:
+    """Return the inputs of a model moved as ``moved`` does, except scales and windows, which decide shapes."""
+    images = {name: array for name, array in arrays if array.ndim > 1}
+    return list((dict(arrays) | moved(images, graph)).items())
 
 
 def _summed_axes(rank: int) -> range:

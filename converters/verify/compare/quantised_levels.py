@@ -59,7 +59,8 @@ def prove(outputs: ModelOutputs) -> Verification | None:
         flipped_by_source=proof.flipped_by_source,
         runtime="OpenVINO" if run.models.in_openvino(source) else "onnxruntime",
     )
-    compared = tuple(map(check, _outputs(expected, actual, proof.compared, spread)))
+    compared = tuple(_outputs(expected, actual, proof.compared, spread))
+    compared = tuple(map(check, source_spread.within_noise(run, source, expected, compared, proof.starts_of_outputs())))
     note = _note(every, proof.compared, groups=len(inner) + 1)
     return Verification(outputs=compared, levels=levels, note=f"{note}; {whole}")
 
@@ -109,6 +110,10 @@ class _Proof:
         self.compared += [segment.compared() for segment in ends.segments(self.values, others, reach)]
         self._count_flipped_by_source(ends)
         return expected, actual, folding.outputs
+
+    def starts_of_outputs(self) -> Values:
+        """Return the values with which the segments begin that end at outputs of the source."""
+        return _values(self._starts(()), self.values)
 
     def _ends(self, model: Path, names: Iterable[str]) -> list[str]:
         """Return the tensors that a model computes in order to show some."""

@@ -22,10 +22,10 @@ from ...reports.verification import Compared, Verification
 from ..graphs import Graph
 from ..run.array_files import Named
 from ..run.processes import Runs
-from . import array_differences, tolerances
-from .array_differences import all_pass, compare
+from . import tolerances
+from .array_differences import all_pass, allowing_noise, compare, coordinate_error
 from .model_outputs import SegmentError
-from .moved_values import moved
+from .moved_values import moved, moved_inputs, noise
 from .tied_rows import compare_aligned
 
 Values = dict[str, Array]
@@ -96,6 +96,13 @@ class _Ends:
             outputs=tuple(_widened(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
         )
 
+    def with_noise(self, moves: _Ends) -> _Ends:
+        """Return the comparisons that also allow the noise of values that cancel in the source."""
+        return _Ends(
+            inside={name: _with_noise(array, moves.inside[name]) for name, array in self.inside.items()},
+            outputs=tuple(_with_noise(*pair) for pair in zip(self.outputs, moves.outputs, strict=True)),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Segments:
@@ -144,11 +151,21 @@ class _Segments:
     def _compared(self, values: Values) -> _Ends:
         """Return how the result's ends compare, given the source's values; limits follow the source's own moves."""
         ends = self._ends(self.result, values, values)
-        return ends if ends.passes else ends.widened(self._ends(self.source, values, moved(values, self.graph)))
+        if ends.passes:
+            return ends
+        values_moved = moved(values, self.graph)
+        ends = ends.widened(self._ends(self.source, values, values_moved))
+        if ends.passes:
+            return ends
+        moving = replace(self.run, arrays=moved_inputs(self.run.arrays, self.graph))
+        share = noise(self.graph)
+        return ends.with_noise(self._ends(self.source, values, values_moved, moving, noise=share))
 
-    def _ends(self, model: Path, values: Values, replacements: Values) -> _Ends:
+    def _ends(
+        self, model: Path, values: Values, replacements: Values, run: Runs | None = None, **options: Any
+    ) -> _Ends:
         """Return how the ends of a model's segments compare with the source's values, given replacements of these."""
-        outputs, others = _run(self.run, model, list(values), replacements=replacements)
+        outputs, others = _run(run or self.run, model, list(values), replacements=replacements, **options)
         inside = {name: _inside(name, array, others[name]) for name, array in values.items()}
         return _Ends(inside=inside, outputs=compare_aligned(self.expected, outputs, self.graph))
 
@@ -180,15 +197,16 @@ def _check(ends: Sequence[tuple[bool, Compared]]) -> None:
 
 def _inside(name: str, expected: Array, actual: Array) -> Compared:
     """Return how an inner tensor compares, however small its values are: a later layer may enlarge them."""
-    comparison = compare(name, expected, actual)
-    tolerance = comparison.limit / max(1.0, comparison.largest)  # cancels the minimum of 1 that applies to outputs
-    limit = max(tolerance * comparison.largest, array_differences.coordinate_error(expected, least=0.0))
-    return replace(comparison, limit=limit)
+    return compare(name, expected, actual, least=coordinate_error(expected))
 
 
 def _widened(comparison: Compared, moves: Compared) -> Compared:
     """Return a comparison that allows as much as the source's own value moves, if that is still conclusive."""
-    if not moves.absolute >= 0:  # NaN
+    if not moves.absolute >= 0 or moves.shapes:  # NaN
         return comparison
     most = tolerances.HALF_OUTPUT * comparison.largest
     return replace(comparison, limit=max(comparison.limit, min(moves.absolute, most)))
+
+
+def _with_noise(output: Compared, moves: Compared) -> Compared:
+    return output if moves.shapes else allowing_noise(output, moves.absolute)

@@ -94,9 +94,7 @@ def _order(expected: Sequence[Rows], actual: Sequence[Rows]) -> tuple[NDArray[np
 
     The note is empty if nothing moved, or more than ties did.
     """
-    limits = np.concatenate(
-        [np.full(scores.shape[1], tolerances.OUTPUT * max(1.0, np.abs(scores).max())) for scores in expected]
-    )
+    limits = np.concatenate([np.full(scores.shape[1], tolerances.OUTPUT * np.abs(scores).max()) for scores in expected])
     mine, theirs = np.concatenate(expected, axis=1), np.concatenate(actual, axis=1)
     order = np.arange(len(mine))
     moved = np.flatnonzero(~(np.abs(mine - theirs) <= limits).all(axis=1))

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 # channels has 4,608. Right segments of real models differ by up to 4e-5; of pairs of resizes that mean different
 # things, 99.9 % differ by more than 7e-3 (tests/sweeps/least_difference.py).
 OUTPUT = 1e-4
-"""The difference allowed between outputs, relative to the largest value, and absolute where that is below 1."""
+"""The difference allowed between outputs, relative to the largest value of each."""
+
+# A source on slightly moved values is one sample of its noise, and the result another. A few numbers may all move
+# little by chance in the first, so the second may be several times as far away.
+NOISE = 4
+"""How many times a source's own move its result may differ, where terms cancel to less than their last bits."""
+
+MOST_NOISE = OUTPUT
+"""The largest such difference, absolute: beyond it, a source is unsure of more than of the last bits of its terms."""
 
 # A number that is stored in half precision is off by its last bit. Beyond that, float32 looks like half precision.
 HALF_OUTPUT = 2**-10
@@ -17,6 +25,15 @@ HALF_OUTPUT = 2**-10
 # The same of bfloat16, which has three bits less.
 BFLOAT16_OUTPUT = 2**-7
 """The same for an output in bfloat16."""
+
+
+# Half precision has subnormal numbers, which are this far apart; runtimes flush those of the other types to 0.
+_LEAST = {"float16": 2**-24, "bfloat16": 2**-126, "float32": 2**-126, "float64": 2**-1022}
+
+
+def least(dtype: str) -> float:
+    """Return the difference of neighbouring numbers next to 0 of an element type; integers are exact there."""
+    return _LEAST.get(dtype, 0.0)
 
 
 def of_output(dtype: str) -> float:

@@ -16,8 +16,9 @@ from ...onnx.inference import infer
 from ...onnx.node_walk import needed
 from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
-from .run_request import Request
+from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
 
+_MATRIX = 2  # the least rank of values rather than of sizes
 _CAST_LIKE = 15  # the operator set that brought it
 
 
@@ -68,6 +69,8 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
     graph = model.graph
     if request.inner:
         del graph.output[:]
+    if request.noise:
+        _add_noise(model, request.noise)
     outputs = [output.name for output in graph.output]
     tensors = {value.name for value in graph.input}.union(*(node.output for node in graph.node))
     shown = [name for name in request.tensors if name in tensors]
@@ -84,6 +87,38 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
         del graph.node[:]
         graph.node.extend(nodes)
     return bytes(model.SerializeToString()), len(outputs), outputs + shown
+
+
+def _add_noise(model: Any, share: float) -> None:
+    """Multiply each float that nodes compute from inputs by a random number near 1, or add its last bits.
+
+    Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
+    """
+    import onnx
+
+    described = infer(model).graph
+    known = {value.name: value.type.tensor_type for value in (*described.value_info, *described.output)}
+    constants = {tensor.name for tensor in model.graph.initializer}
+    computed = {value.name for value in model.graph.input} - constants
+    nodes = []
+    for node in model.graph.node:
+        nodes.append(node)
+        if computed.isdisjoint(node.input):
+            continue
+        computed.update(filter(None, node.output))
+        for place, name in enumerate(node.output):
+            kind = known.get(name)
+            if kind is None or kind.elem_type != onnx.TensorProto.FLOAT or len(kind.shape.dim) < _MATRIX:
+                continue
+            exact, factor = f"{name}/exact", f"{name}/factor"
+            node.output[place] = exact
+            is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
+            middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, share)
+            bounds = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
+            nodes.append(onnx.helper.make_node("RandomUniformLike", [exact], [factor], **bounds))
+            nodes.append(onnx.helper.make_node("Add" if is_sum else "Mul", [exact, factor], [name]))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
 
 
 def _element_types(model: Any) -> dict[str, int]:

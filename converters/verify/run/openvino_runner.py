@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named
 from .lowered_limits import LimitInput
-from .run_request import Request
+from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
 
+_MATRIX = 2  # the least rank of values rather than of sizes
 _SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
 _SHOWN_BYTES = 2**29  # and of their bytes: each is held in memory, beside a copy in the layout of a kernel
 _PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
@@ -29,6 +30,8 @@ class OpenvinoRunner:
 
         model = openvino.Core().read_model(str(request.model))
         self._inputs = [min(port.get_names(), default=port.node.get_friendly_name()) for port in model.inputs]
+        if request.noise:
+            _add_noise(model, request.noise)
         ports = _ports(model)
         ends = [] if request.inner else model.outputs
         outputs = [min(port.get_names(), default=f"output{index}") for index, port in enumerate(ends)]
@@ -68,6 +71,38 @@ class OpenvinoRunner:
         array = np.array(results[index], copy=self.limit is not None or None)
         is_bfloat16 = self._model.output(index).get_element_type().to_string() == "bf16"
         return array.view("bfloat16") if is_bfloat16 else array  # its Python interface shows it as float16
+
+
+def _add_noise(model: Any, share: float) -> None:
+    """Add to each float that layers compute from inputs a random share of itself, or last bits of 1.
+
+    Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
+    """
+    from openvino import opset13
+
+    computed = {node.get_friendly_name() for node in model.get_parameters()}
+    for number, node in enumerate(model.get_ordered_ops()):
+        parents = {value.get_node().get_friendly_name() for value in node.input_values()}
+        if node.get_type_name() == "Result" or computed.isdisjoint(parents):
+            continue
+        computed.add(node.get_friendly_name())
+        for output in node.outputs():
+            rank, element = output.get_partial_shape().rank, output.get_element_type()
+            if not element.is_real() or rank.is_dynamic or rank.get_length() < _MATRIX:
+                continue
+            readers, names = output.get_target_inputs(), output.get_names()
+            # A number near 1 would be 1 in half precision; its distance from 1 is none.
+            is_sum = node.get_type_name().lower() in OFF_BY_LAST_BITS_OF_1
+            most = LAST_BIT_OF_1 if is_sum else share
+            ends = (opset13.constant(np.array(end), element) for end in (-most, most))
+            shape = opset13.shape_of(output)
+            shares = opset13.random_uniform(shape, *ends, element.to_string(), global_seed=1, op_seed=number)
+            moves = shares if is_sum else opset13.multiply(output, shares)
+            moved = opset13.add(output, moves).output(0)
+            output.set_names(set())
+            moved.set_names(names)
+            for reader in readers:
+                reader.replace_source_output(moved)
 
 
 def _ports(model: Any) -> dict[str, Any]:

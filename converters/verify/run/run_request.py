@@ -38,10 +38,11 @@ class Request:
     file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``inner`` computes ``tensors`` and
-    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO
-    multiply integers between FakeQuantize layers, as it does by default. With ``threads`` 0 it chooses
-    their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors, if that differs; see
-    ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
+    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO multiply integers between FakeQuantize layers, its
+    default. ``noise`` moves each float that a node computes at random, by that share of it at most, and by the last bit
+    of 1 where that is added. With ``threads`` 0 it chooses their number. With ``as_large``, LARGE gets the outputs with
+    resizes as for large tensors, if that differs; see ``lowered_limits``. ``groups`` are numbers of sets of inputs, for
+    ``try_inputs`` alone.
     """
 
     model: Path
@@ -52,10 +53,17 @@ class Request:
     inner: bool = False
     rounds_given: bool = False
     in_8_bits: bool = False
+    noise: float = 0.0
     threads: int = 0
     as_large: bool = False
     groups: tuple[Group[int], ...] = ()
 
+
+OFF_BY_LAST_BITS_OF_1 = frozenset(("sigmoid", "softplus"))
+"""Operations, in lower case, that runtimes compute as a sum with 1 or 0.5, so that small results have its last bits."""
+
+LAST_BIT_OF_1 = 2.0**-23
+"""The last bit of a float32 of 1."""
 
 INPUTS, OUTPUTS, TENSORS, REPLACEMENTS, LARGE = "inputs", "outputs", "tensors", "replacements", "large"
 PROBLEM = "problem.txt"
