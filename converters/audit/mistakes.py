@@ -68,7 +68,7 @@ class Missed:
 
 def missed_sizes(op: ResizeOp) -> Iterator[Missed]:
     """Yield where a scale just misses an integral size: 3 * 0.6666 is 1, and 2 was meant."""
-    if not isinstance(op.spec.target, Scales) or op.shape is None:
+    if not isinstance(op.spec.target, Scales) or op.shape is None or op.spec.waits:  # for the windows of a crop
         return
     axes = resolve_axes(op.spec.axes, len(op.shape))
     for place, (axis, scale) in enumerate(zip(axes, op.spec.target.values, strict=True)):

@@ -43,7 +43,7 @@ def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
             message=message,
             command=_repair(source, path, code),
         )
-        for node in of_file(path, {})
+        for node in of_file(path, {}).resizes
         for code, message in node.mistakes
     )
 

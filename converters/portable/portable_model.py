@@ -21,7 +21,7 @@ from ..onnx.half_weights import halve, read_by
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs, with_inner
 from ..onnx.onnx_files import default_opset, external_files, read_file
-from ..onnx.resize_nodes import OPS, ResizeNode, nodes_in
+from ..onnx.resize_nodes import OPS, ResizeNode, known_nodes, nodes_in
 from ..predictions.ranks import completed
 from ..reports.conversion_report import FormPolicy, Row
 from .other_nodes import changes, restate
@@ -59,7 +59,9 @@ def write_model(
     writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset), semantics=semantics)
     others, refusals = restate(model, source, writer.graph, name)
     rows = []
-    for resize in completed(source, nodes_in(model, source)):
+    resizes, unread = known_nodes(model, source)
+    refusals += [InexactError(node.name, name, reason=f"it cannot be read: {node.error}") for node in unread]
+    for resize in completed(source, resizes):
         try:
             rows.append(writer.row(resize))
         except InexactError as refusal:

@@ -159,7 +159,12 @@ _OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES, "tflite": OPERATOR_
 
 def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
     """Return the runtimes of an audit for a resize, by name."""
-    return _OF_DIALECT.get(op.dialect, {})
+    return runtimes_for(op.dialect)
+
+
+def runtimes_for(dialect: str) -> Mapping[str, Runtime]:
+    """Return the runtimes of an audit for the resizes of a dialect, by name."""
+    return _OF_DIALECT.get(dialect, {})
 
 
 INSTALLED = "installed"

@@ -56,6 +56,8 @@ def _show(done: Fixed) -> None:
     ]
     title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
     console.table(("resize", "mistake", "change", "its output"), rows, title=title)
+    for error in done.unread:
+        console.say(f"not read, left as it is: {error}")
     if done.note:
         console.say(done.note)
     if done.comparison:

@@ -207,6 +207,21 @@ AUDIT_RULES = (
         test="audit/test_byte_products.py::test_the_finding",
     ),
     Rule(
+        code="IRI027",
+        severity=Severity.ERROR,
+        summary="A resize that cannot be read.",
+        story=(
+            "The node contradicts itself, or its operator set does not define it: a mode that ONNX does not have, "
+            "sizes and scales at once, an Upsample of operator set 10 or later. ONNX gives it no meaning, so nothing "
+            "is predicted for it: its verdicts are unknown. All other resizes of the file are audited as usual."
+        ),
+        remedy=(
+            "Export the model again, or correct the node: the finding names the attribute or input and what was "
+            "expected. `ir-interp fix` leaves such a node as it is, `convert` refuses it by name."
+        ),
+        test="audit/test_unread_resizes.py::test_a_row_with_its_error",
+    ),
+    Rule(
         code="IRI031",
         severity=Severity.NOTE,
         summary="TensorRT would not run the layer on DLA.",

@@ -132,7 +132,7 @@ def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
     (found,) = nodes(drawn.path)
     outcome = _asked(runtime, found)
     if outcome.condition:
-        (found,) = chosen_shapes.nodes(drawn.path, {"x": drawn.node.x.shape})
+        (found,), _ = chosen_shapes.nodes(drawn.path, {"x": drawn.node.x.shape})
         outcome = _asked(runtime, found)
         assert not outcome.condition, outcome
     return outcome
