@@ -14,7 +14,7 @@ from ir_interp.files.kinds import FOREIGN, FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
-from ..onnx.onnx_files import read_model
+from ..onnx.onnx_files import calls_functions, inlined, read_outline
 from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
 from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
@@ -40,9 +40,11 @@ def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[in
 
 def nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[UnreadNode]]:
     """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read."""
-    stated = read_model(path)
+    outline = read_outline(path)
+    stated, calls = inlined(outline, path.name), calls_functions(outline)
     if not shapes:
-        return known_nodes(stated, path)
+        resizes, unread = known_nodes(stated, path)
+        return [replace(node, calls_functions=calls) for node in resizes], unread
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for value in model.graph.input:
@@ -53,7 +55,7 @@ def nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[UnreadNode
         output.type.tensor_type.ClearField("shape")
     before = {node.op.where: node.op for node in known_nodes(stated, path)[0]}
     resizes, unread = known_nodes(model, path)
-    return [replace(node, dynamic=before.get(node.op.where)) for node in resizes], unread
+    return [replace(node, dynamic=before.get(node.op.where), calls_functions=calls) for node in resizes], unread
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from ir_interp.errors import UnsupportedLayerError
 from ..runtimes.onnxruntime_transposes import TRANSPOSES_PASS, between_transposes
 from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
-from .resize_nodes import ResizeNode
+from .resize_nodes import ResizeNode, given_names
 
 _MOST = 1000  # nodes in one search
 
@@ -40,6 +40,28 @@ def in_providers(resize: ResizeNode) -> Outcome | None:
     if producer is not None and producer.op_type == "DequantizeLinear":
         return unknown("a Resize between quantisations")
     return None if in_onnxruntime(resize) is None else unknown("a Resize that the optimiser moves a Transpose over")
+
+
+def computes_scales_of_constants(resize: ResizeNode) -> bool:
+    """Return whether nodes compute the scales of a node from constants alone, without a shape or an input."""
+    left, seen, has_nodes = [resize.tensor("scales") if _has_scales(resize) else ""], set[str](), False
+    while left and len(seen) < _MOST:
+        name = left.pop()
+        node = resize.values.producer(name)
+        if node is None:
+            if name and resize.values.value(name) is None:
+                return False
+        elif node.op_type in ("Shape", "Size"):
+            return False
+        elif node.op_type != "Constant":
+            has_nodes = True
+            left += [each for each in node.input if each and each not in seen]
+            seen.update(node.input)
+    return has_nodes
+
+
+def _has_scales(resize: ResizeNode) -> bool:
+    return "scales" in given_names(resize.op.version)
 
 
 def are_transposes_around(resize: ResizeNode) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..dialects.onnx import DIALECT, with_roi
 from .inference import infer
 from .node_walk import place as place_of
 from .node_walk import subgraphs
-from .onnx_files import check_model, default_opset, inlined, read_model
+from .onnx_files import calls_functions, check_model, default_opset, inlined, read_model, read_outline
 from .values import Values
 
 OPS = ("Resize", "Upsample")
@@ -55,12 +55,14 @@ class ResizeNode:
     """A node of a model, the resize that it is read as, and the values visible to it.
 
     ``dynamic`` is the resize with the shapes of the file, if ``op`` has shapes that were chosen for its inputs.
+    ``calls_functions`` is whether its model calls local functions, which some runtimes refuse.
     """
 
     op: ResizeOp
     node: onnx.NodeProto
     values: Values
     dynamic: ResizeOp | None = None
+    calls_functions: bool = False
 
     @property
     def stated(self) -> ResizeOp:
@@ -84,7 +86,10 @@ class UnreadNode:
 
 def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes; see ``load``."""
-    return nodes_in(read_model(path), path, semantics)
+    outline = read_outline(path)
+    calls = calls_functions(outline)
+    resizes = nodes_in(inlined(outline, path.name), path, semantics)
+    return [replace(node, calls_functions=calls) for node in resizes] if calls else resizes
 
 
 def nodes_in(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:

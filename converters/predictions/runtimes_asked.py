@@ -44,18 +44,29 @@ class Runtime:
     is_asked: bool = True
 
 
+def _refuses_functions(node: ResizeNode) -> Outcome | None:
+    return refused("it refuses a model that calls local functions; inline them") if node.calls_functions else None
+
+
+def _not_run_with_functions(node: ResizeNode) -> Outcome | None:
+    return unknown("a model that calls local functions; inline them") if node.calls_functions else None
+
+
 def _other(other: OtherRuntime) -> Runtime:
     return Runtime(
         title=other.title,
         version=other.version,
         predict=lambda op: other.outcome(op, resized(op), op),
         of_node=lambda node: of_other(other, node),
+        among_others=_refuses_functions if other.refuses_functions else _not_run_with_functions,
         is_asked=False,
     )
 
 
 def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node of a model in one of the other runtimes."""
+    if node.op.version in other.needs_stored_scales and neighbours.computes_scales_of_constants(node):
+        return refused("it needs scales that are stored, not computed by nodes")
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
         return other.outcome(node.op, may_change(node), node.stated)
     present = sum(map(bool, node.node.input))
@@ -92,6 +103,7 @@ def _importer(name: str) -> Runtime:
         title=f"TensorRT {name}'s importer",
         version=f"{name}, by {edition.source}",
         predict=lambda op: tensorrt_importer.importer(op, edition),
+        among_others=lambda node: None if edition.takes_functions else _not_run_with_functions(node),
         is_asked=False,
     )
 
@@ -109,6 +121,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         version=openvino.VERSION,
         predict=openvino.frontend,
         of_node=lambda node: openvino.among_known(node.op, may_change(node), node.stated),
+        among_others=_refuses_functions,
     ),
     "openvino-converted": Runtime(
         title="OpenVINO, converted here", version=openvino.VERSION, predict=after_conversion.openvino
@@ -127,7 +140,10 @@ RUNTIMES: Mapping[str, Runtime] = {
         f"openvino:{name}": replace(_of_release(_FRONTEND, edition), predict=lambda op: _NO_NODES)
         for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()
     },
-    **{f"openvino:{name}": _of_release(_FRONTEND, edition) for name, edition in openvino_editions.EDITIONS.items()},
+    **{
+        f"openvino:{name}": replace(_of_release(_FRONTEND, edition), among_others=_not_run_with_functions)
+        for name, edition in openvino_editions.EDITIONS.items()
+    },
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(runtime) for name, runtime in others().items()},
 }

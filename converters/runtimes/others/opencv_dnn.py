@@ -103,4 +103,6 @@ RUNTIME = OtherRuntime(
     distribution="opencv-python-headless",
     outcome=outcome,
     run=_run,
+    refuses_functions=True,
+    needs_stored_scales=range(11, 20),
 )
