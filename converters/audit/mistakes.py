@@ -17,7 +17,7 @@ from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 from ..onnx.resize_nodes import ResizeNode
 from ..runtimes.node_geometry import geometry
 from ..runtimes.shared_readings import PLAIN_COEFFICIENT
-from .intended_scales import before_half, falls_short_in_double, rounded_to_half
+from .intended_scales import before_half, before_levels, falls_short_in_double, rounded_to_half
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute
 _NEAR = 0.01  # of a pixel: a size that misses an integer by less was meant to be that integer
@@ -90,8 +90,27 @@ def of_node(node: ResizeNode) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a node of an ONNX model."""
     yield from of_resize(node.op)
     yield from _rounded(node.op, rounded_scales(node))
+    quantised = quantised_scales(node)
+    if quantised:
+        values = ", ".join(f"{old:.7g} was {new}" for old, new in quantised.values())
+        yield "IRI018", f"scales are levels of a quantisation: {values}"
     if _was_converted(node):
         yield "IRI015", "as ONNX's version converter writes a Resize-10: half_pixel now, asymmetric before"
+
+
+def quantised_scales(node: ResizeNode) -> dict[int, tuple[float, Fraction]]:
+    """Return the scales that quantisation changed, by place, each with the fraction that it probably was."""
+    op, target = node.op, node.op.spec.target
+    producer = node.values.producer(node.tensor("scales")) if op.version > _ATTRIBUTE else None
+    if not isinstance(target, Scales) or producer is None or producer.op_type != "DequantizeLinear":
+        return {}
+    step = node.values.value(producer.input[1])
+    if step is None:
+        return {}
+    steps = np.broadcast_to(step.ravel(), len(target.values)) if step.size in (1, len(target.values)) else []
+    pairs = enumerate(zip(target.values, steps, strict=False))
+    intended = {place: (scale, before_levels(scale, float(size))) for place, (scale, size) in pairs}
+    return {place: pair for place, pair in intended.items() if np.float32(float(pair[1])) != np.float32(pair[0])}
 
 
 def _is_cast_from_half(node: ResizeNode) -> bool:

@@ -17,7 +17,7 @@ from ..portable.targets import names
 from ..reports.conversion_report import Mistake
 from ..sources.readers import Source, is_in_memory
 
-_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
+_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
 _UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
 

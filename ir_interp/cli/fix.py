@@ -36,7 +36,7 @@ def fix(
 ) -> None:
     """Repair likely exporter mistakes in an ONNX model.
 
-    These are the findings IRI011 to IRI016 of `ir-interp audit`. Nothing else in the model changes.
+    These are the findings IRI011 to IRI016 and IRI018 of `ir-interp audit`. Nothing else in the model changes.
     """
     form = printed_form(options)
     with progress.bar(options.quiet) as report_progress:

@@ -114,6 +114,21 @@ AUDIT_RULES = (
         test="ir/test_releases.py::test_the_note",
     ),
     Rule(
+        code="IRI018",
+        severity=Severity.WARNING,
+        summary="Scales that were quantised like an image.",
+        story=(
+            "A tool that quantises every constant also quantises the scales of a resize: 1, 1, 2, 2 in steps of 2/255 "
+            "is 1.0039, 1.0039, 2, 2. The batch and the channels then count as resized, which onnxruntime and "
+            "OpenVINO refuse for most modes, and coordinates drift."
+        ),
+        remedy=(
+            "Exclude the scales from quantisation. In an ONNX model, `ir-interp fix` writes the simplest fraction "
+            "within half a step of each scale."
+        ),
+        test="fix/test_quantised_scales.py::test_scales_of_levels",
+    ),
+    Rule(
         code="IRI021",
         severity=Severity.ERROR,
         summary="A runtime crashes on it.",
