@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import onnx
 
 from ir_interp.errors import UnsupportedLayerError
@@ -12,6 +13,7 @@ from ..runtimes.onnxruntime_transposes import TRANSPOSES_PASS, between_transpose
 from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
 from .resize_nodes import ResizeNode, given_names
+from .values import Values
 
 _MOST = 1000  # nodes in one search
 
@@ -40,6 +42,31 @@ def in_providers(resize: ResizeNode) -> Outcome | None:
     if producer is not None and producer.op_type == "DequantizeLinear":
         return unknown("a Resize between quantisations")
     return None if in_onnxruntime(resize) is None else unknown("a Resize that the optimiser moves a Transpose over")
+
+
+def quantised_type(resize: ResizeNode) -> str | None:
+    """Return the type of the levels around a node: it reads one DequantizeLinear and is read by one QuantizeLinear.
+
+    Both have the same constant scale and zero point; None for other nodes.
+    """
+    values = resize.values
+    before, behind = values.producer(resize.node.input[0]), values.readers(resize.node.output[0])
+    is_output = any(output.name == resize.node.output[0] for output in values.graph.output)
+    if before is None or before.op_type != "DequantizeLinear" or is_output or len(behind) != 1:
+        return None
+    if behind[0].op_type != "QuantizeLinear" or not all(map(_are_equal(values), before.input[1:], behind[0].input[1:])):
+        return None
+    return values.dtype(before.input[0]) if len(before.input) == len(behind[0].input) else None
+
+
+def _are_equal(values: Values) -> Callable[[str, str], bool]:
+    """Return a function that says whether two tensors are the same, or constants of the same value."""
+
+    def equal(first: str, second: str) -> bool:
+        one, other = (values.value(name) if name else None for name in (first, second))
+        return first == second or (one is not None and other is not None and bool(np.array_equal(one, other)))
+
+    return equal
 
 
 def computes_scales_of_constants(resize: ResizeNode) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ir_interp.resize_op import ResizeOp
 
@@ -93,6 +94,12 @@ def _of_provider(provider: Provider) -> Runtime:
     )
 
 
+def _in_onnxruntime(name: str, edition: Edition, node: ResizeNode) -> Outcome | None:
+    dtype = neighbours.quantised_type(node) if name in onnxruntime_editions.DROP_QUANTISATION else None
+    in_levels = onnxruntime_editions.in_levels(edition, node.op, dtype) if dtype else None
+    return in_levels or neighbours.in_onnxruntime(node)
+
+
 _FRONTEND = "OpenVINO {}, own frontend"
 _NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR first")
 
@@ -131,7 +138,9 @@ RUNTIMES: Mapping[str, Runtime] = {
     ),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, predict=reference.outcome),
     **{
-        f"onnxruntime:{name}": replace(_of_release("onnxruntime {}", edition), among_others=neighbours.in_onnxruntime)
+        f"onnxruntime:{name}": replace(
+            _of_release("onnxruntime {}", edition), among_others=partial(_in_onnxruntime, name, edition)
+        )
         for name, edition in onnxruntime_editions.EDITIONS.items()
     },
     **{name: _of_provider(provider) for name, provider in PROVIDERS.items()},

@@ -16,12 +16,12 @@ from ir_interp import Kind
 
 def quantised(scales: tuple[float, ...], *, from_floats: bool, mode: str = "linear") -> onnx.ModelProto:
     """Return a model of a Resize whose scales are levels of 8 bits, stored as such or quantised in the graph."""
-    step = np.float32(max(scales) / 255)
+    step = np.array(max(scales) / 255, np.float32)
     levels = np.rint(np.array(scales, np.float32) / step).astype(np.uint8)
     constants = [
         numpy_helper.from_array(np.array(scales, np.float32) if from_floats else levels, "stored"),
         numpy_helper.from_array(step, "step"),
-        numpy_helper.from_array(np.uint8(0), "zero"),
+        numpy_helper.from_array(np.array(0, np.uint8), "zero"),
     ]
     quantise = [helper.make_node("QuantizeLinear", ["stored", "step", "zero"], ["levels"])] if from_floats else []
     nodes = [
@@ -67,7 +67,7 @@ def test_levels_that_are_the_scales(tmp_path: Path) -> None:
     model = quantised((1, 1, 2, 2), from_floats=False)
     (step,) = (tensor for tensor in model.graph.initializer if tensor.name == "step")
     (levels,) = (tensor for tensor in model.graph.initializer if tensor.name == "stored")
-    step.CopyFrom(numpy_helper.from_array(np.float32(1 / 127), "step"))
+    step.CopyFrom(numpy_helper.from_array(np.array(1 / 127, np.float32), "step"))
     levels.CopyFrom(numpy_helper.from_array(np.array([127, 127, 254, 254], np.uint8), "stored"))
     onnx.save(model, tmp_path / "a.onnx")
     report = ir_interp.audit(tmp_path / "a.onnx")
