@@ -105,10 +105,9 @@ def quantised_scales(node: ResizeNode) -> dict[int, tuple[float, Fraction]]:
     if not isinstance(target, Scales) or producer is None or producer.op_type != "DequantizeLinear":
         return {}
     step = node.values.value(producer.input[1])
-    if step is None:
+    if step is None or step.size not in (1, len(target.values)):
         return {}
-    steps = np.broadcast_to(step.ravel(), len(target.values)) if step.size in (1, len(target.values)) else []
-    pairs = enumerate(zip(target.values, steps, strict=False))
+    pairs = enumerate(zip(target.values, np.broadcast_to(step.ravel(), len(target.values)), strict=True))
     intended = {place: (scale, before_levels(scale, float(size))) for place, (scale, size) in pairs}
     return {place: pair for place, pair in intended.items() if np.float32(float(pair[1])) != np.float32(pair[0])}
 
