@@ -60,7 +60,7 @@ def quantised_type(resize: ResizeNode) -> str | None:
 
 
 def _are_equal(values: Values) -> Callable[[str, str], bool]:
-    """Return a function that says whether two tensors are the same, or constants of the same value."""
+    """Return a function that returns whether two tensors are the same, or constants of the same value."""
 
     def equal(first: str, second: str) -> bool:
         one, other = (values.value(name) if name else None for name in (first, second))

@@ -285,6 +285,13 @@ def wraps_extrapolation(op: ResizeOp) -> bool:
     return not limits.min <= math.trunc(float(np.float32(crop.extrapolation))) <= limits.max
 
 
+def extrapolation_fault(op: ResizeOp) -> str:
+    """Return the words for a crop with outputs that may take a wrapped extrapolation value; empty if none does."""
+    at = geometry(settled(op)) if wraps_extrapolation(op) else None
+    may_wrap = wraps_extrapolation(op) and (at is None or _wraps_outside(op, at) is not None)
+    return wrapping(op) if may_wrap else ""
+
+
 def wrapping(op: ResizeOp) -> str:
     """Return the words for a crop whose extrapolation value is wrapped."""
     crop = op.spec.coordinates

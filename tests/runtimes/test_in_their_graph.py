@@ -117,6 +117,9 @@ def test_extrapolation_beyond_the_type(
         assert "wraps the extrapolation value" in verdict.reason
         with pytest.raises((ExceptionGroup, ir_interp.IrInterpError)):
             ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="openvino")
+        with pytest.raises((ExceptionGroup, ir_interp.IrInterpError)) as refusal:
+            ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.xml")
+        assert "wraps the extrapolation value" in str(getattr(refusal.value, "exceptions", refusal.value))
 
 
 def test_windows_of_run_time_may_reach_beyond_the_image(tmp_path: Path) -> None:
