@@ -23,7 +23,7 @@ def _same(x: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What stands around a node: how it turns the model's input into the node's, and its output into the model's.
+    """The nodes around a node: they turn the model's input into the node's, and its output into the model's.
 
     ``x`` makes an input of the model of random pixels, ``known`` adds what the node takes at run time.
     """
