@@ -82,7 +82,7 @@ from ir_interp.version import VERSION, Configuration, show_config
 
 if TYPE_CHECKING:
     from ir_interp.converters.audit.audit_report import Audit
-    from ir_interp.converters.audit.findings import Audited, Finding
+    from ir_interp.converters.audit.findings import Audited, Finding, UnreadResize
     from ir_interp.converters.audit.verdicts import Verdict
     from ir_interp.converters.fix.fixed_files import Fixed
     from ir_interp.converters.fix.fixed_model import RepairedResize
@@ -183,6 +183,7 @@ __all__ = [
     "State",
     "StateForm",
     "Step",
+    "UnreadResize",
     "UnsupportedLayerError",
     "Verdict",
     "Verification",
@@ -208,7 +209,7 @@ __all__ = [
 __version__ = VERSION
 
 _RESULTS = {
-    "converters.audit.findings": ("Audited", "Finding"),
+    "converters.audit.findings": ("Audited", "Finding", "UnreadResize"),
     "converters.audit.audit_report": ("Audit",),
     "converters.audit.verdicts": ("Verdict",),
     "converters.fix.fixed_files": ("Fixed",),

@@ -22,13 +22,15 @@ from ..sources.readers import Source, as_file, shown_path
 from .auditing import expanded
 from .chosen_shapes import check
 from .file_jobs import Setting, in_processes
-from .findings import Audited, Finding, by_runtimes
+from .findings import Audited, Finding, UnreadResize, by_runtimes
 from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Audit:
     """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
+
+    ``unread`` are the resizes of readable files that cannot be read themselves.
 
     ``preprocessing`` is the cost of another resize before a model, if requested. ``skipped`` are .xml files of other
     programs in folders, ``empty`` are models without a resize.
@@ -40,15 +42,21 @@ class Audit:
     preprocessing: tuple[Cost, ...] = ()
     skipped: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    unread: tuple[UnreadResize, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file of each resize, also of those that cannot be read."""
+        return (*(row.file for row in self.rows), *(row.file for row in self.unread))
 
     @property
     def summary(self) -> str:
         """How much was audited and found, in one line."""
-        files = len({row.file for row in self.rows})
+        files = len(set(self.files))
         codes = ", ".join(sorted({finding.code for finding in self.findings}))
         findings = count(len(self.findings), "finding") + (f" ({codes})" if codes else "")
         unread = f"; {count(len(self.errors), 'file')} could not be read" if self.errors else ""
-        return f"{count(len(self.rows), 'resize')} in {count(files, 'file')}, {findings}{unread}"
+        return f"{count(len(self.rows) + len(self.unread), 'resize')} in {count(files, 'file')}, {findings}{unread}"
 
     def __repr__(self) -> str:
         return notebook.line("Audit", self.summary)
@@ -63,6 +71,7 @@ class Audit:
             )
             for group in by_runtimes(self.rows)
         ]
+        tables += [notebook.columns("Not read", ("resize", "why"), ((row.name, row.problem) for row in self.unread))]
         findings = ((finding.code, finding.where, finding.message) for finding in self.findings)
         return "".join([*tables, notebook.columns("Findings", ("code", "where", "what"), findings)])
 
@@ -158,19 +167,26 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
             check(files, options.shapes)
         setting = Setting(run=options.run, runtimes=runtimes, shapes=options.shapes)
         result = in_processes(files, options.jobs, setting, options.progress)
-        rows, errors = result.rows, [*closed, *result.errors]
+        rows, unread, errors = result.rows, result.unread, [*closed, *result.errors]
         costs: list[Cost] = []
         if preprocessing is not None and _is_wanted(CODE, options):
             # The errors of these files are known already; measuring would add them again.
-            unread = {error.where for error in errors}
-            called = labels(names.get(str(path), str(path)) for path in files)
-            readable = {path: called[names.get(str(path), str(path))] for path in files if path.name not in unread}
+            closed_files = {error.where for error in errors}
+            of_paths = labels(names.get(str(path), str(path)) for path in files)
+            readable = {
+                path: of_paths[names.get(str(path), str(path))] for path in files if path.name not in closed_files
+            }
             costs, more = measured(readable, preprocessing, options.shapes)
             costs = [replace(cost, file=names.get(cost.file, cost.file)) for cost in costs]
             errors += more
-    rows = _labelled([replace(row, file=names.get(row.file, row.file)) for row in rows])
+    rows = [replace(row, file=names.get(row.file, row.file)) for row in rows]
+    unread = [replace(row, file=names.get(row.file, row.file)) for row in unread]
+    called = labels((*(row.file for row in rows), *(row.file for row in unread)))
+    rows = [_under(row, called[row.file]) for row in rows]
+    unread = [_unread_under(row, called[row.file]) for row in unread]
     selected = ((*row.findings, *(row.on_request if options.select else ())) for row in rows)
-    findings = tuple(finding for row in selected for finding in row if _is_wanted(finding.code, options))
+    candidates = (*(row.finding for row in unread), *(finding for row in selected for finding in row))
+    findings = tuple(finding for finding in candidates if _is_wanted(finding.code, options))
     before = tuple(cost.finding for cost in by_input(costs) if cost.finding)
     of_files = _named(result.findings, files, names) if _is_wanted(BYTE_PRODUCTS, options) else ()
     return Audit(
@@ -179,7 +195,8 @@ def audited(sources: Sequence[Source], options: AuditOptions) -> Audit:
         errors=tuple(errors),
         preprocessing=tuple(costs),
         skipped=tuple(map(str, inside.skipped)),
-        empty=tuple(_without_resizes(files, rows, errors, names)),
+        empty=tuple(_without_resizes(files, (*rows, *unread), errors, names)),
+        unread=tuple(unread),
     )
 
 
@@ -191,7 +208,7 @@ def _named(findings: Sequence[Finding], files: Sequence[Path], names: Mapping[st
 
 
 def _without_resizes(
-    files: Sequence[Path], rows: Sequence[Audited], errors: Sequence[ReadError], names: Mapping[str, str]
+    files: Sequence[Path], rows: Sequence[Audited | UnreadResize], errors: Sequence[ReadError], names: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the names of the models that could be read and hold no resize."""
     with_resizes = {row.file for row in rows}
@@ -210,12 +227,15 @@ def _is_wanted(code: str, options: AuditOptions) -> bool:
     return is_chosen(code, options.select, options.ignore)
 
 
-def _labelled(rows: Sequence[Audited]) -> list[Audited]:
-    """Return resizes whose places begin with a label that is unique to their file."""
-    called = labels(row.file for row in rows)
-    return [_under(row, called[row.file]) for row in rows]
-
-
 def _under(row: Audited, label: str) -> Audited:
-    where = label + row.op.where.removeprefix(Path(row.file).name)
-    return replace(row, label=label, op=replace(row.op, where=where))
+    """Return a resize whose place begins with the label of its file."""
+    return replace(row, label=label, op=replace(row.op, where=_place(row.file, row.op.where, label)))
+
+
+def _unread_under(row: UnreadResize, label: str) -> UnreadResize:
+    return replace(row, label=label, where=_place(row.file, row.where, label))
+
+
+def _place(file: str, where: str, label: str) -> str:
+    """Return a place that begins with a label, unique to the file, instead of the file's name."""
+    return label + where.removeprefix(Path(file).name)

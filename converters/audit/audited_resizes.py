@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ir_interp.errors import ReadError
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
-from ir_interp.ir.interpolates import layers
-from ir_interp.ir.net import Layer
+from ir_interp.ir.interpolates import known_layers
+from ir_interp.ir.net import Layer, Net
 from ir_interp.resize_op import ResizeOp
 
 from ..onnx.resize_nodes import ResizeNode
@@ -37,7 +38,24 @@ class Found:
     exporters: Mapping[str, Verdict] = field(default_factory=dict)
 
 
-def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = False) -> list[Found]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A resize that cannot be read, and why."""
+
+    name: str
+    where: str
+    error: ReadError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """The resizes of a file, and those that cannot be read."""
+
+    resizes: list[Found]
+    unread: list[Unread] = field(default_factory=list)
+
+
+def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = False) -> Inside:
     """Return the resizes of a file, its inputs in these shapes; those of a program as PyTorch exports them.
 
     With ``asks_exporters``, each resize of another framework's model is exported alone. Raises ReadError for an
@@ -45,15 +63,15 @@ def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = 
     """
     framework = part(FileKind.of(path), "exporters")
     if framework is None:
-        return list(found(path, chosen_shapes.chosen(path, shapes)))
+        return found(path, chosen_shapes.chosen(path, shapes))
     if hasattr(framework, "audited"):  # PyTorch's, in which an exported model decides
         resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
-        return resizes
+        return Inside(resizes=resizes)
     chosen_shapes.chosen(path, shapes)  # refuses a shape that an input cannot have
     resizes = [Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=()) for op in load(path)]
     if not asks_exporters:
-        return resizes
-    return [_asked(*pair) for pair in zip(resizes, framework.verdicts(path), strict=True)]
+        return Inside(resizes=resizes)
+    return Inside(resizes=[_asked(*pair) for pair in zip(resizes, framework.verdicts(path), strict=True)])
 
 
 def _asked(resize: Found, verdicts: Mapping[str, Verdict]) -> Found:
@@ -67,14 +85,27 @@ def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
     return replace(verdict, reason="; ".join(filter(None, (verdict.reason, earlier(exporter, op)))))
 
 
-def found(path: Path, shapes: chosen_shapes.Shapes) -> Iterator[Found]:
-    """Yield the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
+def found(path: Path, shapes: chosen_shapes.Shapes) -> Inside:
+    """Return the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
     if expect(path, *MODELS, *FOREIGN) is FileKind.ONNX:
-        for node in completed(path, chosen_shapes.nodes(path, shapes)):
-            dla = tensorrt_importer.remarks(node.op)
-            yield Found(file=path, op=node.op, node=node, mistakes=tuple(mistakes.of_node(node)), remarks=dla)
-    else:
-        with chosen_shapes.reshaped(path, shapes) as reshaped:
-            for net, layer, op in layers(reshaped):
-                dla, likely = tensorrt_importer.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
-                yield Found(file=path, op=op, layer=layer, mistakes=likely, remarks=dla)
+        nodes, unread = chosen_shapes.nodes(path, shapes)
+        return Inside(
+            resizes=[_of_node(path, node) for node in completed(path, nodes)],
+            unread=[Unread(name=node.name, where=node.where, error=node.error) for node in unread],
+        )
+    with chosen_shapes.reshaped(path, shapes) as reshaped:
+        known, others = known_layers(reshaped)
+        return Inside(
+            resizes=[_of_layer(path, *layer) for layer in known],
+            unread=[Unread(name=layer.name, where=layer.where, error=error) for layer, error in others],
+        )
+
+
+def _of_node(path: Path, node: ResizeNode) -> Found:
+    remarks, likely = tensorrt_importer.remarks(node.op), tuple(mistakes.of_node(node))
+    return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=remarks)
+
+
+def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp) -> Found:
+    remarks, likely = tensorrt_importer.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+    return Found(file=path, op=op, layer=layer, mistakes=likely, remarks=remarks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,14 +14,14 @@ from ir_interp.files.paths import exists, real
 from ir_interp.files.sources import opened
 from ir_interp.ir.xml import is_foreign
 
-from ..predictions.runtimes_asked import Runtime, runtimes_of
+from ..predictions.runtimes_asked import Runtime, runtimes_for
 from ..reports.conversion_report import Progress, silent
 from ..runtimes.outcome import Outcome
 from ..sources.frameworks import part
 from ..sources.readers import model_file
 from . import chosen_shapes
-from .audited_resizes import Found, of_file
-from .findings import Audited
+from .audited_resizes import Found, Unread, of_file
+from .findings import Audited, Finding, UnreadResize
 from .mishaps import noted
 from .runtime_results import seen
 from .verdicts import Verdict, judge
@@ -118,6 +118,16 @@ def _listed(path: Path) -> list[Path]:
     return [Path(line) for line in lines if line.strip()]
 
 
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """The resizes of some files, those that cannot be read, findings about the files as a whole, and errors."""
+
+    rows: list[Audited] = field(default_factory=list)
+    unread: list[UnreadResize] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[ReadError] = field(default_factory=list)
+
+
 def audit(
     paths: Sequence[Path],
     *,
@@ -126,30 +136,61 @@ def audit(
     shapes: chosen_shapes.Shapes | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Audited], list[ReadError]]:
-    """Return every resize of some models with its verdicts, and errors for unreadable files.
+    """Return the readable resizes of some models and the errors for unreadable files; see ``results``."""
+    result = results(paths, run=run, runtimes=runtimes, shapes=shapes, progress=progress)
+    return result.rows, result.errors
+
+
+def results(
+    paths: Sequence[Path],
+    *,
+    run: bool = False,
+    runtimes: Collection[str] | None = None,
+    shapes: chosen_shapes.Shapes | None = None,
+    progress: Progress = silent,
+) -> Result:
+    """Return every resize of some models with its verdicts, unreadable ones, and errors for unreadable files.
 
     ``runtimes`` selects names of ``RUNTIMES``. With ``run``, resizes of static shape are also run in the installed
     runtimes, in a child process. ``shapes`` are those of inputs, by name.
     """
     resizes: list[Found] = []
     audited: list[Audited] = []
+    unread: list[UnreadResize] = []
     errors: list[ReadError] = []
     for number, path in enumerate(paths):
         progress(f"reading {path.name}", number, len(paths))
         with noted(errors, path.name):
             inside = of_file(path, shapes or {}, asks_exporters=runtimes is None)
-            audited += [_audited(resize, runtimes) for resize in inside]
-            resizes += inside
-    return (seen(resizes, audited, errors, progress) if run else audited), errors
+            audited += [_audited(resize, runtimes) for resize in inside.resizes]
+            unread += [_unread(path, resize, runtimes) for resize in inside.unread]
+            resizes += inside.resizes
+    rows = seen(resizes, audited, errors, progress) if run else audited
+    return Result(rows=rows, unread=unread, errors=errors)
+
+
+def _unread(path: Path, resize: Unread, chosen: Collection[str] | None) -> UnreadResize:
+    dialect = "openvino" if FileKind.of(path) is FileKind.IR else "onnx"
+    titles = {name: runtime.title for name, runtime in _asked(dialect, chosen)}
+    error = resize.error
+    place = error.where.removeprefix(resize.where)
+    problem = f"{place}: {error.problem}" if place else error.problem
+    return UnreadResize(file=str(path), resize=resize.name, where=resize.where, problem=problem, titles=titles)
+
+
+def _asked(dialect: str, chosen: Collection[str] | None) -> Iterator[tuple[str, Runtime]]:
+    """Yield the runtimes that are to be predicted, with their names."""
+    for name, runtime in runtimes_for(dialect).items():
+        if runtime.is_asked if chosen is None else name in chosen:
+            yield name, runtime
 
 
 def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
     verdicts: dict[str, Verdict] = {}
     titles: dict[str, str] = {}
-    for name, runtime in runtimes_of(resize.op).items():
-        if runtime.is_asked if chosen is None else name in chosen:
-            verdicts[name] = judge(resize.op, _prediction(runtime, resize))
-            titles[name] = runtime.title
+    for name, runtime in _asked(resize.op.dialect, chosen):
+        verdicts[name] = judge(resize.op, _prediction(runtime, resize))
+        titles[name] = runtime.title
     verdicts |= resize.exporters
     titles |= {name: part(FileKind.of(resize.file), "exporters").EXPORTERS[name].title for name in resize.exporters}
     return Audited(

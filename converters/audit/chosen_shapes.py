@@ -14,8 +14,8 @@ from ir_interp.files.kinds import FOREIGN, FileKind
 from ir_interp.files.scratch import scratch
 from ir_interp.resize_op import ResizeOp
 
-from ..onnx.onnx_files import read_model
-from ..onnx.resize_nodes import ResizeNode, nodes_in
+from ..onnx.onnx_files import calls_functions, inlined, read_outline
+from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
 from ..runtimes.openvino_saving import save_model
 from ..runtimes.telemetry import openvino_silent
 from ..sources.model_summary import brief
@@ -38,11 +38,13 @@ def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[in
     raise ReadError(f"shape {list(shape)} does not fit; {tensor.text}", path.name)
 
 
-def nodes(path: Path, shapes: Shapes) -> list[ResizeNode]:
-    """Return every Resize and Upsample of an ONNX model whose inputs have the chosen shapes."""
-    stated = read_model(path)
+def nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[UnreadNode]]:
+    """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read."""
+    outline = read_outline(path)
+    stated, calls = inlined(outline, path.name), calls_functions(outline)
     if not shapes:
-        return nodes_in(stated, path)
+        resizes, unread = known_nodes(stated, path)
+        return [replace(node, calls_functions=calls) for node in resizes], unread
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for value in model.graph.input:
@@ -51,8 +53,9 @@ def nodes(path: Path, shapes: Shapes) -> list[ResizeNode]:
     del model.graph.value_info[:]  # shapes that an exporter recorded for the dynamic model
     for output in model.graph.output:
         output.type.tensor_type.ClearField("shape")
-    pairs = zip(nodes_in(model, path), nodes_in(stated, path), strict=True)
-    return [replace(node, dynamic=before.op) for node, before in pairs]
+    before = {node.op.where: node.op for node in known_nodes(stated, path)[0]}
+    resizes, unread = known_nodes(model, path)
+    return [replace(node, dynamic=before.get(node.op.where), calls_functions=calls) for node in resizes], unread
 
 
 @contextmanager

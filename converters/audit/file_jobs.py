@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ir_interp.diagnostic_codes import RULES
@@ -13,19 +13,10 @@ from ir_interp.options.finding_codes import BYTE_PRODUCTS
 from ..predictions.saturation import saturation
 from ..reports.conversion_report import Progress, silent
 from ..workers import pool
-from .auditing import audit
+from .auditing import Result, results
 from .chosen_shapes import Shapes
-from .findings import Audited, Finding
+from .findings import Finding
 from .mishaps import noted
-
-
-@dataclass(slots=True, kw_only=True)
-class Result:
-    """The resizes of some files, findings about the files as a whole, and errors."""
-
-    rows: list[Audited] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    errors: list[ReadError] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,22 +34,20 @@ def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: 
     A file that ends its process is reported as unreadable.
     """
     if count == 1 or len(paths) < 2:
-        rows, errors = audit(
-            paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress
-        )
-        result = Result(rows=rows, errors=errors)
+        result = results(paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress)
         _add_products(paths, result)
         return result
-    results: dict[int, Result] = {}
+    answers: dict[int, Result] = {}
     question = pool.Question(function="ir_interp.converters.audit.file_jobs:of_one", setting=setting)
     for number, answer in pool.each(question, paths, count):
         path = paths[number]
         died = isinstance(answer, pool.Died)
-        results[number] = Result(errors=[ReadError(str(answer), path.name)]) if died else answer
-        progress("auditing", len(results), len(paths))
-    ordered = [results[number] for number in range(len(paths))]
+        answers[number] = Result(errors=[ReadError(str(answer), path.name)]) if died else answer
+        progress("auditing", len(answers), len(paths))
+    ordered = [answers[number] for number in range(len(paths))]
     return Result(
         rows=[row for result in ordered for row in result.rows],
+        unread=[row for result in ordered for row in result.unread],
         findings=[finding for result in ordered for finding in result.findings],
         errors=[error for result in ordered for error in result.errors],
     )

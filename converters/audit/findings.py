@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ir_interp.diagnostic_codes import RULES, Rule, Severity
+from ir_interp.options.finding_codes import UNREAD
 from ir_interp.resize_op import ResizeOp
 
 from ..runtimes.outcome import Kind
@@ -95,6 +96,40 @@ class Audited:
     def _finding(self, code: str, message: str, runtime: str | None = None) -> Finding:
         severity, where = RULES[code].severity, self.op.where
         return Finding(code=code, message=message, file=self.file, where=where, runtime=runtime, severity=severity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadResize:
+    """A resize that cannot be read, and why: a row of an audit whose verdicts are unknown."""
+
+    file: str
+    resize: str
+    where: str
+    problem: str
+    titles: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its file, and its own name, or else its place in the file."""
+        return f"{self.label or Path(self.file).name}: {self.resize or self.where}"
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """An unknown verdict for each runtime."""
+        return dict.fromkeys(self.titles, Verdict(kind=Kind.UNKNOWN, reason=f"it cannot be read: {self.problem}"))
+
+    @property
+    def finding(self) -> Finding:
+        """The one finding about it."""
+        rule = RULES[UNREAD]
+        return Finding(
+            code=rule.code,
+            message=f"the resize cannot be read: {self.problem}",
+            file=self.file,
+            where=self.where,
+            severity=rule.severity,
+        )
 
 
 def by_runtimes(rows: Sequence[Audited]) -> Iterator[list[Audited]]:

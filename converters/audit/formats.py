@@ -14,7 +14,7 @@ from ir_interp.views.marks import Tone
 
 from ..runtimes.outcome import Kind
 from .audit_report import Audit
-from .findings import Audited, Finding
+from .findings import Audited, Finding, UnreadResize
 from .preprocessing import Cost
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -41,13 +41,14 @@ class VerdictRecord(TypedDict):
 
 
 class ResizeRecord(TypedDict):
-    """A resize of an audit in JSON; verdicts by runtime."""
+    """A resize of an audit in JSON; verdicts by runtime. One that cannot be read has an error instead of a formula."""
 
     file: str
     name: str
     where: str
     target: str
     formula: str
+    error: str
     verdicts: dict[str, VerdictRecord]
 
 
@@ -83,7 +84,7 @@ class AuditRecord(TypedDict):
 def record(audit: Audit) -> AuditRecord:
     """Return every resize with its verdicts, the findings, and the files that could not be read."""
     return {
-        "resizes": [_resize(row) for row in audit.rows],
+        "resizes": [*map(_resize, audit.rows), *map(_unread, audit.unread)],
         "findings": [_finding(finding) for finding in audit.findings],
         "preprocessing": [cast(Cost, cost.record()) for cost in audit.preprocessing],
         "errors": [{"where": error.where, "message": error.problem} for error in audit.errors],
@@ -99,6 +100,7 @@ def _resize(row: Audited) -> ResizeRecord:
         "where": row.op.where,
         "target": row.op.spec.resized_to,
         "formula": describe.formula(row.op.spec),
+        "error": "",
         "verdicts": {
             name: {
                 "verdict": verdict.kind.value,
@@ -106,6 +108,27 @@ def _resize(row: Audited) -> ResizeRecord:
                 "difference": verdict.difference,
                 "prediction": row.predictions[name].kind.value,
                 "run": name in row.seen,
+            }
+            for name, verdict in row.verdicts.items()
+        },
+    }
+
+
+def _unread(row: UnreadResize) -> ResizeRecord:
+    return {
+        "file": row.file,
+        "name": row.resize,
+        "where": row.where,
+        "target": "",
+        "formula": "",
+        "error": row.problem,
+        "verdicts": {
+            name: {
+                "verdict": verdict.kind.value,
+                "reason": verdict.reason,
+                "difference": None,
+                "prediction": verdict.kind.value,
+                "run": False,
             }
             for name, verdict in row.verdicts.items()
         },

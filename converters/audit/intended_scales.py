@@ -15,6 +15,7 @@ from ir_interp.spec import Arithmetic
 
 _SMALLEST = 2**-10  # of the scales that may have been written as a fraction
 _SIMPLE = 16  # the largest denominator that distinguishes a fraction from a ratio of sizes; tenths and thirds need less
+_HALF_A_LEVEL = 0.5 + 2**-16  # the farthest that rounding to a level moves a scale, and float32's own rounding
 _SAME = 2**-21  # relative distance of a float32 scale from the fraction that it stands for
 
 
@@ -61,14 +62,27 @@ def _simplest(scale: float, is_near: Callable[[Fraction], bool]) -> Fraction:
     return next(fraction for fraction in tried if is_near(fraction))
 
 
+def before_levels(scale: float, step: float) -> Fraction:
+    """Return the fraction that a scale probably was before it became a level times ``step``: the simplest one.
+
+    So 1.0039 was 1, as a level of 2 / 255.
+    """
+    return _simplest(scale, lambda fraction: abs(float(fraction) - scale) <= step * _HALF_A_LEVEL)
+
+
 def unrounded(scale: float, in_size: int | None, arithmetic: Arithmetic) -> float:
-    """Return, in float32, the scale that half precision rounded to ``scale``.
+    """Return, in float32, the scale that half precision rounded to ``scale``; see ``in_float32``."""
+    fraction = before_half(scale)
+    assert fraction is not None
+    return in_float32(fraction, in_size, arithmetic)
+
+
+def in_float32(fraction: Fraction, in_size: int | None, arithmetic: Arithmetic) -> float:
+    """Return an intended scale in float32.
 
     For a known ``in_size`` it gives as many pixels in ``arithmetic`` as the fraction does in PyTorch, which multiplies
     in float64: 100 * 2.3 is 229 there. Float32 gives 230, so the next smaller number that gives 229 is returned.
     """
-    fraction = before_half(scale)
-    assert fraction is not None
     nearest = np.float32(float(fraction))
     if in_size is None:
         return float(nearest)

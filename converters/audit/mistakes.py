@@ -17,7 +17,7 @@ from ir_interp.spec import Coordinates, Cubic, Linear, Scales
 from ..onnx.resize_nodes import ResizeNode
 from ..runtimes.node_geometry import geometry
 from ..runtimes.shared_readings import PLAIN_COEFFICIENT
-from .intended_scales import before_half, falls_short_in_double, rounded_to_half
+from .intended_scales import before_half, before_levels, falls_short_in_double, rounded_to_half
 
 _ATTRIBUTE = 7  # the version whose scales are an attribute
 _NEAR = 0.01  # of a pixel: a size that misses an integer by less was meant to be that integer
@@ -68,7 +68,7 @@ class Missed:
 
 def missed_sizes(op: ResizeOp) -> Iterator[Missed]:
     """Yield where a scale just misses an integral size: 3 * 0.6666 is 1, and 2 was meant."""
-    if not isinstance(op.spec.target, Scales) or op.shape is None:
+    if not isinstance(op.spec.target, Scales) or op.shape is None or op.spec.waits:  # for the windows of a crop
         return
     axes = resolve_axes(op.spec.axes, len(op.shape))
     for place, (axis, scale) in enumerate(zip(axes, op.spec.target.values, strict=True)):
@@ -90,8 +90,26 @@ def of_node(node: ResizeNode) -> Iterator[tuple[str, str]]:
     """Yield codes and messages for a node of an ONNX model."""
     yield from of_resize(node.op)
     yield from _rounded(node.op, rounded_scales(node))
+    quantised = quantised_scales(node)
+    if quantised:
+        values = ", ".join(f"{old:.7g} was {new}" for old, new in quantised.values())
+        yield "IRI018", f"scales are levels of a quantisation: {values}"
     if _was_converted(node):
         yield "IRI015", "as ONNX's version converter writes a Resize-10: half_pixel now, asymmetric before"
+
+
+def quantised_scales(node: ResizeNode) -> dict[int, tuple[float, Fraction]]:
+    """Return the scales that quantisation changed, by place, each with the fraction that it probably was."""
+    op, target = node.op, node.op.spec.target
+    producer = node.values.producer(node.tensor("scales")) if op.version > _ATTRIBUTE else None
+    if not isinstance(target, Scales) or producer is None or producer.op_type != "DequantizeLinear":
+        return {}
+    step = node.values.value(producer.input[1])
+    if step is None or step.size not in (1, len(target.values)):
+        return {}
+    pairs = enumerate(zip(target.values, np.broadcast_to(step.ravel(), len(target.values)), strict=True))
+    intended = {place: (scale, before_levels(scale, float(size))) for place, (scale, size) in pairs}
+    return {place: pair for place, pair in intended.items() if np.float32(float(pair[1])) != np.float32(pair[0])}
 
 
 def _is_cast_from_half(node: ResizeNode) -> bool:

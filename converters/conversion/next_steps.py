@@ -17,7 +17,7 @@ from ..portable.targets import names
 from ..reports.conversion_report import Mistake, Row
 from ..sources.readers import Source, is_in_memory
 
-_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016")
+_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
 _RELEASES = "IRI017"
 _UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
@@ -44,7 +44,7 @@ def of_source(source: Source, path: Path) -> tuple[Mistake, ...]:
             message=message,
             command=_repair(source, path, code),
         )
-        for node in of_file(path, {})
+        for node in of_file(path, {}).resizes
         for code, message in node.mistakes
     )
 

@@ -42,6 +42,7 @@ class FixedRecord(TypedDict):
     destination: str
     repaired: list[RepairRecord]
     unsigned_products: int
+    unread: list[str]
     comparison: ComparisonRecord | None
     note: str
 
@@ -52,6 +53,8 @@ class Fixed:
 
     ``unsigned_products`` is the number of 8-bit products whose weights became unsigned.
 
+    ``unread`` are the errors of resizes that cannot be read; they are as before.
+
     There is no comparison if nothing was fixed, none was requested, or ``note`` states a reason.
     """
 
@@ -59,6 +62,7 @@ class Fixed:
     destination: Path
     repaired: tuple[RepairedResize, ...]
     unsigned_products: int = 0
+    unread: tuple[ReadError, ...] = ()
     comparison: ModelComparison | None = None
     note: str = ""
 
@@ -79,6 +83,7 @@ class Fixed:
                 for remedy in repair.remedies
             ],
             "unsigned_products": self.unsigned_products,
+            "unread": [str(error) for error in self.unread],
             "comparison": self.comparison.record() if self.comparison else None,
             "note": self.note,
         }
@@ -99,11 +104,18 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
     check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
     with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
         is_wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
-        repaired = write_fixed(source, temporary, is_wanted, options.layers)
+        model = write_fixed(source, temporary, is_wanted, options.layers)
+        repaired = model.repaired
         products = _with_unsigned_weights(temporary) if BYTE_PRODUCTS in options.select else 0
-        done = Fixed(source=source, destination=destination, repaired=tuple(repaired), unsigned_products=products)
+        done = Fixed(
+            source=source,
+            destination=destination,
+            repaired=repaired,
+            unsigned_products=products,
+            unread=model.unread,
+        )
         if (repaired or products) and options.verify:
-            comparison, note = _compared(source, temporary, options)
+            comparison, note = _compared(source, temporary, options, must_run=not model.unread)
             done = replace(done, comparison=comparison, note=note)
             if comparison is not None and not repaired and not comparison.passes:
                 raise VerificationError(
@@ -121,10 +133,10 @@ def _with_unsigned_weights(path: Path) -> int:
     return count
 
 
-def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelComparison | None, str]:
+def _compared(source: Path, result: Path, options: FixOptions, *, must_run: bool) -> tuple[ModelComparison | None, str]:
     """Return how a fixed model compares with its source, and why not if the source did not run.
 
-    Raises VerificationError if the result does not run.
+    Raises VerificationError if the result does not run, unless a resize that nothing can read is in it.
     """
     over = partial(
         compare_models,
@@ -142,6 +154,8 @@ def _compared(source: Path, result: Path, options: FixOptions) -> tuple[ModelCom
         try:
             over(result, result)
         except IrInterpError as own:
+            if not must_run:
+                return None, f"not compared, because neither model runs: {own}"
             raise VerificationError(f"{own}; nothing was written; --no-verify writes it unverified") from None
         return None, f"before: {problem}; after: it runs"
     return replace(comparison, first=source, second=result), ""

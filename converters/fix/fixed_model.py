@@ -20,7 +20,7 @@ from ..onnx.graph import Graph
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs
 from ..onnx.onnx_files import default_opset, read_file
-from ..onnx.resize_nodes import ResizeNode, given_names, nodes_in
+from ..onnx.resize_nodes import ResizeNode, UnreadNode, given_names, known_nodes
 from ..portable.portable_model import edit, taken_names, with_resizes_in_sight
 from ..portable.portable_resize import Edit
 from .remedies import CODES, Remedy, remedies
@@ -39,7 +39,15 @@ class RepairedResize:
     remedies: tuple[Remedy, ...]
 
 
-def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[str] = ()) -> list[RepairedResize]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedModel:
+    """The repaired resizes of a model, and the errors of resizes that cannot be read, which stay as they are."""
+
+    repaired: tuple[RepairedResize, ...]
+    unread: tuple[ReadError, ...]
+
+
+def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[str] = ()) -> RepairedModel:
     """Write a model without the selected mistakes; if it has none, the file is copied.
 
     ``layers`` are the names of the resizes to fix, all if empty. Raises ReadError for a name that no resize has, an
@@ -49,7 +57,13 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
     original = model.SerializeToString(deterministic=True)
     graph = taken_names(model, default_opset(model, source.name))
     edits, repaired, refusals = [], [], []
-    for resize in _chosen(nodes_in(model, source), layers, source.name):
+    resizes, others = known_nodes(model, source)
+    unread = tuple(node.error for node in others)
+    if layers:
+        _check_names(layers, [resize.op.name for resize in resizes], others, source.name)
+    for resize in resizes:
+        if layers and resize.op.name not in layers:
+            continue
         codes = {code for code, _ in mistakes.of_node(resize) if code in CODES and is_wanted(code)}
         try:
             chosen = remedies(resize, codes)
@@ -63,21 +77,22 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
         raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
     if not edits:
         shutil.copyfile(source, output)
-        return []
+        return RepairedModel(repaired=(), unread=unread)
     before = _nodes(model, edits)
     edit(model, graph, edits)
     output.write_bytes(model.SerializeToString(deterministic=True))
     _check(source, output, original, before, set(graph.initialisers))
-    return repaired
+    return RepairedModel(repaired=tuple(repaired), unread=unread)
 
 
-def _chosen(resizes: Sequence[ResizeNode], layers: Sequence[str], where: str) -> list[ResizeNode]:
-    """Return the resizes of these names, or all."""
-    names = {resize.op.name for resize in resizes}
+def _check_names(layers: Sequence[str], names: Sequence[str], unread: Sequence[UnreadNode], where: str) -> None:
+    """Raise ReadError for a name that no resize has, or one that cannot be read."""
     for name in layers:
         if name not in names:
+            for node in unread:
+                if node.name == name:
+                    raise node.error
             raise ReadError(f"no resize {name!r}; {closest(name, names)}", where)
-    return [resize for resize in resizes if not layers or resize.op.name in layers]
 
 
 def _edit(resize: ResizeNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:

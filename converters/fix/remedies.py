@@ -14,8 +14,8 @@ from ir_interp.spec import Nearest, Scales
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 
-from ..audit.intended_scales import unrounded
-from ..audit.mistakes import missed_sizes, rounded_scales, scaled_lengths
+from ..audit.intended_scales import in_float32, unrounded
+from ..audit.mistakes import missed_sizes, quantised_scales, rounded_scales, scaled_lengths
 from ..dialects.onnx import DIALECT
 from ..onnx.resize_nodes import ResizeNode
 from ..runtimes.shared_readings import PLAIN_COEFFICIENT
@@ -88,6 +88,14 @@ def _unrounded(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     return _rescaled("IRI014", scales, tuple(after))
 
 
+def _before_quantisation(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    op, after = node.op, list(scales)
+    in_sizes = scaled_lengths(op)
+    for place, (_, fraction) in quantised_scales(node).items():
+        after[place] = in_float32(fraction, in_sizes[place], op.spec.arithmetic)
+    return _rescaled("IRI018", scales, tuple(after))
+
+
 def _long_enough(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     """Return scales that give the size that they just missed: that size / the input's, in float32."""
     repaired = list(scales)
@@ -119,6 +127,7 @@ _REMEDIES: Mapping[str, Callable[[ResizeNode, tuple[float, ...]], Remedy]] = {
     "IRI012": _edges,
     "IRI016": _middle,
     "IRI014": _unrounded,
+    "IRI018": _before_quantisation,
     "IRI013": _long_enough,
 }
 """In the order of application: a scale that half precision rounded may have missed a size for that reason."""

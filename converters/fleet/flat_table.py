@@ -61,7 +61,7 @@ def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     of_file = {name: record[name] for name in _OF_FILE}
     error = "; ".join(refusal["message"] for refusal in record["errors"])
     rows = [row for resize in record["resizes"] for row in _of_resize(resize, record)]
-    yield from ({**of_file, **row, "error": error} for row in rows or [{}])
+    yield from ({**of_file, "error": error, **row} for row in rows or [{}])
 
 
 def _of_resize(resize: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,4 +73,5 @@ def _of_resize(resize: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator
             "runtime": runtime,
             **{name: verdict[name] for name in _OF_VERDICT},
             "codes": " ".join(codes),
+            **({"error": resize["error"]} if resize["error"] else {}),
         }

@@ -214,7 +214,7 @@ def _value(name: str, dtype: str | None, shape: PartialShape) -> onnx.ValueInfoP
 
 def _output_shape(spec: ResizeSpec, shape: PartialShape) -> PartialShape:
     """Return the output shape; None where dynamic, and where float32 and exact arithmetic give two sizes."""
-    if not isinstance(spec.target, Sizes | Scales):
+    if not isinstance(spec.target, Sizes | Scales) or spec.waits:  # for the windows of a crop
         return (None,) * len(shape)
     known = static_shape(shape)
     if known is not None:

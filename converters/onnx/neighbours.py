@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import onnx
 
 from ir_interp.errors import UnsupportedLayerError
@@ -11,7 +12,8 @@ from ir_interp.errors import UnsupportedLayerError
 from ..runtimes.onnxruntime_transposes import TRANSPOSES_PASS, between_transposes
 from ..runtimes.outcome import Outcome, unknown
 from .origins import may_change
-from .resize_nodes import ResizeNode
+from .resize_nodes import ResizeNode, given_names
+from .values import Values
 
 _MOST = 1000  # nodes in one search
 
@@ -40,6 +42,53 @@ def in_providers(resize: ResizeNode) -> Outcome | None:
     if producer is not None and producer.op_type == "DequantizeLinear":
         return unknown("a Resize between quantisations")
     return None if in_onnxruntime(resize) is None else unknown("a Resize that the optimiser moves a Transpose over")
+
+
+def quantised_type(resize: ResizeNode) -> str | None:
+    """Return the type of the levels around a node: it reads one DequantizeLinear and is read by one QuantizeLinear.
+
+    Both have the same constant scale and zero point; None for other nodes.
+    """
+    values = resize.values
+    before, behind = values.producer(resize.node.input[0]), values.readers(resize.node.output[0])
+    is_output = any(output.name == resize.node.output[0] for output in values.graph.output)
+    if before is None or before.op_type != "DequantizeLinear" or is_output or len(behind) != 1:
+        return None
+    if behind[0].op_type != "QuantizeLinear" or not all(map(_are_equal(values), before.input[1:], behind[0].input[1:])):
+        return None
+    return values.dtype(before.input[0]) if len(before.input) == len(behind[0].input) else None
+
+
+def _are_equal(values: Values) -> Callable[[str, str], bool]:
+    """Return a function that returns whether two tensors are the same, or constants of the same value."""
+
+    def equal(first: str, second: str) -> bool:
+        one, other = (values.value(name) if name else None for name in (first, second))
+        return first == second or (one is not None and other is not None and bool(np.array_equal(one, other)))
+
+    return equal
+
+
+def computes_scales_of_constants(resize: ResizeNode) -> bool:
+    """Return whether nodes compute the scales of a node from constants alone, without a shape or an input."""
+    left, seen, has_nodes = [resize.tensor("scales") if _has_scales(resize) else ""], set[str](), False
+    while left and len(seen) < _MOST:
+        name = left.pop()
+        node = resize.values.producer(name)
+        if node is None:
+            if name and resize.values.value(name) is None:
+                return False
+        elif node.op_type in ("Shape", "Size"):
+            return False
+        elif node.op_type != "Constant":
+            has_nodes = True
+            left += [each for each in node.input if each and each not in seen]
+            seen.update(node.input)
+    return has_nodes
+
+
+def _has_scales(resize: ResizeNode) -> bool:
+    return "scales" in given_names(resize.op.version)
 
 
 def are_transposes_around(resize: ResizeNode) -> bool:

@@ -20,7 +20,7 @@ from ir_interp.files.memory import allow_files
 from ir_interp.files.paths import exists, is_file, is_link, is_possible
 from ir_interp.files.sources import opened
 
-from .node_walk import place, subgraphs
+from .node_walk import graphs, place, subgraphs
 from .outlines import outline
 
 _EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")  # onnx.proto, TensorProto.external_data
@@ -49,6 +49,13 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     # Attributes of a function that refer to those of its node have values only now.
     _check_nodes(without.graph, f"{where}:")
     return without
+
+
+def calls_functions(model: onnx.ModelProto) -> bool:
+    """Return whether a model, not yet inlined, calls local functions of its own."""
+    names = {(function.domain, function.name) for function in model.functions}
+    nodes = (node for graph in graphs(model.graph) for node in graph.node) if names else ()
+    return any((node.domain, node.op_type) in names for node in nodes)
 
 
 def read_outline(path: Path) -> onnx.ModelProto:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..dialects.onnx import DIALECT, with_roi
 from .inference import infer
 from .node_walk import place as place_of
 from .node_walk import subgraphs
-from .onnx_files import check_model, default_opset, inlined, read_model
+from .onnx_files import calls_functions, check_model, default_opset, inlined, read_model, read_outline
 from .values import Values
 
 OPS = ("Resize", "Upsample")
@@ -55,12 +55,14 @@ class ResizeNode:
     """A node of a model, the resize that it is read as, and the values visible to it.
 
     ``dynamic`` is the resize with the shapes of the file, if ``op`` has shapes that were chosen for its inputs.
+    ``calls_functions`` is whether its model calls local functions, which some runtimes refuse.
     """
 
     op: ResizeOp
     node: onnx.NodeProto
     values: Values
     dynamic: ResizeOp | None = None
+    calls_functions: bool = False
 
     @property
     def stated(self) -> ResizeOp:
@@ -73,20 +75,47 @@ class ResizeNode:
         return str(self.node.input[place]) if place < len(self.node.input) else ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadNode:
+    """A Resize or Upsample that contradicts itself or is of an unsupported version, and why."""
+
+    name: str
+    where: str
+    error: ReadError
+
+
 def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes; see ``load``."""
-    return nodes_in(read_model(path), path, semantics)
+    outline = read_outline(path)
+    calls = calls_functions(outline)
+    resizes = nodes_in(inlined(outline, path.name), path, semantics)
+    return [replace(node, calls_functions=calls) for node in resizes] if calls else resizes
 
 
 def nodes_in(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes, its local functions separately.
 
-    ``path`` is where it was read: its name stands in places, its folder holds external data.
+    ``path`` is where it was read: its name stands in places, its folder holds external data. Raises ReadError for the
+    first node that cannot be read.
     """
-    return [
-        ResizeNode(op=_read_node(node, place, scope, semantics), node=node, values=scope)
-        for place, node, scope in _resizes(model, path)
-    ]
+    resizes, unread = known_nodes(model, path, semantics)
+    for node in unread:
+        raise node.error
+    return resizes
+
+
+def known_nodes(
+    model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME
+) -> tuple[list[ResizeNode], list[UnreadNode]]:
+    """Return the nodes of ``nodes_in`` that can be read, and the others."""
+    resizes: list[ResizeNode] = []
+    unread: list[UnreadNode] = []
+    for place, node, scope in _resizes(model, path):
+        try:
+            resizes.append(ResizeNode(op=_read_node(node, place, scope, semantics), node=node, values=scope))
+        except ReadError as error:
+            unread.append(UnreadNode(name=node.name or next(iter(node.output), ""), where=place, error=error))
+    return resizes, unread
 
 
 def known_values(path: Path) -> Values:
@@ -99,10 +128,11 @@ def known_values(path: Path) -> Values:
 def resizes_with_tensors(path: Path) -> list[tuple[ResizeOp, dict[str, str], str]]:
     """Return the resizes of a model's main graph with the names of their tensors: inputs by kind, and the output.
 
-    Inputs are the data, and sizes, scales or roi if they are known only at run time.
+    Inputs are the data, and sizes, scales or roi if they are known only at run time. Resizes that cannot be read are
+    left out.
     """
     resizes = []
-    for node in nodes(path):
+    for node in known_nodes(read_model(path), path)[0]:
         if node.values.outer is None:
             spec = node.op.spec
             kinds = ["data", *([spec.target.value] if isinstance(spec.target, AtRunTime) else [])]
@@ -116,8 +146,6 @@ def _resizes(model: onnx.ModelProto, path: Path) -> Iterator[tuple[str, onnx.Nod
     """Yield every Resize and Upsample with its place and the values visible to it."""
     for place, node, scope in every_node(model, path):
         if node.op_type in OPS and node.domain in ("", "ai.onnx"):
-            if len(node.output) != 1:
-                raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", place)
             yield place, node, scope
 
 
@@ -141,8 +169,10 @@ def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, V
 
 def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:
     """Return a node as a resize."""
-    if not node.input or not node.output:
-        raise ReadError("it has no input or no output", where)
+    if len(node.output) != 1:
+        raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", where)
+    if not node.input:
+        raise ReadError("it has no input", where)
     version = dialect_version(node.op_type, values.opset, where)
     try:
         dtype = values.dtype(node.input[0])

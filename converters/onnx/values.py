@@ -24,6 +24,7 @@ _FOLDED = {
     "Cast",
     "Ceil",
     "Concat",
+    "DequantizeLinear",
     "Div",
     "Floor",
     "Gather",
@@ -31,6 +32,7 @@ _FOLDED = {
     "Max",
     "Min",
     "Mul",
+    "QuantizeLinear",
     "Range",
     "ReduceProd",
     "Reshape",
@@ -43,6 +45,8 @@ _FOLDED = {
     "Sub",
     "Unsqueeze",
 }
+_EVALUATED_FROM = {"DequantizeLinear": 19}
+"""The first operator sets that ONNX's evaluator has of an operator; before, it meant the same."""
 
 
 @dataclass(slots=True)
@@ -156,7 +160,8 @@ class Values:
             [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in inputs],
             [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in outputs],
         )
-        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", self.opset)])
+        opset = max(self.opset, _EVALUATED_FROM.get(node.op_type, 0))
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
         try:
             results = ReferenceEvaluator(model).run(None, inputs)
         except Exception:  # the evaluator raises various errors; a value that it cannot compute stays unknown

@@ -23,7 +23,7 @@ from ..decompose.decomposed_resize import decompose
 from ..dialects.openvino import DIALECT
 from ..reports.conversion_report import Form, FormPolicy, expressed
 from ..runtimes import openvino
-from ..runtimes.onnxruntime import cuts_off
+from ..runtimes.onnxruntime import cuts_off, extrapolation_fault
 from .openvino_primitives import OPS
 
 _SINCE_4 = (
@@ -84,6 +84,9 @@ def resize(
         # A strict form may not use the sizes of this model: an IR can be reshaped.
         shape = tuple(None if axis in resized else length for axis, length in enumerate(shape))
     op = replace(op, spec=spec, shape=shape)
+    fault = extrapolation_fault(op) if op.dialect == "onnx" else ""
+    if fault:
+        raise InexactError(op.name, DIALECT.name, reason=f"onnxruntime has no defined value for it: {fault}")
     try:
         chosen = _choose(x, op, inputs, policy, alone)
     except RuntimeError as error:  # for example for a size of 2**63 - 1, which OpenVINO takes for a dynamic one

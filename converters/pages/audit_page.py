@@ -14,7 +14,7 @@ from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_SEVERITY
 
 from ..audit.audit_report import Audit
-from ..audit.findings import Audited, Finding, by_runtimes
+from ..audit.findings import Audited, Finding, UnreadResize, by_runtimes
 from ..audit.formats import TONES
 from ..audit.verdicts import Verdict, deviations
 from ..predictions.runtimes_asked import runtimes_of
@@ -38,6 +38,7 @@ def audit_page(audit: Audit, provenance: Provenance) -> Element:
         E.p(audit.summary),
         *_remedies(findings),
         *_unread(audit.errors),
+        *_unread_resizes(audit.unread),
         *_before(audit),
         *(_resizes(those) for those in by_runtimes(rows)),
         *_differences(rows, provenance),
@@ -57,6 +58,7 @@ def _sentence(audit: Audit) -> list[Content]:
     if any(resize.beyond for resize in audit.preprocessing):
         more += "; another resize stands before it than in training"
     more += f"; {count(len(audit.errors), 'file')} could not be read" if audit.errors else ""
+    more += f"; {count(len(audit.unread), 'resize')} cannot be read" if audit.unread else ""
     changed = [row for row in audit.rows if any(verdict.kind is not Kind.SAME for verdict in row.verdicts.values())]
     if changed:
         text = f"{len(changed)} of {count(len(audit.rows), 'resize')} will change or fail elsewhere: "
@@ -80,6 +82,14 @@ def _where(rows: Sequence[Audited]) -> Iterator[str]:
 def _unread(errors: Sequence[ReadError]) -> Iterator[Element]:
     if errors:
         yield section("Not read", E.ul(*(E.li(str(error)) for error in errors)))
+
+
+def _unread_resizes(rows: Sequence[UnreadResize]) -> Iterator[Element]:
+    if rows:
+        lines = [(row.name, mark(Kind.UNKNOWN.value, TONES[Kind.UNKNOWN]), row.problem) for row in rows]
+        yield section(
+            "Resizes that cannot be read", table(("resize", "every runtime", "cannot be read"), lines, sorts=True)
+        )
 
 
 def _before(audit: Audit) -> Iterator[Element]:

@@ -20,8 +20,8 @@ from ..onnx.graph import Graph
 from ..onnx.half_weights import halve, read_by
 from ..onnx.native import invalid
 from ..onnx.node_walk import graphs, with_inner
-from ..onnx.onnx_files import default_opset, external_files, read_file
-from ..onnx.resize_nodes import OPS, ResizeNode, nodes_in
+from ..onnx.onnx_files import default_opset, external_files, inlined, read_file
+from ..onnx.resize_nodes import OPS, ResizeNode, known_nodes, nodes_in
 from ..predictions.ranks import completed
 from ..reports.conversion_report import FormPolicy, Row
 from .other_nodes import changes, restate
@@ -55,18 +55,21 @@ def write_model(
     model = read_file(source)
     source_opset = default_opset(model, source.name)
     opset = chosen.opset or _opset(model, source, source_opset, chosen.least_opset)
-    model = with_resizes_in_sight(model, source.name, opset)
+    whole = model if chosen.takes_functions else inlined(model, source.name)
+    has_inlined, model = whole is not model, with_resizes_in_sight(whole, source.name, opset)
     writer = Writer(target=chosen, policy=policy or FormPolicy(), graph=taken_names(model, opset), semantics=semantics)
     others, refusals = restate(model, source, writer.graph, name)
     rows = []
-    for resize in completed(source, nodes_in(model, source)):
+    resizes, unread = known_nodes(model, source)
+    refusals += [InexactError(node.name, name, reason=f"it cannot be read: {node.error}") for node in unread]
+    for resize in completed(source, resizes):
         try:
             rows.append(writer.row(resize))
         except InexactError as refusal:
             refusals.append(refusal)
     if refusals:
         raise ExceptionGroup(f"{source.name} has no exact form for {name}", refusals)
-    if writer.edits or writer.graph.opset != source_opset or half:
+    if writer.edits or writer.graph.opset != source_opset or half or has_inlined:
         edit(model, writer.graph, [*writer.edits, *others])
         if half:
             _halve(model, source, writer.edits)

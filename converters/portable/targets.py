@@ -42,7 +42,8 @@ class Target:
     ``predict`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
     decomposed into ``primitives``; ``note`` is a remark on how it computes one. ``measures_nothing`` names a runtime
     that does not slice at sizes of run time. A runtime keeps a model's operator set, unless it is below
-    ``least_opset``, before which some runtime lacks common nodes.
+    ``least_opset``, before which some runtime lacks common nodes. Local functions are inlined for a runtime that is
+    not known to take them.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Target:
     note: Callable[[ResizeOp], str] = lambda op: ""
     measures_nothing: str = ""
     least_opset: int = 1
+    takes_functions: bool = False
 
 
 def target(name: str) -> Target:
@@ -68,7 +70,11 @@ def target(name: str) -> Target:
         expected = f"onnx:{OLDEST_OPSET} to onnx:{NEWEST_OPSET}, {', '.join(_RUNTIMES)} or {_ANY.name}"
         raise ReadError(f"unknown target {name!r}; expected {expected}{hint(_SHORT.get(name, name), _NAMED)}")
     return Target(
-        name=name, opset=opset, predict=lambda node: _as_it_stands(node, opset), problem=lambda op, decomposed: ""
+        name=name,
+        opset=opset,
+        predict=lambda node: _as_it_stands(node, opset),
+        problem=lambda op, decomposed: "",
+        takes_functions=True,
     )
 
 
@@ -99,7 +105,11 @@ def _tensorrt(edition: tensorrt.Edition, node: ResizeNode) -> Outcome:
 
 def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
     return Target(
-        name=name, predict=partial(_tensorrt, edition), problem=_tensorrt_problem, note=lambda op: tensorrt.NOTE
+        name=name,
+        predict=partial(_tensorrt, edition),
+        problem=_tensorrt_problem,
+        note=lambda op: tensorrt.NOTE,
+        takes_functions=edition.takes_functions,
     )
 
 
@@ -114,9 +124,9 @@ def _openvino(node: ResizeNode) -> Outcome:
     lost = openvino.lost_digits(op)
     if lost:
         return refused(lost)
-    fault = openvino.batch_fault(op, frozenset(changing_axes(op, may_change(node))), node.stated)
-    if fault:
-        return fault
+    # With its own axes alone it is computed, but among Transposes it is written with entries for every axis.
+    if openvino.is_batch_of_dynamic_images(changing_axes(op, may_change(node)), node.stated):
+        return refused("the plugin refuses a resized batch of dynamic images if more than two axes are listed")
     if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
         unsure = frozenset(open_axes(node))
         problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), unsure))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ir_interp.resize_op import ResizeOp
 
@@ -44,18 +45,30 @@ class Runtime:
     is_asked: bool = True
 
 
+def _refuses_functions(node: ResizeNode) -> Outcome | None:
+    return refused("it refuses a model that calls local functions; inline them") if node.calls_functions else None
+
+
+def _not_run_with_functions(node: ResizeNode) -> Outcome | None:
+    return unknown("a model that calls local functions; inline them") if node.calls_functions else None
+
+
 def _other(other: OtherRuntime) -> Runtime:
     return Runtime(
         title=other.title,
         version=other.version,
         predict=lambda op: other.outcome(op, resized(op), op),
         of_node=lambda node: of_other(other, node),
+        among_others=_refuses_functions if other.refuses_functions else _not_run_with_functions,
         is_asked=False,
     )
 
 
 def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node of a model in one of the other runtimes."""
+    if other.needs_stored_scales and neighbours.computes_scales_of_constants(node):
+        is_refused = node.op.version in other.needs_stored_scales
+        return refused("it needs scales that are stored, not computed by nodes") if is_refused else unknown(_COMPUTED)
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
         return other.outcome(node.op, may_change(node), node.stated)
     present = sum(map(bool, node.node.input))
@@ -63,6 +76,7 @@ def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)
 
 
+_COMPUTED = "scales that nodes compute in this operator set"
 _BEFORE_SIZES = ("roi", "scales")  # inputs between the data and the sizes
 
 
@@ -82,6 +96,12 @@ def _of_provider(provider: Provider) -> Runtime:
     )
 
 
+def _in_onnxruntime(name: str, edition: Edition, node: ResizeNode) -> Outcome | None:
+    dtype = neighbours.quantised_type(node) if name in onnxruntime_editions.DROP_QUANTISATION else None
+    in_levels = onnxruntime_editions.in_levels(edition, node.op, dtype) if dtype else None
+    return in_levels or neighbours.in_onnxruntime(node)
+
+
 _FRONTEND = "OpenVINO {}, own frontend"
 _NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR first")
 
@@ -92,6 +112,7 @@ def _importer(name: str) -> Runtime:
         title=f"TensorRT {name}'s importer",
         version=f"{name}, by {edition.source}",
         predict=lambda op: tensorrt_importer.importer(op, edition),
+        among_others=lambda node: None if edition.takes_functions else _not_run_with_functions(node),
         is_asked=False,
     )
 
@@ -109,6 +130,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         version=openvino.VERSION,
         predict=openvino.frontend,
         of_node=lambda node: openvino.among_known(node.op, may_change(node), node.stated),
+        among_others=_refuses_functions,
     ),
     "openvino-converted": Runtime(
         title="OpenVINO, converted here", version=openvino.VERSION, predict=after_conversion.openvino
@@ -118,7 +140,9 @@ RUNTIMES: Mapping[str, Runtime] = {
     ),
     "reference": Runtime(title="ONNX reference", version=reference.VERSION, predict=reference.outcome),
     **{
-        f"onnxruntime:{name}": replace(_of_release("onnxruntime {}", edition), among_others=neighbours.in_onnxruntime)
+        f"onnxruntime:{name}": replace(
+            _of_release("onnxruntime {}", edition), among_others=partial(_in_onnxruntime, name, edition)
+        )
         for name, edition in onnxruntime_editions.EDITIONS.items()
     },
     **{name: _of_provider(provider) for name, provider in PROVIDERS.items()},
@@ -127,7 +151,10 @@ RUNTIMES: Mapping[str, Runtime] = {
         f"openvino:{name}": replace(_of_release(_FRONTEND, edition), predict=lambda op: _NO_NODES)
         for name, edition in openvino_layer_editions.LAYER_EDITIONS.items()
     },
-    **{f"openvino:{name}": _of_release(_FRONTEND, edition) for name, edition in openvino_editions.EDITIONS.items()},
+    **{
+        f"openvino:{name}": replace(_of_release(_FRONTEND, edition), among_others=_not_run_with_functions)
+        for name, edition in openvino_editions.EDITIONS.items()
+    },
     **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
     **{name: _other(runtime) for name, runtime in others().items()},
 }
@@ -159,7 +186,12 @@ _OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES, "tflite": OPERATOR_
 
 def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
     """Return the runtimes of an audit for a resize, by name."""
-    return _OF_DIALECT.get(op.dialect, {})
+    return runtimes_for(op.dialect)
+
+
+def runtimes_for(dialect: str) -> Mapping[str, Runtime]:
+    """Return the runtimes of an audit for the resizes of a dialect, by name."""
+    return _OF_DIALECT.get(dialect, {})
 
 
 INSTALLED = "installed"

@@ -73,7 +73,7 @@ def _chosen(path: Path, runtime: str, options: ReproduceOptions) -> tuple[Found,
     if kind is FileKind.IR and runtime != "openvino":
         raise IrInterpError(f"{path.name} is an IR, which only openvino runs; convert it to .onnx for {runtime}")
     chosen_shapes = shapes.chosen(path, options.shapes)
-    inside = list(found(path, chosen_shapes))
+    inside = found(path, chosen_shapes).resizes
     rows, errors = audit([path], run=True, runtimes=[runtime], shapes=chosen_shapes, progress=options.progress)
     for error in errors:
         raise error

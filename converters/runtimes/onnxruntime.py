@@ -6,13 +6,18 @@ before they emit a node, predictions call ``outcome`` for an existing node.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 
+import numpy as np
+
+from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.runtimes import integer_steps
 from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import PartialShape, Shape, resolve_axes
 from ir_interp.spec import (
     Antialias,
     Aspect,
@@ -191,12 +196,16 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
     at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
     by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
     # A type that loses its sign is wrong under every size, so it is reported first.
-    deviations = (_without_signs(op, scaled), *by_lengths, _rounds_twice(op, scaled))
+    deviations = (_without_signs(op, scaled, at), *by_lengths, _may_wrap_outside(op, at), _rounds_twice(op, scaled))
     return next((deviation for deviation in deviations if deviation is not None), None)
 
 
-def _without_signs(op: ResizeOp, scaled: Set[int]) -> Outcome | None:
-    if op.dtype != "int8":
+def _may_wrap_outside(op: ResizeOp, at: Geometry | None) -> Outcome | None:
+    return differs(wrapping(op), "an output lies outside the image") if at is None and wraps_extrapolation(op) else None
+
+
+def _without_signs(op: ResizeOp, scaled: Set[int], at: Geometry | None) -> Outcome | None:
+    if op.dtype != "int8" or (at is not None and not at.changing):  # it copies if no size changes
         return None
     if op.spec.kernel.is_antialiased:
         return differs("it turns negative int8 into zero under antialias")
@@ -258,11 +267,50 @@ def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
     )
 
 
+def _wraps_outside(op: ResizeOp, at: Geometry) -> Outcome | None:
+    """Return that an extrapolation value beyond an integer type is wrapped, if an output takes it."""
+    ignored = _ignores_crops(op, at)
+    taken = op.spec if ignored is None or ignored.spec is None else ignored.spec
+    if not wraps_extrapolation(op) or not _extrapolates(taken, at.in_sizes):
+        return None
+    return differs(wrapping(op))
+
+
+def wraps_extrapolation(op: ResizeOp) -> bool:
+    """Return whether the extrapolation value of a crop of integers lies beyond their type."""
+    crop, dtype = op.spec.coordinates, np.dtype(op.dtype if op.dtype in ONNXRUNTIME_INTEGERS else "float32")
+    if not isinstance(crop, Crop) or dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(dtype)
+    return not limits.min <= math.trunc(float(np.float32(crop.extrapolation))) <= limits.max
+
+
+def extrapolation_fault(op: ResizeOp) -> str:
+    """Return the words for a crop with outputs that may take a wrapped extrapolation value; empty if none does."""
+    at = geometry(settled(op)) if wraps_extrapolation(op) else None
+    may_wrap = wraps_extrapolation(op) and (at is None or _wraps_outside(op, at) is not None)
+    return wrapping(op) if may_wrap else ""
+
+
+def wrapping(op: ResizeOp) -> str:
+    """Return the words for a crop whose extrapolation value is wrapped."""
+    crop = op.spec.coordinates
+    value = f"{crop.extrapolation:g}" if isinstance(crop, Crop) else ""
+    return f"it wraps the extrapolation value {value} around in {op.dtype}, on some processors"
+
+
+def _extrapolates(spec: ResizeSpec, shape: Shape) -> bool:
+    """Return whether an output of a crop takes the extrapolation value."""
+    taps = axis_taps(plan(spec, shape))
+    return any(axis.outside is not None and axis.outside.any() for axis in taps)
+
+
 # The first that applies decides: a node that changes no size is copied before any kernel is chosen.
 _DEVIATIONS: tuple[Callable[[ResizeOp, Geometry], Outcome | None], ...] = (
     _copies_all,
     _mixes_up_axes,
     _copies_kept_axes,
+    _wraps_outside,
     _ignores_crops,
 )
 

@@ -17,6 +17,7 @@ from ir_interp.plan.axes.coordinates import positions
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.kernels import radius
 from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.runtimes.integer_steps import ONNXRUNTIME_INTEGERS
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.spec import Crop, Cubic, Linear, Nearest, Rounding
@@ -93,6 +94,21 @@ def _takes_windows_of_other_axes(op: ResizeOp) -> Outcome | None:
     taken = tuple(windows.get(axis - 1, (0.0, 1.0)) if axis in at.scaled else windows[axis] for axis in axes)
     spec = replace(op.spec, coordinates=replace(crop, roi=taken))
     return computes(spec, "an antialiased cubic crop uses the windows of axes 1 and 2 for height and width")
+
+
+DROP_QUANTISATION = ("1.16", "1.20", "1.26")
+"""Editions whose optimiser drops a DequantizeLinear and a QuantizeLinear with the same levels around a Resize."""
+
+
+def in_levels(edition: Edition, op: ResizeOp, dtype: str) -> Outcome | None:
+    """Return the outcome of a node in levels of a type instead of floats; None for copies, which are the same."""
+    if isinstance(op.spec.kernel, Nearest) or dtype not in ONNXRUNTIME_INTEGERS:
+        return None
+    dropped = "its optimiser drops the DequantizeLinear and QuantizeLinear around it"
+    outcome = edition.outcome(replace(op, dtype=dtype))
+    if outcome.kind is Kind.REFUSED:
+        return replace(outcome, reason=f"{dropped}: {outcome.reason}")
+    return differs(f"{dropped}, and sums in {dtype}" + (f": {outcome.reason}" if outcome.reason else ""))
 
 
 _UNTIL_1_26 = (_counts_no_axes_from_the_end, _knows_no_ties)

@@ -40,12 +40,12 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Se
     rank = len(op.shape or ())
     if op.dtype == "float16":
         return None  # it stands between Casts, over which no Transpose is moved
+    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
+        return None  # any other Transpose stays where it is
     axes = op.attributes.get("axes")
     if axes is not None and tuple(axes) != tuple(range(rank)):
         wrong = differs if len(axes) == rank else refused
         return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
-    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
-        return None
     in_front = onnxruntime.outcome(_in_front(op, order), {order[axis] for axis in may_change})
     alone = onnxruntime.outcome(op, may_change)
     spec = None if in_front.spec is None else _with_axes(in_front.spec, [order.index(axis) for axis in range(rank)])

@@ -250,12 +250,23 @@ def among_known(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome
     return replace(outcome, provided=f"axes {open_axes} keep their sizes")
 
 
+def is_batch_of_dynamic_images(sure: Set[int], stated: ResizeOp) -> bool:
+    """Return whether a node resizes the batch of an image of which some dimension is dynamic."""
+    shape = stated.shape or ()
+    return None in shape and 0 in sure and len(shape) == _IMAGE
+
+
 def batch_fault(op: ResizeOp, sure: Set[int], stated: ResizeOp) -> Outcome | None:
-    """Return the outcome of a node that resizes the batch of an image whose file has a dynamic dimension."""
-    is_batch = stated.shape and None in stated.shape and 0 in sure and len(stated.shape) == _IMAGE
-    if not is_batch or _frontend_refusal(op):
+    """Return the outcome of a node that resizes the batch of an image whose file has a dynamic dimension.
+
+    With more than two axes listed, several threads refuse it as for static shapes; one thread computes something else.
+    """
+    if not is_batch_of_dynamic_images(sure, stated) or _frontend_refusal(op):
         return None
-    return differs("the plugin returns another size, or garbage, for a resized batch if a dimension is dynamic")
+    listed = plugin(interpolate(op, frontend_mode(op), frozenset(sure)))
+    if listed is None or listed.reason != SPATIAL_ONLY:
+        return None
+    return refused(f"{SPATIAL_ONLY}; on a single thread it returns another size, or garbage")
 
 
 def frontend_mode(op: ResizeOp) -> str:

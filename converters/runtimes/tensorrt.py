@@ -25,7 +25,8 @@ class Edition:
     ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` silently ignores antialias
     and the aspect policy, and reads sizes and scales of ``axes`` as those of every axis. One that
     ``reads_sizes`` does so under tf_half_pixel_for_nn, too. One that does not ``take_empty_scales`` fails on those that
-    operator sets 11 and 12 need beside sizes.
+    operator sets 11 and 12 need beside sizes. ``takes_functions`` is whether its source is known to read local
+    functions.
     """
 
     source: str
@@ -34,6 +35,7 @@ class Edition:
     reads_opset_18: bool = True
     reads_sizes: bool = False
     takes_empty_scales: bool = True
+    takes_functions: bool = False
 
 
 EDITIONS: Mapping[str, Edition] = MappingProxyType(
@@ -50,7 +52,7 @@ EDITIONS: Mapping[str, Edition] = MappingProxyType(
         "10.1": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
         "10.6": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
         "10.11": Edition(source="a comment of NVIDIA in NVIDIA/TensorRT issue 4476", takes_empty_scales=False),
-        "10.15": Edition(source="onnxOpImporters.cpp at dd0a3a9f"),
+        "10.15": Edition(source="onnxOpImporters.cpp at dd0a3a9f", takes_functions=True),
     }
 )
 """Releases whose importer was read; a release between two equal ones equals them."""

@@ -15,7 +15,7 @@ from ir_interp.views.describe import count
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Cell, Console
     from ir_interp.converters.audit.audit_report import Audit
-    from ir_interp.converters.audit.findings import Audited, Finding
+    from ir_interp.converters.audit.findings import Audited, Finding, UnreadResize
 
 
 _NAMED = 5  # files that a note names
@@ -30,6 +30,7 @@ def show(report: Audit) -> None:
     console = Console()
     for those in by_runtimes(report.rows):
         _show_files(console, those)
+    _show_unread(console, report.unread)
     for costs in by_input(report.preprocessing):
         if costs.finding is None:
             console.say(f"{costs.where}: {costs.text}")
@@ -38,7 +39,8 @@ def show(report: Audit) -> None:
         console.say(line)
     unread = f", {count(len(report.errors), 'file')} not read" if report.errors else ""
     more = "; `ir-interp explain CODE` explains a finding" if report.findings else ""
-    console.say(f"{count(len(report.rows), 'resize')}, {count(len(report.findings), 'finding')}{unread}{more}")
+    total = count(len(report.rows) + len(report.unread), "resize")
+    console.say(f"{total}, {count(len(report.findings), 'finding')}{unread}{more}")
 
 
 def _notes(report: Audit) -> Iterator[str]:
@@ -46,7 +48,7 @@ def _notes(report: Audit) -> Iterator[str]:
     if report.empty:
         more = f" and {count(len(report.empty) - _NAMED, 'more file')}" if len(report.empty) > _NAMED else ""
         yield f"no resize in {', '.join(report.empty[:_NAMED])}{more}"
-    files = (*(row.file for row in report.rows), *report.empty)
+    files = (*report.files, *report.empty)
     converted = next((file for file in files if FileKind.of(file) is FileKind.IR), "")
     if converted:
         step = shell("ir-interp", "compare", "SOURCE.onnx", converted)
@@ -80,6 +82,13 @@ def _show_files(console: Console, rows: Sequence[Audited]) -> None:
         console.say(f"run on this processor: {processor().value}")
     if seen and idle:
         console.say(f"predicted, not run: {', '.join(idle)}")
+
+
+def _show_unread(console: Console, rows: Sequence[UnreadResize]) -> None:
+    """Print a table for each file of the resizes that cannot be read."""
+    for label, those in groupby(rows, key=lambda row: row.label):
+        cells = ((row.resize or row.where, ("unknown", row.problem)) for row in those)
+        console.table(("resize", "every runtime", "cannot be read"), folded_cells(cells), title=label)
 
 
 def _verdicts(row: Audited) -> tuple[Cell, ...]:

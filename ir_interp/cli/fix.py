@@ -36,7 +36,7 @@ def fix(
 ) -> None:
     """Repair likely exporter mistakes in an ONNX model.
 
-    These are the findings IRI011 to IRI016 of `ir-interp audit`. Nothing else in the model changes.
+    These are the findings IRI011 to IRI016 and IRI018 of `ir-interp audit`. Nothing else in the model changes.
     """
     form = printed_form(options)
     with progress.bar(options.quiet) as report_progress:
@@ -56,6 +56,8 @@ def _show(done: Fixed) -> None:
     ]
     title = f"{count(len(rows), 'mistake')} of {done.source.name} repaired"
     console.table(("resize", "mistake", "change", "its output"), rows, title=title)
+    for error in done.unread:
+        console.say(f"not read, left as it is: {error}")
     if done.note:
         console.say(done.note)
     if done.comparison:

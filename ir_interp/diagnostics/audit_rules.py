@@ -114,6 +114,21 @@ AUDIT_RULES = (
         test="ir/test_releases.py::test_the_note",
     ),
     Rule(
+        code="IRI018",
+        severity=Severity.WARNING,
+        summary="Scales that were quantised like an image.",
+        story=(
+            "A tool that quantises every constant also quantises the scales of a resize: 1, 1, 2, 2 in steps of 2/255 "
+            "is 1.0039, 1.0039, 2, 2. The batch and the channels then count as resized, which onnxruntime and "
+            "OpenVINO refuse for most modes, and coordinates drift."
+        ),
+        remedy=(
+            "Exclude the scales from quantisation. In an ONNX model, `ir-interp fix` writes the simplest fraction "
+            "within half a step of each scale."
+        ),
+        test="fix/test_quantised_scales.py::test_scales_of_levels",
+    ),
+    Rule(
         code="IRI021",
         severity=Severity.ERROR,
         summary="A runtime crashes on it.",
@@ -205,6 +220,21 @@ AUDIT_RULES = (
             "whose sums saturate nowhere; with VNNI, its convolutions take up to three times as long."
         ),
         test="audit/test_byte_products.py::test_the_finding",
+    ),
+    Rule(
+        code="IRI027",
+        severity=Severity.ERROR,
+        summary="A resize that cannot be read.",
+        story=(
+            "The node contradicts itself, or its operator set does not define it: a mode that ONNX does not have, "
+            "sizes and scales at once, an Upsample of operator set 10 or later. ONNX gives it no meaning, so nothing "
+            "is predicted for it: its verdicts are unknown. All other resizes of the file are audited as usual."
+        ),
+        remedy=(
+            "Export the model again, or correct the node: the finding names the attribute or input and what was "
+            "expected. `ir-interp fix` leaves such a node as it is, `convert` refuses it by name."
+        ),
+        test="audit/test_unread_resizes.py::test_a_row_with_its_error",
     ),
     Rule(
         code="IRI031",

@@ -45,15 +45,34 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
 
 def layers(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[tuple[Net, Layer, ResizeOp]]:
     """Return every Interpolate with its layer and its net; see ``load``."""
-    resizes = []
+    resizes, unread = known_layers(path, semantics)
+    for _, error in unread:
+        raise error
+    return resizes
+
+
+def known_layers(
+    path: Path, semantics: Semantics = Semantics.RUNTIME
+) -> tuple[list[tuple[Net, Layer, ResizeOp]], list[tuple[Layer, ReadError]]]:
+    """Return the Interpolates of ``layers`` that can be read, and the others with the reason.
+
+    Raises MissingBinaryError if one needs a missing .bin: that is a problem of the file.
+    """
+    resizes: list[tuple[Net, Layer, ResizeOp]] = []
+    unread: list[tuple[Layer, ReadError]] = []
     for net in nets(path):
         for layer in net.layers.values():
             if layer.type.lower() == _TYPE:
-                resizes.append((net, layer, read_layer(net, layer, semantics)))
+                try:
+                    resizes.append((net, layer, read_layer(net, layer, semantics)))
+                except MissingBinaryError:
+                    raise
+                except ReadError as error:
+                    unread.append((layer, error))
             elif net.is_snippet:
                 problem = f"layer type {layer.type!r} is not supported; {closest(layer.type, ['Interpolate'])}"
                 raise UnsupportedLayerError(problem, f"{layer.where}@type")
-    return resizes
+    return resizes, unread
 
 
 def load_known(

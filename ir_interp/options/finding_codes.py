@@ -10,7 +10,7 @@ from ir_interp.errors import SpecError, closest
 FAILURES = {
     "differs": ("IRI00", "IRI023"),
     "refused": ("IRI021", "IRI022"),
-    "unknown": ("IRI025",),
+    "unknown": ("IRI025", "IRI027"),
     "mistake": ("IRI01",),
 }
 """Kinds of findings, by the beginnings of their codes."""
@@ -19,6 +19,8 @@ ON_REQUEST = "IRI031"
 
 BYTE_PRODUCTS = "IRI026"
 """The finding about sums of 8-bit products."""
+UNREAD = "IRI027"
+"""The finding about a resize that cannot be read."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:

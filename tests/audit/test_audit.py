@@ -241,7 +241,7 @@ def test_predictions_agree_with_the_installed_runtimes() -> None:
 
 def test_a_prediction_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Runtime(title="a runtime", version="0", predict=lambda _: refused("no"))
-    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda op: {"onnxruntime": wrong})
+    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda dialect: {"onnxruntime": wrong})
     save_model(Path("a.onnx"), node('mode = "linear"'))
     (row,), _ = audit([Path("a.onnx")], run=True)
     assert [(each.code, each.message) for each in row.findings] == [

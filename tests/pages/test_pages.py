@@ -169,7 +169,7 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
 
     wrong = Runtime(title="onnxruntime", version="0", predict=lambda node: refused("it is late"))
     predictions = {**RUNTIMES, "onnxruntime": wrong}
-    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_of", lambda _: predictions)
+    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda _: predictions)
     chain("a.onnx")
     given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")
     assert command(capsys, "audit", "a.onnx", *given)[0] == 0

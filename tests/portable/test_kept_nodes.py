@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+import onnx.reference
 import openvino as ov
 import pytest
+from onnx import helper, numpy_helper
 
 import ir_interp
+from ir_interp.converters.audit.probe import INSTALLED, Job, run
 from tests.support.image_nodes import lay_between_transposes, loosen
 from tests.support.runtimes import Array, onnx_model, onnxruntime_resize
 
@@ -48,3 +52,128 @@ def test_openvino_is_given_no_resized_batch_of_dynamic_images(mode: str, tmp_pat
     x = np.random.default_rng(0).random((1, 27, 39, 3), np.float32)
     y = ov.Core().compile_model(made, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x])[0]
     np.testing.assert_allclose(y, meant(model, x), atol=1e-5)
+
+
+X = np.random.default_rng(0).random((1, 3, 8, 9), np.float32)
+COMPUTED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "Mul": ([[0.5, 0.5, 1, 1], [2, 2, 2, 2]], {}),
+    "Concat": ([[1, 1], [2, 2]], {"axis": 0}),
+    "Identity": ([[1, 1, 2, 2]], {}),
+    "Reshape": ([[[1, 1], [2, 2]]], {}),
+}
+
+
+def with_computed_scales(operator: str, opset: int = 13) -> onnx.ModelProto:
+    """Return a linear Resize whose scales a node computes of constants."""
+    parts, attributes = COMPUTED[operator]
+    names = [f"part{number}" for number in range(len(parts))]
+    constants = [
+        numpy_helper.from_array(np.array(part, np.float32), name) for name, part in zip(names, parts, strict=True)
+    ]
+    if operator == "Reshape":
+        constants.append(numpy_helper.from_array(np.array([4]), "four"))
+        names.append("four")
+    nodes = [
+        helper.make_node(operator, names, ["scales"], **attributes),
+        helper.make_node(
+            "Resize", ["x", "", "scales"], ["y"], name="r", mode="linear", coordinate_transformation_mode="asymmetric"
+        ),
+    ]
+    return of_nodes(nodes, constants, opset)
+
+
+def of_nodes(
+    nodes: list[onnx.NodeProto],
+    constants: list[onnx.TensorProto],
+    opset: int,
+    functions: tuple[onnx.FunctionProto, ...] = (),
+) -> onnx.ModelProto:
+    x, y = (helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", X.shape), ("y", (1, 3, 16, 18))))
+    graph = helper.make_graph(nodes, "g", [x], [y], constants)
+    sets = [helper.make_opsetid("", opset), *([helper.make_opsetid("own", 1)] if functions else [])]
+    return helper.make_model(graph, opset_imports=sets, functions=functions, ir_version=8)
+
+
+def with_function(kind: str, opset: int = 13) -> onnx.ModelProto:
+    """Return a model with a local function around a Resize, or beside it."""
+    resize = helper.make_node(
+        "Resize", ["x", "", "s"], ["r"], name="r", mode="linear", coordinate_transformation_mode="asymmetric"
+    )
+    relu = helper.make_node("Relu", ["r"], ["y"])
+    inside, outputs = ([resize], ["r"]) if kind == "around" else ([relu], ["y"])
+    inputs = ["x", "s"] if kind == "around" else ["r"]
+    function = helper.make_function("own", "F", inputs, outputs, inside, [helper.make_opsetid("", opset)])
+    call = helper.make_node("F", inputs, outputs, domain="own")
+    constants = [numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "s")]
+    return of_nodes([call, relu] if kind == "around" else [resize, call], constants, opset, (function,))
+
+
+def came(runtime: str, path: Path, folder: Path) -> Any:
+    """Return the output of a model in an installed runtime, None if it is refused."""
+    if runtime not in INSTALLED:
+        pytest.skip(f"{runtime} is not installed")
+    np.save(folder / "x.npy", X)
+    (answer,) = run([Job(runtime=runtime, model=str(path), array=str(folder / "x.npy"))])
+    return answer.output
+
+
+def wanted(model: onnx.ModelProto) -> Array:
+    (y,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": X})
+    return np.asarray(y)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("operator", COMPUTED)
+def test_opencv_is_given_stored_scales(operator: str, opset: int, tmp_path: Path) -> None:
+    source, made, model = tmp_path / "a.onnx", tmp_path / "b.onnx", with_computed_scales(operator, opset)
+    onnx.save(model, source)
+    (row,) = ir_interp.audit(source, runtimes=["opencv-dnn"]).rows
+    assert row.predictions["opencv-dnn"].kind is ir_interp.Kind.REFUSED
+    ir_interp.convert(source, made, target="opencv-dnn")
+    (row,) = ir_interp.audit(made, runtimes=["opencv-dnn"]).rows
+    assert row.predictions["opencv-dnn"].kind is ir_interp.Kind.SAME
+    assert came("opencv-dnn", source, tmp_path) is None
+    np.testing.assert_allclose(came("opencv-dnn", made, tmp_path), wanted(model), atol=1e-5)
+
+
+def test_opencv_computes_scales_of_a_shape(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Cast", ["shape"], ["floats"], to=1),
+        helper.make_node("Div", ["sizes", "floats"], ["scales"]),
+        helper.make_node(
+            "Resize", ["x", "", "scales"], ["y"], name="r", mode="linear", coordinate_transformation_mode="asymmetric"
+        ),
+    ]
+    model = of_nodes(nodes, [numpy_helper.from_array(np.array([1, 3, 16, 18], np.float32), "sizes")], 13)
+    onnx.save(model, tmp_path / "a.onnx")
+    (row,) = ir_interp.audit(tmp_path / "a.onnx", runtimes=["opencv-dnn"]).rows
+    assert row.predictions["opencv-dnn"].kind is ir_interp.Kind.SAME
+    np.testing.assert_allclose(came("opencv-dnn", tmp_path / "a.onnx", tmp_path), wanted(model), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["around", "beside"])
+@pytest.mark.parametrize(
+    ("runtime", "verdict"),
+    [
+        ("openvino", "refused"),
+        ("opencv-dnn", "refused"),
+        ("tvm", "refused"),
+        ("tract", "refused"),
+        ("onnxruntime", "same"),
+        ("reference", "same"),
+        ("openvino-converted", "same"),
+        ("mnn", "unknown"),
+    ],
+)
+def test_a_model_that_calls_local_functions(kind: str, runtime: str, verdict: str, tmp_path: Path) -> None:
+    source, model = tmp_path / "a.onnx", with_function(kind)
+    onnx.save(model, source)
+    (row,) = ir_interp.audit(source, runtimes=[runtime]).rows
+    assert row.predictions[runtime].kind.value == verdict
+    if verdict == "refused":
+        made = tmp_path / "b.onnx"
+        ir_interp.convert(source, made, target=runtime)
+        assert not onnx.load(made).functions
+        assert came(runtime, source, tmp_path) is None
+        np.testing.assert_allclose(came(runtime, made, tmp_path), wanted(model), atol=1e-5)

@@ -12,8 +12,9 @@ from onnx import helper, numpy_helper
 
 from ir_interp import AtRunTime, ResizeOp
 from tests.support.runtimes import Array, onnx_model
+from tests.support.surroundings import ALONE, Surroundings, surround
 
-OPSETS = tuple(range(7, 20))
+OPSETS = tuple(range(7, 27))
 OF_RESIZE, OF_ATTRIBUTES, OF_ANTIALIAS = 10, 11, 18  # since when there is a Resize, with coordinates, with more
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 OF_SOME_SETS = ("tf_half_pixel_for_nn", "half_pixel_symmetric")  # which runtimes take in any
@@ -28,6 +29,7 @@ DYNAMIC: tuple[tuple[int, ...], ...] = (
     (0, 2, 3),
     (0, 1, 2, 3),
 )  # places of batch, channels, height and width
+_SURROUNDED = 0.8  # of the nodes that stand alone otherwise
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)  # orders of axes that bring the channels there
 
 
@@ -45,6 +47,7 @@ class ImageNode:
     dynamic: tuple[int, ...]
     resizes_others: bool
     sizes: tuple[int, ...] | None
+    around: Surroundings = ALONE
 
     @property
     def is_image(self) -> bool:
@@ -53,9 +56,9 @@ class ImageNode:
 
     def meaning(self, op: ResizeOp) -> Array:
         """Return what the model computes, as its node ``op`` is read."""
-        x = self.x.transpose(FIRST) if self.layout == "transposed" else self.x
-        y = op.run(x, sizes=self.sizes if op.spec.target is AtRunTime.SIZES else None)
-        return y.transpose(LAST) if self.layout == "transposed" else y
+        x = self.x.transpose(FIRST) if self.layout == "transposed" else self.around.before(self.x)
+        y: Array = self.around.known(op).run(x, sizes=self.sizes if op.spec.target is AtRunTime.SIZES else None)
+        return y.transpose(LAST) if self.layout == "transposed" else self.around.behind(y)
 
 
 def random_image_node(rng: np.random.Generator) -> ImageNode:
@@ -85,9 +88,12 @@ def random_image_node(rng: np.random.Generator) -> ImageNode:
         lay_between_transposes(model, has_relu=has_relu)
         shape = (shape[0], *shape[2:], shape[1])
     x = values(rng, shape, dtype)
+    is_plain = layout != "transposed" and not dynamic and not computes
+    around = surround(rng, model, x) if is_plain and rng.random() < _SURROUNDED else ALONE
     return ImageNode(
         model=model,
-        x=np.abs(x) if has_relu else x,
+        x=np.abs(x) if has_relu else around.x(x),
+        around=around,
         layout=layout,
         dynamic=dynamic,
         resizes_others=others,

@@ -24,6 +24,7 @@ from ir_interp.converters.reproduce.known_faults import Fault, causes, faults, r
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.runtimes.running import RUNNERS
 from tests.support.image_nodes import ImageNode, random_image_node
+from tests.support.surroundings import ALONE
 
 WRITTEN = {
     "README.md",
@@ -83,6 +84,8 @@ def plain_image_node(rng: np.random.Generator) -> ImageNode:
     """Return a Resize of a static float32 image whose channels come first: the faults of others are not named."""
     while True:
         node = random_image_node(rng)
+        if node.around is not ALONE:
+            continue  # the faults that are named are those of nodes alone
         has_axes = any(each.name == "axes" for each in node.model.graph.node[0].attribute)
         is_plain = node.layout == "channels first" and not node.dynamic and node.is_image and not has_axes
         if is_plain and node.x.dtype == np.float32:

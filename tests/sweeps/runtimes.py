@@ -68,7 +68,8 @@ class Drawn:
     def __str__(self) -> str:
         op = self.op
         lengths = f"{list(self.node.x.shape)} -> {list(self.wanted.shape)}"
-        return f"{self.path.stem}: {op.dialect} {op.version}, {op.dtype} {op.shape}, {lengths}, {op.attributes}"
+        where = f"{self.path.stem}: {self.node.around.name}"
+        return f"{where} {op.dialect} {op.version}, {op.dtype} {op.shape}, {lengths}, {op.attributes}"
 
     def is_meant(self, output: Array) -> bool:
         """Say whether an output is what the node means."""
@@ -132,8 +133,8 @@ def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
     (found,) = nodes(drawn.path)
     outcome = _asked(runtime, found)
     if outcome.condition:
-        (found,) = chosen_shapes.nodes(drawn.path, {"x": drawn.node.x.shape})
-        outcome = _asked(runtime, found)
+        (found,), _ = chosen_shapes.nodes(drawn.path, {"x": drawn.node.x.shape})
+        outcome = _asked(runtime, replace(found, op=drawn.node.around.known(found.op)))
         assert not outcome.condition, outcome
     return outcome
 

@@ -66,7 +66,7 @@ def _by_openvino(program: ExportedProgram, path: Path) -> None:
 def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
     """Return the resizes of a program, each as it is in the exported model, or as it was if that has other nodes."""
     with exported(path, f"{path.stem}{FileKind.ONNX.value}") as program:
-        nodes = {node.op.name: node for node in of_file(program.model, shapes)}
+        nodes = {node.op.name: node for node in of_file(program.model, shapes).resizes}
         verdicts = _of_program(program) if asks_exporters else {}
         resizes = []
         for resize in program.resizes:

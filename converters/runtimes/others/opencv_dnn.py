@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Linear, Rounding, Scales
+from ir_interp.spec import Coordinates, Crop, Linear, Rounding, Scales
 
-from ..image_runtimes import ALL_TYPES, Floats, image_outcome, in_doubles, of_last_two, to_pixels
+from ..image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
 from ..node_geometry import copying, geometry, settled
-from ..outcome import Outcome, computes, differs, refused
+from ..outcome import Outcome, computes, differs, refused, unknown
 from ..shared_readings import (
     BY_RATIO,
     FLOOR,
@@ -35,6 +35,8 @@ _RANK = 4
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome of a node."""
+    if isinstance(op.spec.coordinates, Crop):
+        return unknown(crop_or_policy(op))
     reason = _refusal(op)
     if reason:
         return refused(reason)
@@ -103,4 +105,6 @@ RUNTIME = OtherRuntime(
     distribution="opencv-python-headless",
     outcome=outcome,
     run=_run,
+    refuses_functions=True,
+    needs_stored_scales=range(11, 20),
 )

@@ -182,4 +182,5 @@ RUNTIME = OtherRuntime(
     counts_inputs=_COUNTED,
     outcome=outcome,
     run=_run,
+    refuses_functions=True,
 )

@@ -140,4 +140,5 @@ RUNTIME = OtherRuntime(
     outcome=outcome,
     measures=False,
     run=_run,
+    refuses_functions=True,
 )
