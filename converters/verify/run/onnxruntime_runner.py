@@ -114,7 +114,7 @@ def _add_noise(model: Any, share: float) -> None:
             node.output[place] = exact
             is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
             middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, share)
-            bounds = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
+            bounds: dict[str, Any] = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
             nodes.append(onnx.helper.make_node("RandomUniformLike", [exact], [factor], **bounds))
             nodes.append(onnx.helper.make_node("Add" if is_sum else "Mul", [exact, factor], [name]))
     del model.graph.node[:]
