@@ -71,7 +71,9 @@ class Audit:
             )
             for group in by_runtimes(self.rows)
         ]
-        tables += [notebook.columns("Not read", ("resize", "why"), ((row.name, row.problem) for row in self.unread))]
+        if self.unread:
+            unread = ((row.name, row.problem) for row in self.unread)
+            tables.append(notebook.columns("Not read", ("resize", "why"), unread))
         findings = ((finding.code, finding.where, finding.message) for finding in self.findings)
         return "".join([*tables, notebook.columns("Findings", ("code", "where", "what"), findings)])
 

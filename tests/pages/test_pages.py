@@ -317,6 +317,7 @@ def test_convert_that_differs_or_cannot_be_read(
     assert "b.onnx: not an ONNX model" in said(read("b.html"))
     monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.OUTPUT", -1.0)
     monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.MOST_NOISE", -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.least", lambda *_: -1.0)
     monkeypatch.setattr("ir_interp.converters.verify.compare.array_differences.coordinate_error", lambda *_, **__: -1.0)
     assert command(capsys, "convert", "a.onnx", "a.xml", "--html", "a.html")[0] == 1
     assert re.search(r"output y differs by \S+ \(tolerance \S+\)", said(read("a.html")).replace("'", ""))
