@@ -114,7 +114,7 @@ def make_factors_unsigned(model: onnx.ModelProto, folder: str) -> int:
     """
     count = 0
     replaced = set[str]()
-    for known in _all_known(model, folder):
+    for known in reversed(_all_known(model, folder)):  # inner ones first: replacing nodes copies their subgraphs
         writer, nodes = _Writer(known), list[onnx.NodeProto]()
         for node in known.graph.node:
             for pair in _pairs(known, node):
@@ -135,17 +135,18 @@ def _drop_unread(graph: onnx.GraphProto, names: set[str]) -> None:
     nested = list(graphs(graph))
     read = {name for inner in nested for node in inner.node for name in node.input}
     read |= {value.name for inner in nested for value in inner.output}
-    unread = names - read
-    for inner in nested:
+    unread, more = names - read, set[str]()
+    for inner in reversed(nested):
         nodes = [node for node in inner.node if not unread.intersection(node.output)]
-        more = {name for node in inner.node if unread.intersection(node.output) for name in node.input}
+        more |= {name for node in inner.node if unread.intersection(node.output) for name in node.input}
         tensors = [tensor for tensor in inner.initializer if tensor.name not in unread]
         if len(nodes) < len(inner.node):
             del inner.node[:]
             inner.node.extend(nodes)
-            _drop_unread(graph, more)  # the integers behind a DequantizeLinear
         if len(tensors) < len(inner.initializer):
             _keep(inner, tensors)
+    if more:
+        _drop_unread(graph, more)  # the integers behind a DequantizeLinear
 
 
 def _keep(graph: onnx.GraphProto, tensors: list[TensorProto]) -> None:

@@ -145,20 +145,25 @@ def test_products_that_never_saturate_stay(name: str) -> None:
 
 
 def test_weights_in_a_body_and_in_another_file(tmp_path: Path) -> None:
-    """A branch reads weights of the graph around it, which lie in a file of their own."""
+    """A branch and the graph around it read the same weights, which lie in a file of their own."""
     inner = helper.make_graph(
         [helper.make_node("MatMulInteger", ["a", "b"], ["z"])],
         "then",
         [],
         [helper.make_tensor_value_info("z", TensorProto.INT32, None)],
     )
-    nodes = [helper.make_node("If", ["yes"], ["y"], then_branch=inner, else_branch=inner)]
+    nodes = [
+        helper.make_node("MatMulInteger", ["a", "b"], ["around"]),
+        helper.make_node("If", ["yes"], ["inside"], then_branch=inner, else_branch=inner),
+        helper.make_node("Add", ["around", "inside"], ["y"]),
+    ]
     big = integers(S, 64, 64, seed=5)
     source = model(nodes, A, TensorProto.INT32, {"b": big, "yes": np.array(True)})
     onnx.save(source, tmp_path / "a.onnx", save_as_external_data=True, location="a.data", size_threshold=100)
     outline = onnx.load(tmp_path / "a.onnx", load_external_data=False)
-    assert make_factors_unsigned(outline, str(tmp_path)) == 2
-    np.testing.assert_array_equal(run(outline, A), A.astype(int) @ big.astype(int))
+    assert make_factors_unsigned(outline, str(tmp_path)) == 3
+    assert list(products(outline, "")) == []
+    np.testing.assert_array_equal(run(outline, A), 2 * (A.astype(int) @ big.astype(int)))
 
 
 def saturated(x: Array, weights: Array) -> int:
