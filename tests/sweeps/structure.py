@@ -1,7 +1,8 @@
-"""Measure the structure of the source: lines by folder, comments, frequent names, sizes of functions.
+"""Measure the structure of the source: rooms, statements, imports, uses of Any, and modules that a call enters.
 
-``python -m tests.sweeps.structure`` prints a table of ``ir_interp/`` and ``converters/``; ``--root DIR`` that of
-another checkout.
+``python -m tests.sweeps.structure`` prints a table of ``ir_interp/`` and ``converters/``, with the goal of each
+measure, and exits with 1 where one is missed. ``--root DIR`` measures another checkout. ``--entered`` also counts the
+modules that calls enter, each in a fresh process; the one for programs needs torch.
 """
 
 from __future__ import annotations
@@ -9,67 +10,173 @@ from __future__ import annotations
 import argparse
 import ast
 import statistics
+import subprocess
 import sys
-import tokenize
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
+
+from tests.support.places import ROOT
 from tests.support.sweeps import aligned
 
 _FOLDERS = ("ir_interp", "converters")
-_DIRECTIVES = ("# noqa", "# type:", "# pragma")  # comments for tools, not for people
+_ARRAYS = ("NDArray", "dtype", "ndarray")
+"""Types whose parameter may be any element type."""
 
 
-def _comments(path: Path) -> int:
-    with tokenize.open(path) as file:
-        tokens = list(tokenize.generate_tokens(file.readline))
-    return sum(each.type == tokenize.COMMENT and not each.string.startswith(_DIRECTIVES) for each in tokens)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measure:
+    name: str
+    value: float
+    goal: float
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        shown = [f"{number:.1%}" if 0 < self.goal < 1 else f"{number:,g}" for number in (self.value, self.goal)]
+        return self.name, shown[0], f"at most {shown[1]}" + ("" if self.value <= self.goal else ", missed")
 
 
-def _bound(tree: ast.AST) -> Iterator[str]:
+def _annotated(tree: ast.AST) -> Iterator[ast.Name]:
+    """Yield each use of Any that is no element type of an array."""
+    arrays = {
+        id(name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).rpartition(".")[2] in _ARRAYS
+        for name in ast.walk(node.slice)
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+        if isinstance(node, ast.Name) and node.id == "Any" and id(node) not in arrays:
+            yield node
 
 
-def _lengths(tree: ast.AST) -> Iterator[int]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            yield node.end_lineno - node.lineno + 1
+def _returns_any(node: ast.AST) -> bool:
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return is_function and isinstance(node.returns, ast.Name) and node.returns.id == "Any"
+
+
+def _is_wildcard(node: ast.AST) -> bool:
+    """Return whether a case takes all that no other does, which hides a new member of an Enum or of a union."""
+    if not isinstance(node, ast.match_case) or "assert_never" in ast.dump(node):
+        return False
+    return isinstance(node.pattern, ast.MatchAs) and node.pattern.pattern is None and node.pattern.name is None
+
+
+def _measures(root: Path) -> list[_Measure]:
+    paths = sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py"))
+    texts = [path.read_text() for path in paths]
+    trees = [ast.parse(text) for text in texts]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    lengths = [text.count("\n") for text in texts]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
+    return [
+        _Measure(name="modules", value=len(paths), goal=270),
+        _Measure(name="lines of the longest module", value=max(lengths), goal=600),
+        _Measure(name="distance of their median from 275 lines", value=abs(statistics.median(lengths) - 275), goal=75),
+        _Measure(name="statements", value=sum(isinstance(node, ast.stmt) for node in nodes), goal=43_000),
+        _Measure(name="lines of imports", value=lines / sum(lengths), goal=0.05),
+        _Measure(name="Any", value=sum(len(list(_annotated(tree))) for tree in trees), goal=500),
+        _Measure(name="functions that return Any", value=sum(map(_returns_any, nodes)), goal=40),
+        _Measure(name="cases for all that no other takes", value=sum(map(_is_wildcard, nodes)), goal=0),
+    ]
+
+
+_ENTERED = {
+    "resize": (16, 6),
+    "pillow": (20, 6),
+    "ONNX to IR": (55, 55),
+    "IR to ONNX": (65, 65),
+    "audit": (50, 50),
+    "program to IR": (75, 75),
+}
+"""The goals of the first and of a second call."""
+
+
+def _entered(call: Callable[[], object]) -> set[str]:
+    """Return the modules that a call enters, in threads too."""
+    modules = set[str]()
+    folders = tuple(f"{ROOT}/{folder}/" for folder in _FOLDERS)
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and not code.co_name.startswith("<") and code.co_filename.startswith(folders):
+            modules.add(code.co_filename)
+
+    sys.setprofile(profile)
+    threading.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return modules
+
+
+def _call(case: str, folder: Path) -> Callable[[], object]:
+    import ir_interp
+
+    onnx, ir = str(folder / "fpn.onnx"), str(folder / "fpn.xml")
+    image = np.random.default_rng(0).integers(0, 256, (64, 48, 3), np.uint8)
+    if case == "resize":
+        spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((32, 24)))
+        return lambda: ir_interp.resize(image, spec)
+    if case == "pillow":
+        return lambda: ir_interp.resize(image, (32, 24), "pillow:bicubic")
+    if case == "program to IR":
+        _save_program(folder / "net.pt2")
+        return lambda: ir_interp.convert(str(folder / "net.pt2"), str(folder / "net.xml"))
+    subprocess.run([sys.executable, "samples/fpn.py", onnx], check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+    if case == "ONNX to IR":
+        return lambda: ir_interp.convert(onnx, ir, verify=False)
+    if case == "audit":
+        return lambda: ir_interp.audit(onnx)
+    # Another process converts it, so that none of its modules is warm here.
+    program = f"import ir_interp; ir_interp.convert({onnx!r}, {ir!r}, verify=False)"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    return lambda: ir_interp.convert(ir, str(folder / "back.onnx"), verify=False)
+
+
+def _save_program(path: Path) -> None:
+    import torch
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.interpolate(x, scale_factor=2.0, mode="bilinear")
+
+    torch.export.save(torch.export.export(Net().eval(), (torch.rand(1, 3, 16, 16),)), path)
+
+
+def _calls() -> Iterator[_Measure]:
+    for case, goals in _ENTERED.items():
+        command = [sys.executable, "-m", "tests.sweeps.structure", "--case", case]
+        result = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+        counts = result.stdout.split()[-2:] if result.returncode == 0 else []
+        for which, count, goal in zip(("first", "second"), counts, goals, strict=False):
+            yield _Measure(name=f"modules entered by {case}, {which} call", value=int(count), goal=goal)
+        if not counts:
+            print(f"{case} does not run")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables."""
+    """Print the table, or the counts of one case."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--root", type=Path, default=Path())
-    root = parser.parse_args(arguments).root
-    paths = sorted(path for folder in _FOLDERS for path in (root / folder).rglob("*.py"))
-    lines = {path: len(path.read_text().splitlines()) for path in paths}
-    trees = [ast.parse(path.read_text()) for path in paths]
-    lengths = sorted(length for tree in trees for length in _lengths(tree))
-    total, comments = sum(lines.values()), sum(map(_comments, paths))
-    names = Counter(name for tree in trees for name in _bound(tree))
-    files = Counter(path.name for path in paths if path.name != "__init__.py")
-    shared = {name: count for name, count in files.items() if count > 1}
-    folders = Counter[str]()
-    for path, count in lines.items():
-        folders["/".join(path.relative_to(root).parts[:-1][:2])] += count
-    rows = [
-        ("lines, modules", f"{total}, {len(paths)}"),
-        ("comments, share of lines", f"{comments}, {comments / total:.2%}"),
-        ("functions: number, median, 90 %, over 30", f"{len(lengths)}, {statistics.median(lengths):g}, "
-         f"{lengths[int(0.9 * len(lengths))]}, {sum(length > 30 for length in lengths) / len(lengths):.1%}"),
-        ("modules over 250 lines", str(sum(count > 250 for count in lines.values()))),
-        ("shared file names, modules", f"{len(shared)}, {sum(shared.values())}"),
-        ("most bound names", ", ".join(f"{name} {count}" for name, count in names.most_common(24))),
-        *((folder, str(count)) for folder, count in sorted(folders.items())),
-    ]  # fmt: skip
-    print(aligned(rows))
-    return 0
+    parser.add_argument("--root", type=Path, default=ROOT)
+    parser.add_argument("--entered", action="store_true", help="count the modules that calls enter, too")
+    parser.add_argument("--case", choices=list(_ENTERED), help="count those of one call, in this process")
+    given = parser.parse_args(arguments)
+    if given.case:
+        with tempfile.TemporaryDirectory() as folder:
+            call = _call(given.case, Path(folder))
+            print(*(len(_entered(call)) for _ in range(2)))
+        return 0
+    measures = [*_measures(given.root), *(_calls() if given.entered else ())]
+    print(aligned([measure.row for measure in measures]))
+    return int(any(measure.value > measure.goal for measure in measures))
 
 
 if __name__ == "__main__":
