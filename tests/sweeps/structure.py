@@ -55,8 +55,9 @@ def _annotated(tree: ast.AST) -> Iterator[ast.Name]:
 
 
 def _returns_any(node: ast.AST) -> bool:
-    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    return is_function and isinstance(node.returns, ast.Name) and node.returns.id == "Any"
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return isinstance(node.returns, ast.Name) and node.returns.id == "Any"
 
 
 def _is_wildcard(node: ast.AST) -> bool:
@@ -123,7 +124,7 @@ def _call(case: str, folder: Path) -> Callable[[], object]:
     onnx, ir = str(folder / "fpn.onnx"), str(folder / "fpn.xml")
     image = np.random.default_rng(0).integers(0, 256, (64, 48, 3), np.uint8)
     if case == "resize":
-        spec = ir_interp.ResizeSpec(kernel="linear", axes=(0, 1), target=ir_interp.Sizes((32, 24)))
+        spec = ir_interp.ResizeSpec(kernel=ir_interp.Linear(), axes=(0, 1), target=ir_interp.Sizes((32, 24)))
         return lambda: ir_interp.resize(image, spec)
     if case == "pillow":
         return lambda: ir_interp.resize(image, (32, 24), "pillow:bicubic")
@@ -144,11 +145,8 @@ def _call(case: str, folder: Path) -> Callable[[], object]:
 def _save_program(path: Path) -> None:
     import torch
 
-    class Net(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.nn.functional.interpolate(x, scale_factor=2.0, mode="bilinear")
-
-    torch.export.save(torch.export.export(Net().eval(), (torch.rand(1, 3, 16, 16),)), path)
+    net = torch.nn.Upsample(scale_factor=2.0, mode="bilinear")
+    torch.export.save(torch.export.export(net.eval(), (torch.rand(1, 3, 16, 16),)), path)
 
 
 def _calls() -> Iterator[_Measure]:
