@@ -16,7 +16,7 @@ from ..onnx.resize_nodes import ResizeNode
 from ..predictions import tensorrt_importer
 from ..predictions.ranks import completed
 from ..runtimes.exporter_releases import earlier
-from ..sources.frameworks import part
+from ..sources.frameworks import part, reading
 from ..sources.readers import load
 from . import chosen_shapes, mistakes
 from .verdicts import Verdict
@@ -68,10 +68,22 @@ def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = 
         resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
         return Inside(resizes=resizes)
     chosen_shapes.chosen(path, shapes)  # refuses a shape that an input cannot have
-    resizes = [Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=()) for op in load(path)]
+    inside = _of_framework(path)
     if not asks_exporters:
-        return Inside(resizes=resizes)
-    return Inside(resizes=[_asked(*pair) for pair in zip(resizes, framework.verdicts(path), strict=True)])
+        return inside
+    return replace(
+        inside, resizes=[_asked(*pair) for pair in zip(inside.resizes, framework.verdicts(path), strict=True)]
+    )
+
+
+def _of_framework(path: Path) -> Inside:
+    """Return the resizes of a model of another framework, and those that cannot be read."""
+    declared = reading(FileKind.of(path))
+    ops, others = declared.known(path) if declared and declared.known else (load(path), [])
+    return Inside(
+        resizes=[Found(file=path, op=op, mistakes=tuple(mistakes.of_resize(op)), remarks=()) for op in ops],
+        unread=[Unread(name=name, where=error.where, error=error) for name, error in others],
+    )
 
 
 def _asked(resize: Found, verdicts: Mapping[str, Verdict]) -> Found:

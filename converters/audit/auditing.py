@@ -169,9 +169,11 @@ def results(
     return Result(rows=rows, unread=unread, errors=errors)
 
 
+_DIALECTS: dict[FileKind | None, str] = {FileKind.IR: "openvino", FileKind.TFLITE: "tflite"}
+
+
 def _unread(path: Path, resize: Unread, chosen: Collection[str] | None) -> UnreadResize:
-    dialect = "openvino" if FileKind.of(path) is FileKind.IR else "onnx"
-    titles = {name: runtime.title for name, runtime in _asked(dialect, chosen)}
+    titles = {name: runtime.title for name, runtime in _asked(_DIALECTS.get(FileKind.of(path), "onnx"), chosen)}
     error = resize.error
     place = error.where.removeprefix(resize.where)
     problem = f"{place}: {error.problem}" if place else error.problem

@@ -66,9 +66,8 @@ def _other(other: OtherRuntime) -> Runtime:
 
 def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node of a model in one of the other runtimes."""
-    if other.needs_stored_scales and neighbours.computes_scales_of_constants(node):
-        is_refused = node.op.version in other.needs_stored_scales
-        return refused("it needs scales that are stored, not computed by nodes") if is_refused else unknown(_COMPUTED)
+    if other.with_computed_scales and neighbours.computes_scales_of_constants(node):
+        return other.with_computed_scales(node.op, may_change(node), node.stated)
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
         return other.outcome(node.op, may_change(node), node.stated)
     present = sum(map(bool, node.node.input))
@@ -76,7 +75,6 @@ def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)
 
 
-_COMPUTED = "scales that nodes compute in this operator set"
 _BEFORE_SIZES = ("roi", "scales")  # inputs between the data and the sizes
 
 

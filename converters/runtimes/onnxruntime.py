@@ -17,7 +17,7 @@ from ir_interp.plan.axes.taps import axis_taps
 from ir_interp.plan.runtimes import integer_steps
 from ir_interp.plan.runtimes.integer_steps import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS, SPATIAL_AXES
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, Shape, resolve_axes
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
     Antialias,
     Aspect,
@@ -39,7 +39,10 @@ VERSION = "1.32"
 TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 
-_IMAGE = 4  # axes of a batch of images
+_IMAGE, _LAST = 4, 3  # axes of a batch of images, and the last of them
+_WHOLE = (0.0, 1.0)  # the window of a crop that keeps an axis as it is
+_MIXED_UP = "it mixes up the axes of channels-last crops and cubics"
+_OUTSIDE = "an output lies outside the image"
 _KEPT = "it keeps the size of a negative axis under an aspect policy"
 MAY_SHRINK = "a cubic Resize of channels-last images that may shrink"
 """The nodes that it computes unless they shrink."""
@@ -80,7 +83,15 @@ def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
         return f"axes {assumed} change"
     is_cubic_of_integers = is_plain_cubic(op) and op.dtype in ONNXRUNTIME_INTEGERS
     may_grow = is_cubic_of_integers and are_channels_last(op.shape, sure) and shrinks(op) is None
-    return "a size shrinks" if may_grow else ""
+    if may_grow:
+        return "a size shrinks"
+    return "a size changes" if is_cubic_of_integers and geometry(op) is None and _may_keep_every_size(op) else ""
+
+
+def _may_keep_every_size(op: ResizeOp) -> bool:
+    """Return whether scales may leave every size as it is."""
+    target = op.spec.target
+    return isinstance(target, Scales) and all(1 <= scale < _LEAST_OF_TWO for scale in target.values)
 
 
 def _condition(op: ResizeOp, sure: Set[int], may_change: Set[int]) -> str:
@@ -196,12 +207,21 @@ def deviation(op: ResizeOp, scaled: Set[int] | None = None) -> Outcome | None:
     at, scaled = geometry(settled(op)), sure_axes(op) if scaled is None else scaled
     by_lengths = (rule(op, at) for rule in _DEVIATIONS) if at is not None else ()
     # A type that loses its sign is wrong under every size, so it is reported first.
-    deviations = (_without_signs(op, scaled, at), *by_lengths, _may_wrap_outside(op, at), _rounds_twice(op, scaled))
+    at_run_time = (_may_wrap_outside(op, at), _may_mix_up_axes(op, scaled, at))
+    deviations = (_without_signs(op, scaled, at), *by_lengths, *at_run_time, _rounds_twice(op, scaled))
     return next((deviation for deviation in deviations if deviation is not None), None)
 
 
 def _may_wrap_outside(op: ResizeOp, at: Geometry | None) -> Outcome | None:
-    return differs(wrapping(op), "an output lies outside the image") if at is None and wraps_extrapolation(op) else None
+    return differs(wrapping(op), _OUTSIDE) if at is None and wraps_extrapolation(op) else None
+
+
+def _may_mix_up_axes(op: ResizeOp, scaled: Set[int], at: Geometry | None) -> Outcome | None:
+    kernel, shape = op.spec.kernel, op.shape or ()
+    is_exposed = isinstance(op.spec.coordinates, Crop) and (isinstance(kernel, Cubic) or kernel.is_antialiased)
+    if at is not None or not is_exposed or not are_channels_last(shape, scaled) or shape[_LAST] == 1:
+        return None
+    return differs(_MIXED_UP, _OUTSIDE)
 
 
 def _without_signs(op: ResizeOp, scaled: Set[int], at: Geometry | None) -> Outcome | None:
@@ -232,19 +252,42 @@ def _copies_all(op: ResizeOp, at: Geometry) -> Outcome | None:
 
 
 def _mixes_up_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
-    kernel, crops = op.spec.kernel, isinstance(op.spec.coordinates, Crop)
-    cubic, keeps = isinstance(kernel, Cubic), any(at.in_sizes[axis] > 1 for axis in at.keeping)
-    moves = cubic and keeps and op.spec.coordinates is not Coordinates.ALIGN_CORNERS  # under which such axes are copies
-    if are_channels_last(at.in_sizes, at.scaled) and ((crops and (cubic or kernel.is_antialiased)) or moves):
-        return differs("it mixes up the axes of channels-last crops and cubics")
-    return None
+    if not are_channels_last(at.in_sizes, at.scaled) or _extrapolates_all(op, at):
+        return None
+    cubic = isinstance(op.spec.kernel, Cubic)
+    extrapolates = (cubic or op.spec.kernel.is_antialiased) and _extrapolates_other_outputs(op, at)
+    moves = cubic and _moves_kept_axes(op, at)
+    return differs(_MIXED_UP) if moves or extrapolates else None
+
+
+def _moves_kept_axes(op: ResizeOp, at: Geometry) -> bool:
+    """Return whether a node is to move an axis that keeps its size though its scale is not 1."""
+    kept, coordinates = [axis for axis in at.keeping if at.in_sizes[axis] > 1], op.spec.coordinates
+    if not isinstance(coordinates, Crop):
+        return bool(kept) and coordinates is not Coordinates.ALIGN_CORNERS
+    windows = dict(zip(resolve_axes(op.spec.axes, len(at.in_sizes)), coordinates.roi or (), strict=False))
+    return any(windows.get(axis, _WHOLE) != _WHOLE for axis in kept)
+
+
+def _extrapolates_all(op: ResizeOp, at: Geometry) -> bool:
+    """Return whether every output of a crop takes the extrapolation value."""
+    return any(all_outside for _, all_outside in _outside(op, at))
+
+
+def _extrapolates_other_outputs(op: ResizeOp, at: Geometry) -> bool:
+    """Return whether the extrapolation value reaches other outputs of channels-last images than it should.
+
+    Their kernel writes it as if the channels came first. That is right for one channel, and if no output lies outside
+    the image; any other pattern becomes another.
+    """
+    return at.in_sizes[_LAST] > 1 and any(any_outside for any_outside, _ in _outside(op, at))
 
 
 def _copies_kept_axes(op: ResizeOp, at: Geometry) -> Outcome | None:
     if not op.spec.kernel.is_antialiased or not at.keeping:
         return None
     if isinstance(op.spec.coordinates, Crop):
-        is_cropped = any(at.in_sizes[axis] > 1 for axis in at.keeping)
+        is_cropped = _moves_kept_axes(op, at) and not _extrapolates_all(op, at)
         return differs("it does not crop an axis that keeps its size under antialias") if is_cropped else None
     return computes(_without(op.spec, at.keeping, len(at.in_sizes)), "it copies an axis that keeps its size")
 
@@ -256,22 +299,24 @@ def _without(spec: ResizeSpec, axes: Set[int], rank: int) -> ResizeSpec:
 
 
 def _ignores_crops(op: ResizeOp, at: Geometry) -> Outcome | None:
+    cropped = _cropped(op, at)
+    return None if cropped is op.spec else computes(cropped, "it ignores the crop of an axis whose scale is 1")
+
+
+def _cropped(op: ResizeOp, at: Geometry) -> ResizeSpec:
+    """Return a resize with the crops that are not ignored; the resize itself if none is."""
     crop = op.spec.coordinates
     windows = (crop.roi or ()) if isinstance(crop, Crop) else ()
     pairs = zip(resolve_axes(op.spec.axes, len(at.in_sizes)), windows, strict=False)
-    taken = tuple((0.0, 1.0) if at.scales[axis] == 1 and at.in_sizes[axis] > 1 else window for axis, window in pairs)
+    taken = tuple(_WHOLE if at.scales[axis] == 1 and at.in_sizes[axis] > 1 else window for axis, window in pairs)
     if not isinstance(crop, Crop) or taken == windows:
-        return None
-    return computes(
-        replace(op.spec, coordinates=replace(crop, roi=taken)), "it ignores the crop of an axis whose scale is 1"
-    )
+        return op.spec
+    return replace(op.spec, coordinates=replace(crop, roi=taken))
 
 
 def _wraps_outside(op: ResizeOp, at: Geometry) -> Outcome | None:
     """Return that an extrapolation value beyond an integer type is wrapped, if an output takes it."""
-    ignored = _ignores_crops(op, at)
-    taken = op.spec if ignored is None or ignored.spec is None else ignored.spec
-    if not wraps_extrapolation(op) or not _extrapolates(taken, at.in_sizes):
+    if not wraps_extrapolation(op) or not any(any_outside for any_outside, _ in _outside(op, at)):
         return None
     return differs(wrapping(op))
 
@@ -299,10 +344,10 @@ def wrapping(op: ResizeOp) -> str:
     return f"it wraps the extrapolation value {value} around in {op.dtype}, on some processors"
 
 
-def _extrapolates(spec: ResizeSpec, shape: Shape) -> bool:
-    """Return whether an output of a crop takes the extrapolation value."""
-    taps = axis_taps(plan(spec, shape))
-    return any(axis.outside is not None and axis.outside.any() for axis in taps)
+def _outside(op: ResizeOp, at: Geometry) -> list[tuple[bool, bool]]:
+    """Return for each axis whether any, and whether all, outputs take the extrapolation value of a crop."""
+    outside = (taps.outside for taps in axis_taps(plan(_cropped(op, at), at.in_sizes)))
+    return [(False, False) if each is None else (bool(each.any()), bool(each.all())) for each in outside]
 
 
 # The first that applies decides: a node that changes no size is copied before any kernel is chosen.

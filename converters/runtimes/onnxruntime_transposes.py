@@ -12,6 +12,7 @@ from ir_interp.spec import ResizeSpec
 from . import onnxruntime
 from .onnxruntime import is_plain_cubic, shrinks
 from .outcome import Outcome, differs, refused
+from .shared_readings import UPSAMPLE
 
 _IMAGE = 4  # axes of a batch of images
 TRANSPOSES_PASS = frozenset(
@@ -38,8 +39,8 @@ def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Se
     ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of the tensor before it.
     """
     rank = len(op.shape or ())
-    if op.dtype == "float16":
-        return None  # it stands between Casts, over which no Transpose is moved
+    if op.dtype == "float16" or op.version in UPSAMPLE:
+        return None  # it stands between Casts, over which no Transpose is moved, as over an Upsample
     if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
         return None  # any other Transpose stays where it is
     axes = op.attributes.get("axes")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ir_interp.errors import ReadError
 from ir_interp.files.frameworks import FRAMEWORKS, Framework
 from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
@@ -26,7 +27,8 @@ class Reading:
     and ``slack`` by how much its outputs may differ on arrays; None if they are not rounded to levels.
 
     ``holds`` returns whether an object is such a model in memory: ``save`` writes one to a file, and ``function`` takes
-    it.
+    it. ``known`` returns the resizes that can be read, and the name and error of each of the others; where it is None,
+    one that cannot be read leaves the file unread.
     """
 
     load: Callable[[Path, Semantics], list[ResizeOp]]
@@ -36,6 +38,7 @@ class Reading:
     slack: Callable[[Path], Callable[..., list[float]] | None] = lambda path: None
     holds: Callable[[object], bool] = lambda value: False
     save: Callable[[Any, Path], None] | None = None
+    known: Callable[[Path], tuple[list[ResizeOp], list[tuple[str, ReadError]]]] | None = None
 
 
 def declared_by(framework: Framework) -> Reading:

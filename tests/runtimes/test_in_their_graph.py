@@ -36,6 +36,21 @@ def predicted(model: onnx.ModelProto, path: Path, runtime: str = "onnxruntime") 
     return row.predictions[runtime]
 
 
+def lay_between_transposes(model: onnx.ModelProto, order: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
+    """Lay the only node of a model between two Transposes, so that it takes an input of a shape.
+
+    Return the order of axes behind the node.
+    """
+    behind = [int(axis) for axis in np.argsort(order)]
+    (resize,) = model.graph.node
+    resize.input[0], resize.output[0] = "inside", "resized"
+    model.graph.node.insert(0, helper.make_node("Transpose", ["x"], ["inside"], perm=order))
+    model.graph.node.append(helper.make_node("Transpose", ["resized"], ["y"], perm=behind))
+    for axis, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+        dim.dim_value = shape[axis]
+    return behind
+
+
 @pytest.mark.parametrize("rank", [3, 4])
 def test_only_transposes_that_move_channels_of_images_are_moved(rank: int, tmp_path: Path) -> None:
     rng, moved = np.random.default_rng(0), []
@@ -46,15 +61,7 @@ def test_only_transposes_that_move_channels_of_images_are_moved(rank: int, tmp_p
         attributes = {"mode": "linear", "axes": [rank - 2, rank - 1]}
         model = onnx_model("Resize", 19, inside, "float32", attributes, scales=(2, 3))
         (op,) = ir_interp.load(model)
-        behind = np.argsort(order)
-        (resize,) = model.graph.node
-        resize.input[0], resize.output[0] = "inside", "resized"
-        front = helper.make_node("Transpose", ["x"], ["inside"], perm=order)
-        back = helper.make_node("Transpose", ["resized"], ["y"], perm=[int(axis) for axis in behind])
-        model.graph.node.insert(0, front)
-        model.graph.node.append(back)
-        for axis, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
-            dim.dim_value = shape[axis]
+        behind = lay_between_transposes(model, order, shape)
         verdict, y = predicted(model, tmp_path / "a.onnx"), ran(model, x)
         assert (verdict.kind is Kind.SAME) is (y is not None), order
         if y is None:
@@ -62,6 +69,24 @@ def test_only_transposes_that_move_channels_of_images_are_moved(rank: int, tmp_p
         else:
             np.testing.assert_allclose(y, op.run(x.transpose(order)).transpose(behind), atol=1e-5)
     assert moved == (list(CHANNELS_MOVE) if rank == 4 else [])
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+def test_transposes_stay_around_an_upsample(opset: int, tmp_path: Path) -> None:
+    model = onnx_model("Upsample", opset, (1, 3, 6, 5), "float32", {"mode": "linear"}, scales=(1, 1, 1.5, 1.3))
+    lay_between_transposes(model, CHANNELS_MOVE[0], (1, 5, 3, 6))
+    assert predicted(model, tmp_path / "a.onnx").kind is Kind.SAME
+    assert ran(model, np.zeros((1, 5, 3, 6), np.float32)).shape == (1, 6, 3, 9)
+
+
+@pytest.mark.parametrize(("height", "is_refused"), [(7, False), (20, True)])
+def test_a_cubic_of_int8_is_copied_if_it_keeps_its_size(height: int, is_refused: bool, tmp_path: Path) -> None:
+    model = onnx_model("Resize", 19, (1, 2, height, 4), "int8", {"mode": "cubic"}, scales=(1, 1, 1.1, 1))
+    for axis, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+        dim.dim_param = f"n{axis}"
+    verdict = predicted(model, tmp_path / "a.onnx")
+    assert (verdict.kind, "provided that a size changes" in verdict.reason) == (Kind.REFUSED, True)
+    assert (ran(model, np.zeros((1, 2, height, 4), np.int8)) is None) is is_refused
 
 
 @pytest.mark.parametrize(("sizes", "kind"), [((1, 1, 4, 11), Kind.SAME), ((1, 1, 8, 11), Kind.DIFFERS)])

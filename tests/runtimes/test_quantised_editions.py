@@ -1,7 +1,8 @@
 """Resizes between DequantizeLinear and QuantizeLinear in earlier releases of onnxruntime, which run them in levels.
 
-The expected outcomes were seen in onnxruntime 1.16.3, 1.18.1, 1.20.1, 1.22.0, 1.26.0, 1.27.0, 1.28.0, 1.30.0, 1.31.0
-and 1.32.0, with levels of int8 and uint8.
+The expected outcomes were seen in onnxruntime 1.16.3, 1.18.1, 1.20.1, 1.22.0, 1.24.4, 1.25.1, 1.26.0, 1.27.0, 1.28.0,
+1.29.0, 1.30.0, 1.31.0 and 1.32.0, with levels of int8 and uint8. OpenVINO 2023.3, 2024.6, 2025.4 and 2026.4 compute all
+of them as floats; levels at exact halves may round to either side.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.runtimes import openvino_editions
 
 DROPPING, KEEPING = ("1.16", "1.20", "1.26"), ("1.30", "1.31")
 MODES: tuple[tuple[dict[str, Any], str], ...] = (
@@ -64,6 +66,15 @@ def test_in_levels(dtype: str, attributes: dict[str, Any], kind: str, tmp_path: 
     known = verdicts(quantised(dtype, attributes), tmp_path)
     assert {name: known[name] for name in DROPPING} == dict.fromkeys(DROPPING, kind)
     assert {name: known[name] for name in (*KEEPING, "onnxruntime")} == dict.fromkeys((*KEEPING, "onnxruntime"), "same")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("attributes", [attributes for attributes, _ in MODES])
+def test_releases_of_openvino_compute_floats(dtype: str, attributes: dict[str, Any], tmp_path: Path) -> None:
+    onnx.save(quantised(dtype, attributes), tmp_path / "a.onnx")
+    names = ["openvino", *(f"openvino:{name}" for name in openvino_editions.EDITIONS)]
+    (row,) = ir_interp.audit(tmp_path / "a.onnx", runtimes=names).rows
+    assert {name: row.predictions[name].kind for name in names} == dict.fromkeys(names, ir_interp.Kind.SAME)
 
 
 @pytest.mark.parametrize("options", [{"second": 0.03}, {"is_output": True}])

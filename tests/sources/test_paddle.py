@@ -16,11 +16,17 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
+from ir_interp.converters.frameworks.paddle.conversion import intermediate
 from ir_interp.converters.frameworks.paddle.paddle_files import described, write_skeleton
 from ir_interp.converters.frameworks.paddle.paddle_resizes import resize
+from ir_interp.converters.reports.conversion_report import FormPolicy
 from ir_interp.converters.sources.model_description import Resize
+from ir_interp.converters.verify.graphs import read as read_graph
+from ir_interp.converters.verify.run.deciding_lengths import deciding_images
 from ir_interp.errors import ReadError, VerificationError
 from ir_interp.files import stored_arrays
+from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.plan.axes.scaled_lengths import deciding_sizes
 from ir_interp.spec import AtRunTime, Scales, Sizes
 from ir_interp.views.describe import summary
 from tests.support.commands import command
@@ -196,6 +202,17 @@ class Layers(paddle.nn.Layer):
         return paddle.where(x > 9, x, 3 * x)
 
 
+class Scaled(paddle.nn.Layer):
+    def forward(self, x):
+        return F.interpolate(x, scale_factor=[1.3, 0.7], mode="nearest")
+
+
+class Computed(paddle.nn.Layer):
+    def forward(self, x):
+        sizes = paddle.shape(x)[2:].astype("float32") * 0.7
+        return F.interpolate(x, size=sizes.astype("int32"), mode="nearest")
+
+
 class Printing(paddle.nn.Layer):
     def forward(self, x):
         return F.interpolate(paddle.static.Print(x), scale_factor=2)
@@ -206,6 +223,8 @@ inputs = [InputSpec([1, 2, 9, 7], "float32", "z"), InputSpec([1, 2, 5, 10], "flo
 paddle.jit.save(Net(), "net", input_spec=inputs)
 paddle.jit.save(Layers(), "layers", input_spec=inputs[:1])
 paddle.jit.save(Printing(), "printing", input_spec=inputs[:1])
+for name, net in (("scaled", Scaled()), ("computed", Computed())):
+    paddle.jit.save(net, name, input_spec=[InputSpec([None, 2, None, None], "float32", "x")])
 """
 QUANTISED = """
 import numpy as np
@@ -277,6 +296,24 @@ def test_models_equal_paddle(models: Path, name: str, target: str, capsys: pytes
     ]
     assert names[0] == names[1]
     assert names[0][:2] == (["z", "a"] if name == "net" else ["z", "where_0.tmp_0"])
+
+
+@pytest.mark.parametrize("target", ["net.onnx", "net.xml"])
+@pytest.mark.parametrize("name", ["scaled", "computed"])
+def test_sizes_that_a_rounding_decides(models: Path, name: str, target: str) -> None:
+    source = models / f"{name}.pdmodel"
+    report = ir_interp.convert(source, target)
+    assert report.verification is not None
+    for size in deciding_sizes(0.7, 200) + deciding_sizes(1.3, 200):
+        for shape in ((1, 2, size, 7), (1, 2, 7, size)):
+            assert ir_interp.compare(source, target, shapes={"x": shape}).passes, shape
+
+
+def test_a_proof_is_at_sizes_that_a_scale_decides(models: Path) -> None:
+    options = ConvertOptions()
+    with intermediate(models / "scaled.pdmodel", Path("net.xml"), FormPolicy(), options) as between:
+        sizes = {size for image in deciding_images(read_graph(between.model), between.hints) for size in image}
+    assert sizes >= {*deciding_sizes(float(np.float32(0.7)), 200), *deciding_sizes(float(np.float32(1.3)), 200)}
 
 
 def test_quantised_programs_equal_paddle(models: Path) -> None:

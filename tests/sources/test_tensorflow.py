@@ -21,7 +21,9 @@ from ir_interp.converters.frameworks.tensorflow.tensorflow_resizes import resize
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.sources.readers import model_file
 from ir_interp.converters.verify.graphs import read as read_graph
+from ir_interp.converters.verify.run.deciding_lengths import SizeHints, deciding_images
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.plan.axes.scaled_lengths import deciding_sizes
 from ir_interp.spec import AtRunTime, Sizes
 from ir_interp.views.describe import summary
 from tests.support.commands import command
@@ -265,6 +267,25 @@ def test_models_equal_tensorflow(tensorflow: Any, name: str, target: str, capsys
     assert code == 0
     assert [line.split()[1].rstrip(":") for line in printed.splitlines() if line.startswith("input")] == inputs[:1]
     assert len(ir_interp.audit(name).rows) == 2
+
+
+@pytest.mark.parametrize("target", ["net.onnx", "net.xml"])
+@pytest.mark.parametrize("scales", [0.7, [1.3, 0.7]])
+def test_sizes_that_a_rounding_decides(tensorflow: Any, scales: Any, target: str) -> None:
+    with tensorflow.Graph().as_default() as graph:
+        x = tensorflow.compat.v1.placeholder(tensorflow.float32, [None, None, None, 2], name="x")
+        sizes = tensorflow.cast(
+            tensorflow.cast(tensorflow.shape(x)[1:3], tensorflow.float32) * scales, tensorflow.int32
+        )
+        tensorflow.raw_ops.ResizeBilinear(images=x, size=sizes, half_pixel_centers=True, name="up")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    report = ir_interp.convert("net.pb", target)
+    assert report.verification is not None
+    deciding = deciding_sizes(float(np.float32(0.7)), 200)
+    tried = {size for image in deciding_images(read_graph(Path(target)), SizeHints()) for size in image}
+    assert tried >= set(deciding)
+    for size in deciding:
+        assert ir_interp.compare("net.pb", target, shapes={"x": (1, size, size, 2)}).passes, size
 
 
 def test_a_graph_whose_outputs_are_resizes(tensorflow: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -304,6 +305,31 @@ def change(path: Path, changed: Callable[[Any], None]) -> None:
     model = unpacked(path)
     changed(model)
     path.write_bytes(packed(model))
+
+
+def test_an_operator_that_cannot_be_read_is_a_row_with_its_error() -> None:
+    """The others of the file are audited; the file itself was unread."""
+    single_operator.write_resize(operator(), Path("a.tflite"))
+
+    def requantise_another(model: Any) -> None:
+        of, (graph,) = schema(), model.subgraphs
+        wrong, end = deepcopy(graph.operators[0]), deepcopy(graph.tensors[graph.operators[0].outputs[0]])
+        end.name, end.quantization = b"wrong", of.QuantizationParametersT()
+        end.quantization.scale, end.quantization.zeroPoint = [0.5], [1]
+        graph.tensors.append(end)
+        wrong.outputs = [len(graph.tensors) - 1]
+        graph.operators.insert(0, wrong)
+
+    change(Path("a.tflite"), requantise_another)
+    report = ir_interp.audit("a.tflite")
+    assert ([row.op.where for row in report.rows], report.errors) == (["a.tflite:operator[1]"], ())
+    (row,) = report.unread
+    assert (row.resize, row.where) == ("wrong", "a.tflite:operator[0]")
+    assert row.problem == ("its output is quantised differently from its input; expected the same scale and zero point")
+    assert {verdict.kind for verdict in row.verdicts.values()} == {Kind.UNKNOWN}
+    assert "litert" in row.verdicts
+    assert row.verdicts.keys() <= report.rows[0].verdicts.keys()
+    assert [finding.where for finding in report.findings if finding.code == "IRI027"] == [row.where]
 
 
 @pytest.mark.parametrize("target", ["a.onnx", "a.xml"])

@@ -15,7 +15,7 @@ from ...audit.framework_exporters import OPSET, Writer, asked, frontend, random_
 from ...audit.verdicts import Verdict
 from . import interpreter
 from .single_operator import write_resize
-from .tflite_files import load
+from .tflite_files import known
 
 EXPORTERS: Mapping[str, Writer] = {
     "tf2onnx-tflite": Writer(title="tf2onnx", package="tf2onnx", kind=FileKind.ONNX, writer=f"{__name__}:by_tf2onnx"),
@@ -24,8 +24,8 @@ EXPORTERS: Mapping[str, Writer] = {
 
 
 def verdicts(path: Path) -> Iterator[dict[str, Verdict]]:
-    """Yield the verdicts of all exporters on each resize of a file."""
-    yield from map(_of_resize, load(path))
+    """Yield the verdicts of all exporters on each resize of a file that can be read."""
+    yield from map(_of_resize, known(path)[0])
 
 
 def _of_resize(op: ResizeOp) -> dict[str, Verdict]:

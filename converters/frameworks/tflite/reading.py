@@ -7,7 +7,7 @@ from pathlib import Path
 from ...sources.frameworks import Reading
 from ...sources.model_description import Description, End
 from . import litert_reference
-from .tflite_files import load, read_file
+from .tflite_files import known, load, read_file
 
 
 def _described(path: Path) -> Description:
@@ -30,4 +30,5 @@ READING = Reading(
     describe=_described,
     function=litert_reference.function,
     slack=litert_reference.slack,
+    known=known,
 )

@@ -75,6 +75,19 @@ def load(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeOp]
     return [resize(operator, semantics) for operator in read_file(path).operators if operator.type in KINDS]
 
 
+def known(path: Path) -> tuple[list[ResizeOp], list[tuple[str, ReadError]]]:
+    """Return the resizes of a file that can be read, and the name and error of each of the others."""
+    resizes: list[ResizeOp] = []
+    unread: list[tuple[str, ReadError]] = []
+    for operator in read_file(path).operators:
+        if operator.type in KINDS:
+            try:
+                resizes.append(resize(operator))
+            except ReadError as error:
+                unread.append((_name(operator), error))
+    return resizes, unread
+
+
 def read_file(path: Path) -> File:
     """Return a summary of a file. Raises ReadError for one that is not TFLite, or is truncated, and without LiteRT."""
     try:
@@ -210,7 +223,13 @@ def resize(operator: Operator, semantics: Semantics = Semantics.RUNTIME) -> Resi
     except BROKEN as error:
         raise ReadError(f"its options are cut off: {error}", operator.where) from error
     context = Context(version=1, shape=data.shape, dtype=data.dtype, semantics=semantics)
-    return read(DIALECT, attributes, context, name=operator.outputs[0].name or operator.where, where=operator.where)
+    return read(DIALECT, attributes, context, name=_name(operator), where=operator.where)
+
+
+def _name(operator: Operator) -> str:
+    """Return the name of an operator's output, or its place if there is none."""
+    output = operator.outputs[0] if operator.outputs else None
+    return (output.name if output else "") or operator.where
 
 
 def _size(size: Tensor, where: str) -> tuple[int, ...] | None:

@@ -33,8 +33,8 @@ class OtherRuntime(Runner):
     ``takes_primitives`` is whether it computes resizes that are written as Gather, MatMul and the like, ``measures``
     whether it slices at sizes of run time, ``least_opset`` the operator set from which it has all common nodes. For a
     Resize of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out. Whether
-    it takes models that call local functions is unknown, unless it ``refuses_functions``. A Resize of the versions
-    ``needs_stored_scales`` is refused if nodes compute its scales from constants.
+    it takes models that call local functions is unknown, unless it ``refuses_functions``. ``with_computed_scales``, if
+    there is one, returns the outcome of a node whose scales are computed by nodes from constants.
     """
 
     name: str
@@ -46,7 +46,7 @@ class OtherRuntime(Runner):
     least_opset: int = 1
     counts_inputs: range = range(0)
     refuses_functions: bool = False
-    needs_stored_scales: range = range(0)
+    with_computed_scales: Outcomes | None = None
 
 
 @cache

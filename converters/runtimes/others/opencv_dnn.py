@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Crop, Linear, Rounding, Scales
+from ir_interp.spec import Coordinates, Crop, Linear, ResizeSpec, Rounding, Scales
 
 from ..image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
-from ..node_geometry import copying, geometry, settled
+from ..node_geometry import Geometry, copying, geometry, settled
 from ..outcome import Outcome, computes, differs, refused, unknown
 from ..shared_readings import (
     BY_RATIO,
@@ -24,11 +24,14 @@ from ..shared_readings import (
     RESIZE_10,
     UPSAMPLE,
     UPSAMPLE_7,
+    Reading,
 )
 from . import OtherRuntime
 
 # Added before it rounds, so that float32 errors at half-way positions make no difference.
 _NEAR_A_HALF = {Rounding.ROUND_PREFER_FLOOR: -1e-6, Rounding.ROUND_PREFER_CEIL: 1e-6}
+_NO_AXES = "axes are not supported"
+_COPIED = "it copies if neither height nor width changes"
 _HEIGHT = 2
 _RANK = 4
 
@@ -36,16 +39,44 @@ _RANK = 4
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome of a node."""
     if isinstance(op.spec.coordinates, Crop):
+        return _of_crop(op, op.spec.coordinates)
+    return _of_stretch(op, may_change, (BY_RATIO,))
+
+
+def with_computed_scales(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome of a node whose scales nodes compute: its importers read them at different times."""
+    if op.version > RESIZE_10:
+        return refused("it needs scales that are stored, not computed by nodes")
+    return _of_stretch(op, may_change, () if op.version == RESIZE_10 else (BY_RATIO,))
+
+
+def _of_crop(op: ResizeOp, crop: Crop) -> Outcome:
+    if crop.roi is not None:
+        return refused("crops are not supported")
+    # Windows of run time pass its check for crops.
+    if len(op.shape or ()) != _RANK or crop_or_policy(replace(op, spec=_stretched(op))):
         return unknown(crop_or_policy(op))
+    is_listed, gives_scales = op.attributes.get("axes") is not None, op.attributes.get("scales") is not None
+    if is_listed:
+        return unknown("a crop of listed axes by scales") if gives_scales else refused(_NO_AXES)
+    at = _of_image(op)
+    if at is not None and not at.changing:
+        return computes(copying(op.spec), _COPIED)
+    reason = "it crops height and width to the windows of the batch and the channels"
+    return differs(reason, "" if at is not None else "height or width changes")
+
+
+def _of_stretch(op: ResizeOp, may_change: Set[int], scales: Sequence[Reading]) -> Outcome:
+    """Return the outcome of a node that is no crop, whose scales are read in this way."""
     reason = _refusal(op)
     if reason:
         return refused(reason)
-    if _copies_unmoved(op):
-        return computes(copying(op.spec), "it copies if neither height nor width changes")
+    if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and op.dtype in ALL_TYPES and _copies(op):
+        return computes(copying(op.spec), _COPIED)  # the coordinates would move an axis that alone keeps its size
     roundings = (HALF_PIXEL_OF_10,) if op.version == RESIZE_10 else (FLOOR,)
     place = in_doubles if op.version in UPSAMPLE else None
     # The order matters: a reading sees the resize as the one before left it.
-    readings = (*roundings, BY_RATIO, NO_ANTIALIAS, NO_SYMMETRIC)
+    readings = (*roundings, *scales, NO_ANTIALIAS, NO_SYMMETRIC)
     result = image_outcome(op, may_change, readings, place, _pixels, dtypes=ALL_TYPES)
     if result.spec is None or not isinstance(result.spec.kernel, Linear):
         return result
@@ -57,7 +88,7 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
 
 def _refusal(op: ResizeOp) -> str:
     if op.attributes.get("axes") is not None:
-        return "axes are not supported"
+        return _NO_AXES
     if op.version not in UPSAMPLE:
         return ""
     if isinstance(op.spec.kernel, Linear):
@@ -67,13 +98,23 @@ def _refusal(op: ResizeOp) -> str:
     return "its Upsample-7 supports integral scales only" if op.version == UPSAMPLE_7 and is_fractional else ""
 
 
-def _copies_unmoved(op: ResizeOp) -> bool:
-    """Return whether an image keeps its height and width under the coordinates that would move one of these alone."""
-    is_moved = op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN and op.dtype in ALL_TYPES
-    if not is_moved or op.shape is None or len(op.shape) != _RANK:
-        return False
-    at = geometry(settled(replace(op, spec=of_last_two(op.spec), shape=(1, 1, *op.shape[_HEIGHT:]))))
+def _copies(op: ResizeOp) -> bool:
+    """Return whether an image keeps its height and width."""
+    at = _of_image(op)
     return at is not None and not at.changing
+
+
+def _of_image(op: ResizeOp) -> Geometry | None:
+    """Return the geometry of height and width; None if it is unknown."""
+    if op.shape is None or len(op.shape) != _RANK:
+        return None
+    return geometry(settled(replace(op, spec=of_last_two(_stretched(op)), shape=(1, 1, *op.shape[_HEIGHT:]))))
+
+
+def _stretched(op: ResizeOp) -> ResizeSpec:
+    """Return a resize to the same size without its crop."""
+    crops = isinstance(op.spec.coordinates, Crop)
+    return replace(op.spec, coordinates=Coordinates.ASYMMETRIC) if crops else op.spec
 
 
 def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
@@ -106,5 +147,5 @@ RUNTIME = OtherRuntime(
     outcome=outcome,
     run=_run,
     refuses_functions=True,
-    needs_stored_scales=range(11, 20),
+    with_computed_scales=with_computed_scales,
 )

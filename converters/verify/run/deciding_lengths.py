@@ -19,7 +19,11 @@ _BESIDE = 33  # pixels of the other axis if the image would be larger
 _RESIZES = ("resize", "upsample", "interpolate")
 _IMAGE_RANK = 4
 _SIZES = ("shape", "shapeof")
-_ON_THE_WAY = ("cast", "convert", "convertlike", "gather", "identity", "reshape", "squeeze", "slice", "unsqueeze")
+_ON_THE_WAY = (
+    *("cast", "convert", "convertlike", "gather", "identity", "reshape", "squeeze", "slice", "stridedslice"),
+    *("transpose", "unsqueeze"),
+)
+_PRODUCTS = ("mul", "multiply", "div", "divide")
 _STRIDED = ("conv", "convolution", "groupconvolution", "maxpool", "averagepool", "avgpool")
 
 
@@ -58,24 +62,22 @@ def _scales(graph: Graph) -> Iterator[float]:
     for step in graph.steps:
         if step.type in _RESIZES:
             yield from (scale for scale in target_scales(graph, step, _rank(graph, step)).values() if scale % 1)
-        elif step.type in ("mul", "multiply", "div", "divide") and len(step.inputs) == 2:
-            number = _number(graph, step)
-            if number is not None and number % 1 and any(_is_size(makers, name) for name in step.inputs):
-                yield number
+        elif step.type in _PRODUCTS and len(step.inputs) == 2 and any(_is_size(makers, name) for name in step.inputs):
+            yield from (number for number in _numbers(graph, step) if number % 1)
 
 
 def _rank(graph: Graph, step: Step) -> int:
     return len(graph.shape(step.inputs[0]) or ()) or _IMAGE_RANK
 
 
-def _number(graph: Graph, step: Step) -> float | None:
-    """Return the constant that a size is multiplied by; None if there is none."""
+def _numbers(graph: Graph, step: Step) -> list[float]:
+    """Return the constants that sizes are multiplied by: one for all, or one for each axis."""
     for name in reversed(step.inputs):
         value = graph.value(name)
-        if value is not None and value.size == 1 and value.dtype.kind == "f" and value.item() > 0:
-            number = float(value.item())
-            return 1 / number if step.type in ("div", "divide") else number
-    return None
+        if value is not None and value.dtype.kind == "f" and value.size <= _IMAGE_RANK:
+            numbers = [float(number) for number in value.ravel() if number > 0]
+            return [1 / number for number in numbers] if step.type in ("div", "divide") else numbers
+    return []
 
 
 def _is_size(makers: dict[str, Step], name: str) -> bool:
