@@ -56,6 +56,10 @@ def test_lanczos_of_torchvision_requires_antialias(transforms: str, dtype: str |
     call: dict[str, Any] = {"interpolation": "lanczos", "antialias": "false", "transforms": transforms}
     with pytest.raises(IrInterpError, match="requires antialias"):
         ir_interp.spec("torchvision", version=29, dtype=dtype, **call)
+    if transforms == "v1":  # which turns antialias off for all but bilinear and bicubic
+        for antialias in ("true", "default"):
+            with pytest.raises(IrInterpError, match="use transforms=v2 or backend=pil"):
+                ir_interp.spec("torchvision", version=29, dtype=dtype, **call | {"antialias": antialias})
     with pytest.raises(IrInterpError, match="lanczos requires PIL images"):
         ir_interp.spec("torchvision", version=16, dtype=dtype, **call | {"antialias": "default"})
 
