@@ -118,6 +118,7 @@ def _legacy(transform: Any, **more: Any) -> xarray.DataArray:
     return xarray.DataArray(values, dims=("band", "y", "x"), coords={"y": y, "x": x}, attrs=attributes)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [{"y": 4, "x": 3}, {"y": 16, "x": 9}, {"x": 2}, {"y": 5}])
 @pytest.mark.parametrize("in_dataset", [False, True])
