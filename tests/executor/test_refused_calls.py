@@ -107,6 +107,7 @@ CALLS_OF_LIBRARIES = (
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")  # of scikit-image, which returns an array
 @pytest.mark.parametrize(("library", "arguments"), CALLS_OF_LIBRARIES, ids=str)
 @pytest.mark.parametrize(("shape", "sizes"), [((5, 6), (0, 3)), ((5, 6), (3, 0)), ((0, 6), (0, 3)), ((5, 6), (2, 3))])
 def test_size_0_in_the_libraries_themselves(
