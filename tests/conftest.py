@@ -8,6 +8,8 @@ the environment forbids it: compiling them doubles the time of a start.
 import gc
 import os
 import sys
+import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,9 +44,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects the long ones
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that compile every loop: for each later test the loops are compiled."""
+    """Begin with the tests that compile every loop, so they are compiled for the rest; mark rows beyond a sample."""
     items.sort(key=lambda item: item.path.name != "test_golden.py")
+    rows = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker and not item.get_closest_marker("long"):
+            rows[item.nodeid.partition("[")[0], marker.args[0]].append(item)
+    for (_, count), of_test in rows.items():
+        # By checksums of their names, rows are the same at every run, and in no step with the parameters.
+        for item in sorted(of_test, key=lambda item: zlib.crc32(item.nodeid.encode()))[count:]:
+            item.add_marker(pytest.mark.long)
 
 
 def pytest_collection_finish() -> None:

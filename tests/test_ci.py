@@ -49,6 +49,7 @@ def audited(models: str, options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("models", "options", "code"),
     [

@@ -156,6 +156,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("sample", "end"), PAIRS)
 def test_a_layer_converted_computes_the_same(sample: Path, end: str, tmp_path: Path) -> None:
     first = tmp_path / f"first{end}"

@@ -242,6 +242,7 @@ GIVEN: dict[Callable[..., Any], dict[str, Any]] = {
 RUNS = ("run", "verify")  # what starts processes where it is True
 
 
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize(
     ("function", "argument"),
     [

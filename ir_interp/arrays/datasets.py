@@ -7,7 +7,13 @@ from typing import Any
 
 import xarray
 
-from ir_interp.arrays.moved_coordinates import Moved, moved_coordinates, moved_dimensions, names_of_bounds
+from ir_interp.arrays.moved_coordinates import (
+    Moved,
+    moved_attributes,
+    moved_coordinates,
+    moved_dimensions,
+    names_of_bounds,
+)
 from ir_interp.errors import SpecError
 from ir_interp.spec import ResizeSpec
 
@@ -48,7 +54,8 @@ def _of_variables(x: Any, names: Sequence[Any], moved: Moved, resize: Callable[[
     bounds = names_of_bounds(x.variables.values())
     variables = {}
     for name, variable in x.data_vars.items():
-        if name in bounds or "GeoTransform" in variable.attrs:
+        is_placing = "GeoTransform" in variable.attrs and not set(names) & set(variable.dims)
+        if name in bounds or is_placing:
             variables[name] = moved_coordinates({name: variable}, moved, bounds).get(name, variable)
             continue
         missing = [name for name in names if name not in variable.dims]
@@ -58,6 +65,6 @@ def _of_variables(x: Any, names: Sequence[Any], moved: Moved, resize: Callable[[
         variables[name] = variable.variable if missing else resize(variable.drop_vars(variable.coords)).variable
     places = moved_coordinates(x.coords, moved, bounds)
     coordinates = x.coords.to_dataset().drop_vars(places).assign_coords(places)
-    y = coordinates.assign(variables).assign_attrs(x.attrs)
+    y = coordinates.assign(variables).assign_attrs(moved_attributes("the dataset", x.attrs, moved))
     y.encoding = x.encoding
     return y

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.arrays.moved_transforms import moved_transforms
 from ir_interp.errors import SpecError
 from ir_interp.plan.axes.geometry import plan
 from ir_interp.plan.axes.pixel_grid import PixelGrid, pixel_grid
 from ir_interp.shapes import Shape
 from ir_interp.spec import ResizeSpec
 
-_X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
 _EASTWARD = ("degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE")  # units of CF
 _HALF_TURN = 180.0
 _NUMBERS, _TIMES = "iuf", "mM"  # kinds of NumPy's types
@@ -67,12 +68,29 @@ def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[An
     """
     places = {}
     for name, variable in variables.items():
-        if "GeoTransform" in variable.attrs:
-            places[name] = _transformed(name, variable, moved)
-        elif set(variable.dims) & set(moved):
+        if set(variable.dims) & set(moved):
             data = _of_cells(name, variable, moved) if name in bounds else _at_centres(name, variable, moved)
-            places[name] = (variable.dims, data, variable.attrs, links_of(variable))
+            attributes = _along_itself(variable, moved) or moved_attributes(name, variable.attrs, moved)
+            places[name] = (variable.dims, data, attributes, links_of(variable))
+        elif "GeoTransform" in variable.attrs:
+            places[name] = variable.assign_attrs(moved_attributes(name, variable.attrs, moved))
     return places
+
+
+def moved_attributes(name: Any, attributes: Mapping[Any, Any], moved: Moved) -> dict[Any, Any]:
+    """Return the attributes of a variable, or of a dataset, with transforms and resolutions of the new pixels."""
+    return moved_transforms(name, attributes, {dim: pixels.grid for dim, pixels in moved.items()})
+
+
+def _along_itself(variable: Any, moved: Moved) -> dict[Any, Any]:
+    """Return the attributes of a coordinate of one dimension whose ``resolution`` (odc) is along it; empty for others.
+
+    The resolution of other variables is along x and y.
+    """
+    resolution = variable.attrs.get("resolution")
+    if variable.ndim != 1 or not isinstance(resolution, Real):
+        return {}
+    return {**variable.attrs, "resolution": float(resolution) * moved[variable.dims[0]].grid.step}
 
 
 def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
@@ -123,34 +141,6 @@ def _check_turn(name: Any, data: Any, axis: int) -> None:
     if steps.size and float((steps > _HALF_TURN).max()):
         problem = f"coordinate {name!r} jumps by more than 180 degrees between neighbours"
         raise SpecError(f"{problem}; expected longitudes without a jump, as {name!r} % 360 may be")
-
-
-def _transformed(name: Any, variable: Any, moved: Moved) -> Any:
-    """Return a variable with the GeoTransform of the new pixels."""
-    if moved and not any(dim in moved for dim in _X + _Y):
-        problem = f"{name!r} has a GeoTransform along x and y, and the resized dimensions are {list(moved)}"
-        raise SpecError(f"{problem}; rename the dimensions of the raster to y and x")
-    along_x, along_y = (_along(names, moved) for names in (_X, _Y))
-    numbers = tuple(map(float, str(variable.attrs["GeoTransform"]).split()))
-    moved_numbers = geotransform(numbers, along_x, along_y)
-    return variable.assign_attrs(GeoTransform=" ".join(map(repr, moved_numbers)))
-
-
-def _along(names: tuple[str, ...], moved: Moved) -> PixelGrid:
-    return next((moved[name].grid for name in names if name in moved), PixelGrid())
-
-
-def geotransform(numbers: tuple[float, ...], along_x: PixelGrid, along_y: PixelGrid) -> tuple[float, ...]:
-    """Return the geotransform of new pixels, whose grids are in old ones.
-
-    A GeoTransform contains the corner of the first pixel and the steps along x and y (GDAL's raster data model): the
-    position of a point is corner + i * steps, with i in pixels from that corner.
-    """
-    corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y = numbers
-    return (
-        corner_x + along_x.corner * x_by_x + along_y.corner * x_by_y, x_by_x * along_x.step, x_by_y * along_y.step,
-        corner_y + along_x.corner * y_by_x + along_y.corner * y_by_y, y_by_x * along_x.step, y_by_y * along_y.step,
-    )  # fmt: skip
 
 
 def _between(data: Any, at: NDArray[np.floating], axis: int) -> Any:

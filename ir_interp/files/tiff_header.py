@@ -11,7 +11,9 @@ from ir_interp.files.sources import check_regular
 _BYTE_ORDERS = {b"II": "<", b"MM": ">"}
 _CLASSIC, _BIG = 42, 43  # versions of the format: TIFF 6.0 and BigTIFF
 _WIDTH, _HEIGHT = 256, 257  # tags: ImageWidth, ImageLength
-_EXTRA, _ASSOCIATED = 338, 1  # ExtraSamples, and its value for alpha that colours are multiplied by
+_EXTRA, _UNSPECIFIED, _ASSOCIATED = 338, 0, 1  # ExtraSamples: no alpha, and alpha that colours are multiplied by
+_PHOTOMETRIC, _SAMPLES = 262, 277  # PhotometricInterpretation, SamplesPerPixel
+_COLOURS = {0: 1, 1: 1, 2: 3}  # samples of a pixel without extra ones, of both kinds of grey and of RGB
 _GEO = frozenset((33550, 33922, 34264, 34735))  # ModelPixelScale, ModelTiepoint, ModelTransformation, GeoKeyDirectory
 _SHORT, _BYTES_OF_SHORT = 3, 2  # the type of numbers of 16 bits
 _MOST_ENTRIES = 2**12  # of a directory; a damaged header may claim more than the file holds
@@ -19,12 +21,30 @@ _MOST_PIXELS = 2**30 // 4 // 3  # above which Pillow warns of a decompression bo
 
 
 def is_raster(path: Path) -> bool:
-    """Return whether a TIFF file is georeferenced, or larger than what Pillow opens; False for any other file.
+    """Return whether a TIFF file is georeferenced, has further bands, or is larger than what Pillow opens.
 
-    Raises OSError if the file cannot be read.
+    Returns False for any other file. Raises OSError if the file cannot be read.
     """
     tags = _tags_of(path)
-    return bool(_GEO & tags.keys()) or tags.get(_WIDTH, 0) * tags.get(_HEIGHT, 0) > _MOST_PIXELS
+    is_large = tags.get(_WIDTH, 0) * tags.get(_HEIGHT, 0) > _MOST_PIXELS
+    return is_large or bool(_GEO & tags.keys()) or _further_bands(tags) > 0
+
+
+def further_bands(path: Path) -> int:
+    """Return the number of bands beside the grey or RGB of a TIFF file and its alpha, such as near infrared.
+
+    Pillow drops them. Raises OSError as ``is_raster``.
+    """
+    return _further_bands(_tags_of(path))
+
+
+def _further_bands(tags: dict[int, int]) -> int:
+    colours = _COLOURS.get(tags.get(_PHOTOMETRIC, -1))
+    if colours is None:
+        return 0
+    extra = tags.get(_SAMPLES, 1) - colours
+    has_alpha = tags.get(_EXTRA, _UNSPECIFIED) != _UNSPECIFIED
+    return max(extra - has_alpha, 0)
 
 
 def has_multiplied_colours(path: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from ir_interp.arrays.moved_coordinates import geotransform
+from ir_interp.arrays.moved_transforms import geotransform
 from ir_interp.errors import IrInterpError
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import is_tiff

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import scipy
-from ir_interp.spec import Border, Linear, ResizeSpec, Smooth
+from ir_interp.spec import Border, Images, Linear, ResizeSpec, Smooth
+from ir_interp.spec.parts import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from ir_interp.translation.library_dialect import Library
 
+_INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("u", ""))
 _BORDERS = {"reflect": Border.MIRRORED, "edge": Border.EDGE, "symmetric": Border.SYMMETRIC}
 
 
@@ -33,12 +35,15 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     if order == "0":
         if attributes["anti_aliasing"] == "true" or not (is_integer or attributes["anti_aliasing"] == "false"):
             raise SpecError("the result of order 0 with anti_aliasing is unknown; use anti_aliasing=False")
-        return spec
+        # Floats are smoothed by default, so integers alone are copied unless the call says otherwise.
+        copied = (*_INTEGERS, "bool", *FLOATS) if attributes["anti_aliasing"] == "false" else _INTEGERS
+        return replace(spec, images=Images(elements=copied, call="order 0"))
     beyond = Border.MIRRORED if border is Border.MIRRORED else Border.EDGE  # symmetric equals edge within a pixel
     return replace(
         spec,
         kernel=Linear(border=beyond),
         before=None if attributes["anti_aliasing"] == "false" else Smooth(border=border),
+        images=Images(elements=FLOATS, call=f"order {order}"),
     )
 
 

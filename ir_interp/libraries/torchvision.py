@@ -29,6 +29,8 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
         return _of_pil(mode, size, context)
     if mode in _OF_PIL or (mode == "lanczos" and context.version < _BY_DEFAULT):
         raise SpecError(f"{mode} requires PIL images; use backend=pil")
+    if mode == "lanczos" and attributes["transforms"] == "v1":
+        raise SpecError("lanczos of tensors requires antialias, which v1 leaves out; use transforms=v2 or backend=pil")
     antialias = attributes["antialias"]
     on = antialias == "true" or (antialias == "default" and context.version >= _BY_DEFAULT)
     call = {"mode": mode, "antialias": mode in _FILTERED and on, **size}

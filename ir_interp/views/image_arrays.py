@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.files.kinds import IMAGES, FileKind, extension, is_tiff
 from ir_interp.files.sources import check_regular
-from ir_interp.files.tiff_header import is_raster
+from ir_interp.files.tiff_header import further_bands, is_raster
 from ir_interp.resize_op import ResizeOp
 
 
@@ -75,6 +75,7 @@ def opened(path: Path) -> Iterator[Any]:
             warnings.simplefilter("ignore")  # of damaged EXIF, which does not touch the pixels
             warnings.simplefilter("error", image.DecompressionBombWarning)
             with image.open(path, formats=FORMATS) as picture:
+                _check_bands(path)
                 yield picture
     except image.UnidentifiedImageError:
         problem = f"cannot be read as an image: expected one of {', '.join(FORMATS)}"
@@ -87,6 +88,16 @@ def opened(path: Path) -> Iterator[Any]:
     except OSError as error:
         problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"
         raise ReadError(problem, path.name) from error
+
+
+def _check_bands(path: Path) -> None:
+    """Raise ReadError for a TIFF file with bands that Pillow would drop."""
+    count = further_bands(path) if is_tiff(path) else 0
+    if count:
+        problem = (
+            f"bands beside its colours, of which {count} would be lost; expected grey or RGB, with or without alpha"
+        )
+        raise ReadError(f"has {problem}; {_AS_TIFF.format('.tif or .zarr')}", path.name)
 
 
 def orientation(path: Path) -> int:

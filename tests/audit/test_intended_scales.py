@@ -26,6 +26,7 @@ def half(scale: Fraction | float) -> float:
     return float(np.float16(float(scale)))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_the_length_is_that_of_pytorch(scale: Fraction) -> None:
     """PyTorch computes floor(length * scale) in double: 100 * 2.3 is 229 there."""

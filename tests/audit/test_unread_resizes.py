@@ -48,6 +48,7 @@ def save(wrong: onnx.NodeProto, name: str = "bad.onnx") -> Path:
     return Path(name)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [

@@ -33,6 +33,7 @@ def extremes(dtype: str, shape: list[int]) -> Array:
     return np.where(rng.random(shape) < 0.4, rng.choice(np.array([bounds.min, bounds.max], dtype), shape), values)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
 @pytest.mark.parametrize(
     ("sizes", "corners", "centres"),

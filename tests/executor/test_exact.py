@@ -243,6 +243,7 @@ def test_nearest_copies_infinities_and_nan(dtype: str) -> None:
     assert np.isinf(resize(x, spec).astype(float)).sum() == 4
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("arithmetic", Arithmetic)
 @pytest.mark.parametrize(
     ("coordinates", "rounding"),

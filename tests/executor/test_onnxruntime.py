@@ -17,6 +17,7 @@ from tests.support.verdicts import left_out, magnitude, spec_of
 from tests.sweeps.executor import sweep_onnxruntime, unexplained
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_nodes(seed: int) -> None:
     verdicts = list(sweep_onnxruntime(150, seed))

@@ -17,6 +17,7 @@ from tests.support.verdicts import spec_of
 from tests.sweeps.executor import sweep_openvino, unexplained
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_random_layers(seed: int) -> None:
     verdicts = list(sweep_openvino(80, seed))

@@ -202,6 +202,7 @@ SUMMED = [
 ]
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kernel", SUMMED, ids=lambda kernel: str(kernel)[:20])
 @pytest.mark.parametrize(("shape", "axes", "sizes"), LARGE, ids=str)
@@ -302,6 +303,7 @@ def test_some_channels_of_premultiplied_blocks_that_lack_pixels() -> None:
 HALVED = [Linear(antialias=Antialias.SHRINKING), Nearest(rounding=Rounding.FLOOR), Area(), Lanczos(radius=3)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8", "uint16"])
 @pytest.mark.parametrize("kernel", HALVED, ids=lambda kernel: str(kernel)[:20])
 def test_a_window_of_a_long_axis_needs_no_more_than_itself(kernel: Kernel, dtype: str) -> None:

@@ -294,6 +294,7 @@ TABLE: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(35)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

@@ -48,6 +48,7 @@ def as_ir(model: Path, *, half: bool = False) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("weights", [QuantType.QUInt8, QuantType.QInt8])
 def test_the_model_that_it_was(tmp_path: Path, weights: QuantType) -> None:
     """Bit for bit, in no more nodes: but that a bias is no Reshape, and what constants make is one."""

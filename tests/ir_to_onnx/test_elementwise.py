@@ -240,11 +240,13 @@ SQUARES = {
 }
 
 
+@pytest.mark.sampled(130)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY | BITWISE | SQUARES))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", [*BINARY, *UNARY])
 def test_older_opset(name: str) -> None:
     check((BINARY | UNARY)[name], 0, opset=12)

@@ -227,6 +227,7 @@ SELECTIONS: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(33)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(GATHERS | SCATTERS | SELECTIONS))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

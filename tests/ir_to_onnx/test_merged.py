@@ -145,6 +145,7 @@ MERGED: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(MERGED))
 def test_values(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

@@ -193,6 +193,7 @@ TABLE: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(33)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

@@ -187,6 +187,7 @@ def padded(path: Path, axes: tuple[int, ...], pads: tuple[tuple[int, ...], tuple
     return path
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("axes", "pads"),
     [

@@ -123,6 +123,7 @@ TABLE: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

@@ -354,11 +354,13 @@ MOVES: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(SHAPES | MOVES))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", [*SHAPES, *MOVES])
 def test_older_opset(name: str) -> None:
     check((SHAPES | MOVES)[name], 0, opset=14)

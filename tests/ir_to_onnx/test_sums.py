@@ -219,6 +219,7 @@ ROUNDING: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(39)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(PRODUCTS | NORMALISATIONS | REDUCTIONS | ROUNDING))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

@@ -231,6 +231,7 @@ POOLING: dict[str, Configuration] = {
 }
 
 
+@pytest.mark.sampled(35)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(CONVOLUTIONS | POOLING))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)

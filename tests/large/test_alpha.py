@@ -43,6 +43,7 @@ def _geotiff(path: Path, x: Any, **settings: Any) -> None:
         file.write(x)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("interleave", ["pixel", "band"])
 @pytest.mark.parametrize("word", ["BICUBIC", "BOX", "NEAREST"])
@@ -119,3 +120,65 @@ def test_channels_may_come_first(mode: str, more: str) -> None:
 def test_an_image_without_channels_has_no_alpha() -> None:
     with pytest.raises(IrInterpError, match="has no axis of channels, the last of them alpha"):
         resize(_image("LA")[..., 0], (31, 40), "pillow:bicubic,mode=LA")
+
+
+FOUR_BANDS: tuple[tuple[dict[str, str], bool], ...] = (
+    ({"photometric": "RGB", "alpha": "UNSPECIFIED"}, False),
+    ({"photometric": "RGB", "alpha": "NO"}, False),
+    ({"photometric": "RGB", "alpha": "YES"}, True),
+    ({"photometric": "RGB"}, False),
+    ({"photometric": "MINISBLACK"}, False),
+    ({}, True),  # GDAL marks the fourth of four uint8 bands as alpha unless told otherwise
+)
+
+
+@pytest.mark.parametrize(("settings", "has_alpha"), FOUR_BANDS, ids=str)
+@pytest.mark.parametrize("is_placed", [True, False], ids=["georeferenced", "plain"])
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+def test_only_a_band_marked_as_alpha_is_alpha(
+    settings: dict[str, str], has_alpha: bool, is_placed: bool, tmp_path: Path
+) -> None:
+    rasterio = pytest.importorskip("rasterio", reason="pip install 'ir-interp[geo]'")
+    x = np.moveaxis(_image("RGBA"), -1, 0)
+    place = {"crs": "EPSG:32633", "transform": rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6)} if is_placed else {}
+    size = {"driver": "GTiff", "width": WIDTH, "height": HEIGHT, "count": 4, "dtype": "uint8"}
+    with rasterio.open(tmp_path / "in.tif", "w", **size, **settings, **place) as file:
+        file.write(x)
+    line = ["run", str(tmp_path / "in.tif"), "--like", "pillow:bicubic", "--sizes", "31,40", "--quiet", "--output"]
+    assert main([*line, str(tmp_path / "out.tif")]) == 0
+    with rasterio.open(tmp_path / "in.tif") as source, rasterio.open(tmp_path / "out.tif") as y:
+        assert y.colorinterp == source.colorinterp
+        assert (y.colorinterp[-1] is rasterio.enums.ColorInterp.alpha) == has_alpha
+        bands = [_by_pillow(band, "BICUBIC", 31, 40) for band in x]
+        image = np.moveaxis(_by_pillow(np.moveaxis(x, 0, -1), "BICUBIC", 31, 40), -1, 0)
+        np.testing.assert_array_equal(y.read(), image if has_alpha else bands)
+
+
+def test_a_band_beside_the_colours_is_never_dropped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rasterio = pytest.importorskip("rasterio", reason="pip install 'ir-interp[geo]'")
+    path, settings = tmp_path / "in.tif", {"photometric": "RGB", "alpha": "UNSPECIFIED"}
+    _geotiff(path, np.moveaxis(_image("RGBA"), -1, 0), **settings)
+    line = ["--like", "pillow:bicubic", "--scales", "0.5"]
+    assert main(["run", str(path), *line, "--output", str(tmp_path / "out.png")]) == 2
+    assert main(["compare", str(path), *line, "--like", "opencv:area"]) == 2
+    problem = "has bands beside its colours, of which 1 would be lost; expected grey or RGB, with or without alpha"
+    assert " ".join(capsys.readouterr().err.split()).count(problem) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["in.tif"]
+    assert rasterio.open(path).colorinterp[3] is rasterio.enums.ColorInterp.undefined
+
+
+def test_alpha_by_mistake_is_unmarked_as_the_message_says(tmp_path: Path) -> None:
+    """What `gdal_translate -colorinterp_4 undefined` does: a virtual copy with another meaning, written anew."""
+    rasterio = pytest.importorskip("rasterio", reason="pip install 'ir-interp[geo]'")
+    shutil = pytest.importorskip("rasterio.shutil", reason="pip install 'ir-interp[geo]'")
+    x = np.moveaxis(_image("RGBA"), -1, 0)
+    _geotiff(tmp_path / "marked.tif", x)
+    shutil.copy(tmp_path / "marked.tif", tmp_path / "in.vrt", driver="VRT")
+    text = (tmp_path / "in.vrt").read_text().replace("<ColorInterp>Alpha<", "<ColorInterp>Undefined<")
+    (tmp_path / "in.vrt").write_text(text)
+    shutil.copy(tmp_path / "in.vrt", tmp_path / "in.tif", driver="GTiff")
+    assert rasterio.open(tmp_path / "in.tif").colorinterp[3] is rasterio.enums.ColorInterp.undefined
+    line = ["run", str(tmp_path / "in.tif"), "--like", "opencv:area", "--scales", "0.5", "--quiet"]
+    assert main([*line, "--output", str(tmp_path / "out.tif")]) == 0
+    with rasterio.open(tmp_path / "out.tif") as y:
+        np.testing.assert_array_equal(y.read(), resize(x, scales=0.5, like="opencv:area", axes=(1, 2)))

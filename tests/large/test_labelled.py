@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array
 import numpy as np
+import pytest
 import xarray
 
 import ir_interp
-from ir_interp import Antialias, Area, Coordinates, Linear, Pad, ResizeSpec, Sizes
+from ir_interp import Antialias, Area, Coordinates, IrInterpError, Linear, Pad, ResizeSpec, Sizes
 
 
 def _scene() -> xarray.DataArray:
@@ -87,3 +88,94 @@ def test_the_transform_of_a_raster_moves_with_its_pixels() -> None:
     assert padded.spatial_ref.attrs["GeoTransform"] == "499990.0 10.0 0.5 3999999.75 0.25 -10.0"
     corners: Any = ir_interp.resize(scene, _spec(15, 6, coordinates=Coordinates.ALIGN_CORNERS))
     assert corners.spatial_ref.attrs["GeoTransform"] == "500000.125 10.0 0.25 3999997.5 0.25 -5.0"
+
+
+class Matrix(NamedTuple):
+    """The affine matrix of the package of this name, with its nine fields."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+    g: float = 0.0
+    h: float = 0.0
+    i: float = 1.0
+
+
+OLD = (10.0, 0.0, 500000.0, 0.0, -20.0, 4000000.0)  # of 6 x 8 pixels
+KINDS: dict[str, Any] = {
+    "tuple": OLD, "list": list(OLD), "nine": (*OLD, 0.0, 0.0, 1.0), "array": np.array(OLD), "Affine": Matrix(*OLD),
+}  # fmt: skip
+
+
+def _legacy(transform: Any, **more: Any) -> xarray.DataArray:
+    """Return a map that holds its own coordinates, with the attributes of xarray's open_rasterio."""
+    x, y = 500000 + 10 * (np.arange(6) + 0.5), 4000000 - 20 * (np.arange(8) + 0.5)
+    attributes = {"transform": transform, "crs": "+init=epsg:32633", "res": (10.0, 20.0), "is_tiled": 0, **more}
+    values = np.stack(np.broadcast_arrays(x, y[:, None]))
+    return xarray.DataArray(values, dims=("band", "y", "x"), coords={"y": y, "x": x}, attrs=attributes)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [{"y": 4, "x": 3}, {"y": 16, "x": 9}, {"x": 2}, {"y": 5}])
+@pytest.mark.parametrize("in_dataset", [False, True])
+def test_attributes_of_older_readers_move_with_the_pixels(kind: str, sizes: dict[str, int], in_dataset: bool) -> None:
+    scene = _legacy(KINDS[kind])
+    given: Any = xarray.Dataset({"scene": scene}, attrs=scene.attrs) if in_dataset else scene
+    resized: Any = ir_interp.resize(given, sizes, "torch:bilinear,antialias=true" if len(sizes) > 1 else None)
+    small = resized.scene if in_dataset else resized
+    for attributes in (small.attrs, resized.attrs):
+        assert attributes["crs"] == "+init=epsg:32633"
+        assert type(attributes["transform"]) is type(KINDS[kind])
+        across, _, west, _, down, north = list(attributes["transform"])[:6]
+        assert attributes["res"] == (across, -down)
+        np.testing.assert_allclose(west + across * (np.arange(small.sizes["x"]) + 0.5), small.x)
+        np.testing.assert_allclose(north + down * (np.arange(small.sizes["y"]) + 0.5), small.y)
+    inner = small[:, small.sizes["y"] // 2, small.sizes["x"] // 2]  # kernels reach outside at the borders
+    np.testing.assert_allclose(inner[0], small.x[small.sizes["x"] // 2], rtol=0, atol=3.0)
+    np.testing.assert_allclose(inner[1], small.y[small.sizes["y"] // 2], rtol=0, atol=6.0)
+
+
+def test_a_resolution_is_that_of_the_new_pixels() -> None:
+    scene = _legacy(OLD, resolution=10.0)
+    scene.y.attrs["resolution"], scene.x.attrs["resolution"] = -20.0, 10.0
+    half: Any = ir_interp.resize(scene, {"y": 4, "x": 3})
+    assert (half.attrs["resolution"], half.y.attrs["resolution"], half.x.attrs["resolution"]) == (20.0, -40.0, 20.0)
+    wide: Any = ir_interp.resize(scene, {"y": 8, "x": 3})
+    assert wide.attrs["resolution"] == (20.0, 10.0)
+
+
+def test_attributes_that_only_share_a_name_stay() -> None:
+    more: dict[str, Any] = {"res": "high", "resolution": "10 m", "spec": "L2A"}
+    half: Any = ir_interp.resize(_legacy("log10", **more), {"y": 4, "x": 3})
+    assert {name: half.attrs[name] for name in ("transform", *more)} == {"transform": "log10", **more}
+
+
+class RasterSpec(NamedTuple):
+    """The attribute ``spec`` of stackstac."""
+
+    epsg: int
+    bounds: tuple[float, float, float, float]
+    resolutions_xy: tuple[float, float]
+
+
+def test_attributes_that_cannot_move_are_refused_by_name() -> None:
+    spec = RasterSpec(32633, (500000.0, 3999840.0, 500060.0, 4000000.0), (10.0, 20.0))
+    with pytest.raises(IrInterpError, match="has an attribute 'spec' of its old pixels; drop it first"):
+        ir_interp.resize(_legacy(OLD, spec=spec), {"y": 4, "x": 3})
+    rows = _legacy(OLD).rename({"y": "row", "x": "column"})
+    with pytest.raises(IrInterpError, match="has a transform along x and y, and the resized dimensions are"):
+        ir_interp.resize(rows, {"row": 4, "column": 3})
+
+
+def test_missing_pixels_of_older_readers() -> None:
+    scene = xarray.DataArray(np.array([[1.0, 3.0, -99.0, 5.0]]), dims=("y", "x"), attrs={"nodatavals": (-99.0,)})
+    np.testing.assert_array_equal(ir_interp.resize(scene, {"y": 1, "x": 2}, "opencv:area"), [[2.0, 5.0]])
+    scene.attrs["nodatavals"] = (np.nan,)  # none
+    np.testing.assert_array_equal(ir_interp.resize(scene, {"y": 1, "x": 2}, "opencv:area"), [[2.0, -47.0]])
+    scene.attrs["nodatavals"] = (-99.0, 0.0)
+    with pytest.raises(IrInterpError, match=r"nodatavals are \[-99.0, 0.0\]; expected one value for all bands"):
+        ir_interp.resize(scene, {"x": 2})

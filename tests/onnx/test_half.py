@@ -33,6 +33,7 @@ def save_net(attribute: str) -> None:
     onnx.save(model, "a.onnx")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("way", "attribute"),
     [

@@ -75,6 +75,7 @@ def test_default_reading(case: Any, tmp_path: Path) -> None:
         assert [each.code for each in op.diagnostics] == ["IRI006"]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_converted_to_ir(case: Any, tmp_path: Path) -> None:
     """All of them, the two with a fractional length as the reference reads them."""

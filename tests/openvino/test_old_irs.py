@@ -61,6 +61,7 @@ def test_resizes_of_a_version(tmp_path: Path, options: dict[str, Any], version: 
     assert layers(tmp_path / "a.xml")["Interpolate"] == [version]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_interpolate_1(tmp_path: Path, mode: str) -> None:
     attributes: Attributes = {"mode": mode, "coordinate_transformation_mode": "align_corners"}

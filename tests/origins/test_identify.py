@@ -72,6 +72,7 @@ RESULTS: dict[str, tuple[Array, Array, str, str]] = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", RESULTS)
 def test_steps_around_a_call(name: str) -> None:
     before, after, call, step = RESULTS[name]

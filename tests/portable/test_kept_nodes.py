@@ -39,6 +39,7 @@ def test_any_keeps_no_cubic_that_onnxruntime_cannot_move(tmp_path: Path) -> None
     np.testing.assert_allclose(onnxruntime_resize(onnx.load(made), {"x": x}), meant(model, x), atol=1e-5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", ["cubic", "nearest"])
 def test_openvino_is_given_no_resized_batch_of_dynamic_images(mode: str, tmp_path: Path) -> None:
     """A cubic of one image is a nearest, which the plugin computes only if no dimension is dynamic."""
@@ -152,6 +153,7 @@ def test_opencv_computes_scales_of_a_shape(tmp_path: Path) -> None:
     np.testing.assert_allclose(came("opencv-dnn", tmp_path / "a.onnx", tmp_path), wanted(model), atol=1e-5)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ["around", "beside"])
 @pytest.mark.parametrize(
     ("runtime", "verdict"),

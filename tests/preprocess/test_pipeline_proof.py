@@ -27,6 +27,7 @@ PIPELINE = Pipeline(
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("lengths", "given", "suffix"),
     [

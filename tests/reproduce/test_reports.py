@@ -37,6 +37,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Audited]:
     return dict(zip((report.name for report in REPORTS), found.rows, strict=True))
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_what_the_audit_says(report: Report, audited: Mapping[str, Audited]) -> None:
     """It is also what the runtime does, where that is installed; what corrupts memory may look like anything."""
@@ -49,6 +50,7 @@ def test_what_the_audit_says(report: Report, audited: Mapping[str, Audited]) -> 
     assert {code for code, _ in row.mistakes} | {each.code for each in row.op.diagnostics} >= set(report.findings)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_what_a_conversion_makes(report: Report, tmp_path: Path) -> None:
     """What is written for a target, that target computes: no resize is left, or one that the audit calls the same."""

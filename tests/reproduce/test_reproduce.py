@@ -36,6 +36,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FEW)
 def test_known_faults_show(name: str) -> None:
     """By the folder's own script; ``python -m tests.sweeps.faults`` has all of them."""

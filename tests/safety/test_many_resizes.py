@@ -51,6 +51,7 @@ def seconds(count: int, name: str, folder: Path) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["up{}", "up"], ids=["names of their own", "one name"])
 def test_time_grows_with_their_number(name: str, tmp_path: Path) -> None:
     """Of 8 times as many in 8 times the time; in the square of it, these would take 30 times."""

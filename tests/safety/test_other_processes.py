@@ -109,6 +109,7 @@ def test_two_that_write_one_output_leave_that_of_one(tmp_path: Path, monkeypatch
     assert sorted(path.name for path in Path().iterdir()) == ["a.onnx", "b.onnx", "out.bin", "out.xml"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "loops", ["0", pytest.param("1", marks=pytest.mark.skipif(not is_installed(), reason="numba"))]
 )

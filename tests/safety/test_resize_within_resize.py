@@ -99,6 +99,7 @@ def child() -> Iterator[Child]:
         yield process
 
 
+@pytest.mark.sampled(3)
 @UNIX
 @pytest.mark.parametrize(("count", "dtype", "library"), [*CASES, (3, "uint8", "pillow"), *ALL])
 def test_in_a_signal_handler(count: int, dtype: str, library: str, child: Child) -> None:
@@ -169,7 +170,7 @@ def test_in_a_fork_while_another_thread_resizes(library: str, monkeypatch: pytes
     for each in threads:
         each.start()
     try:
-        codes = [_forked(x, spec, wanted) for _ in range(5 if library else 40)]
+        codes = [_forked(x, spec, wanted) for _ in range(3 if library else 20)]
     finally:
         stopped.set()
         for each in threads:
@@ -186,6 +187,7 @@ def _forked(x: np.ndarray, spec: ResizeSpec, wanted: object) -> int:
     return os.waitpid(child, 0)[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("library", [False, True], ids=["of a runtime", "of a library"])
 @pytest.mark.parametrize("warm", [False, True], ids=["for the first time", "again"])
 def test_while_python_ends(warm: bool, library: bool) -> None:

@@ -47,6 +47,7 @@ def of_nchw(text: str) -> ir_interp.ResizeSpec:
     return replace(op.spec, axes=(2, 3), target=Sizes((9, 40)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("call", "onnx", "openvino"),
     [
@@ -136,6 +137,7 @@ BOUNDED = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("call", BOUNDED)
 def test_bounds_hold(call: str) -> None:
     """Against sums that are rounded once, and against those of runtimes, on images at their worst for one output."""

@@ -209,6 +209,7 @@ LAYERS = """g (float[1,2,6,6] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}, 
 }"""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("as_irs", [(), ("a",), ("b",), ("a", "b")], ids=str)
 def test_the_first_layer_that_differs_is_named(as_irs: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     """It is no resize; that the second resize is given other data is no fault of it."""

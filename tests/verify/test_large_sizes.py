@@ -46,6 +46,7 @@ def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
     assert lengths[2] * lengths[3] * 3 * 1.6**2 > LARGEST_GATHER.dynamic * 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
 @pytest.mark.parametrize("shapes", [None, {"x": (1, 3, 20, 30)}])
 def test_a_whole_model_runs_as_if_its_tensors_were_large(
@@ -70,6 +71,7 @@ def test_any_other_release_is_tried_at_size(versions: str | None, monkeypatch: p
     assert not large_sizes.is_measured()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("end", "target"), [("xml", None), ("onnx", "openvino")])
 def test_a_wrong_operation_beyond_the_threshold_is_refused(
     end: str, target: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

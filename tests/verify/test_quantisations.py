@@ -76,6 +76,7 @@ def _convolved(path: Path, dtype: Any) -> Path:
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("dtype", "few", "most"), [(np.float32, 0, 5), (np.float16, 10, 1000)])
 def test_levels_flip_as_far_as_the_source_is_unsure(dtype: Any, few: int, most: int, tmp_path: Path) -> None:
     """In half precision OpenVINO rounds products of weights and scales that its kernels of integers do not."""

@@ -137,6 +137,7 @@ def _ranked(x: NDArray[Any], *, factor: float, turns: bool, is_half: bool) -> li
     return [np.take_along_axis(scores, places, axis=1), places, picked, half if is_half else x]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("factor", "turns", "is_half", "verdicts"),
     [
@@ -206,6 +207,7 @@ BAD: tuple[tuple[Sequence[str], str], ...] = (
 )
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=str)
 def test_references_that_cannot_be_compared(
     arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]

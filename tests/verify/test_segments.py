@@ -79,6 +79,7 @@ def test_a_model_that_enlarges_last_bits_is_proven(tmp_path: Path) -> None:
     assert "segments, each on the source's own values" in verification.note
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("tensor", "factor"),
     [("w", 1.003), ("z", 1.003), pytest.param("k3", 1.0005, marks=pytest.mark.long), ("k20", 1.0005)],

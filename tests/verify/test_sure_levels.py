@@ -54,6 +54,7 @@ def _pooled(path: Path, dtype: Any, *, operator_set: int, is_shared: bool) -> Pa
     return path
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operator_set", [1, 8])
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_half_precision_moves_levels_that_are_pooled_first(operator_set: int, is_shared: bool, tmp_path: Path) -> None:
@@ -104,6 +105,7 @@ def _wrong_pad(model: onnx.ModelProto) -> None:
     pads.ints[:] = [0, 1, 2, 1]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("wrong", [_wrong_weight, _wrong_scale, _wrong_bias, _wrong_pad])
 def test_small_errors_are_found(wrong: Callable[[onnx.ModelProto], None], dtype: Any, tmp_path: Path) -> None:

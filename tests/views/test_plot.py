@@ -61,6 +61,7 @@ def test_a_name_is_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "plot", "a.xml", "p.png") == (0, "wrote p.png\n", "")
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("what", KINDS)
 @pytest.mark.parametrize("lengths", [("1,1,1,1", "1,3"), ("1,1,2,7", "1,1"), ("1,1,300,20", "500,30")])
 @pytest.mark.parametrize("mode", ["nearest", "cubic"])
@@ -84,6 +85,7 @@ def test_another_axis(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, *given, "--axis", "1") == (2, "", "error: axis 1 keeps its size; expected one of 2, 3\n")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("against", ["document", "exact", "onnxruntime", "b.xml"])
 def test_an_image_against_another_configuration(against: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("b.xml").write_text(LAYER.replace("linear", "nearest"))
@@ -190,6 +192,7 @@ def test_an_image_is_shown_against_the_runtime_that_differs(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("lengths", [("1,1,20,30", "80,120"), ("1,1,300,20", "75,30"), ("1,1,20,30", "27,31")])
 def test_numbers_do_not_overlap(mode: str, lengths: tuple[str, str]) -> None:

@@ -12,7 +12,19 @@ from ir_interp.plan.libraries import opencv_ipp_order, opencv_sums
 from ir_interp.plan.libraries.opencv_sums import channels
 from ir_interp.plan.libraries.passes import Outputs, are_named, window_passes
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Area, Arithmetic, Cubic, FixedPoint, Integers, Linear, Mean, Nearest, Scales, Step
+from ir_interp.spec import (
+    Area,
+    Arithmetic,
+    Cubic,
+    FixedPoint,
+    Integers,
+    Linear,
+    Mean,
+    Nearest,
+    ResizeSpec,
+    Scales,
+    Step,
+)
 
 
 def check(bound: Plan, dtype: str) -> None:
@@ -23,10 +35,10 @@ def check(bound: Plan, dtype: str) -> None:
     if not bound.spec.arithmetic.is_library:
         return
     _check_sizes(bound)
-    if 0 in bound.out_shape:
-        return
     if bound.spec.images is not None:
         bound.spec.images.check(dtype, channels(bound))
+    if 0 in bound.out_shape:
+        return
     if bound.axes and bound.spec.arithmetic in opencv_sums.OWN:
         _check_opencv(bound, dtype)
     if bound.spec.arithmetic is Arithmetic.TORCH:
@@ -34,13 +46,30 @@ def check(bound: Plan, dtype: str) -> None:
 
 
 def _check_sizes(bound: Plan) -> None:
-    """Refuse outputs of size 0, as all libraries but SciPy and JAX do, and PyTorch's area."""
-    name = _REFUSING.get(bound.spec.arithmetic)
-    empty = next((axis for axis in bound.axes if not axis.out_size), None)
-    if name is None or empty is None or isinstance(bound.spec.kernel, Mean):
+    """Refuse images and outputs of size 0, except by libraries that return empty arrays."""
+    name = _library(bound)
+    if name is None:
         return
-    problem = f"{name} refuses outputs of size 0, as axis {empty.axis} of size {empty.in_size} would have"
-    raise ShapeError(f"{problem}; use a larger size or scale")
+    may_be_empty = _may_be_empty(bound.spec)
+    for axis in resolve_axes(bound.spec.axes, len(bound.in_shape)):
+        size, out_size = bound.in_shape[axis], bound.out_shape[axis]
+        if not size:
+            raise ShapeError(f"{name} refuses images of size 0, as axis {axis} has; use an image with pixels")
+        if not out_size and not may_be_empty:
+            problem = f"{name} refuses outputs of size 0, as axis {axis} of size {size} would have"
+            raise ShapeError(f"{problem}; use a larger size or scale")
+
+
+def _library(bound: Plan) -> str | None:
+    """Return the library that refuses images of size 0; None for JAX and SciPy, which return empty arrays."""
+    if bound.spec.arithmetic is Arithmetic.SCIPY:
+        return "scikit-image" if bound.spec.images else None
+    return _REFUSING.get(bound.spec.arithmetic)
+
+
+def _may_be_empty(spec: ResizeSpec) -> bool:
+    """Return whether outputs of an image may be empty: PyTorch's area, and scikit-image if it smooths nothing first."""
+    return isinstance(spec.kernel, Mean) or (spec.arithmetic is Arithmetic.SCIPY and spec.before is None)
 
 
 _REFUSING = {
