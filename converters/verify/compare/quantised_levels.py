@@ -15,9 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ir_interp.array_types import Array
-from ir_interp.errors import VerificationError
 from ir_interp.files.memory import default_bound
-from ir_interp.processor import processor
 
 from ...onnx import qoperator
 from ...reports.verification import Compared, Levels, Verification
@@ -177,17 +175,9 @@ def _quantises(outputs: ModelOutputs) -> bool:
 
 
 def _as_a_whole(outputs: ModelOutputs) -> str:
-    """Return the difference of two models as a whole, also with OpenVINO's products in 8 bits, its default."""
-    run, arrays = outputs.run, {outputs.source: outputs.expected, outputs.result: outputs.actual}
-    difference = f"as a whole they differ by {outputs_difference(outputs.expected, outputs.actual):.3g}"
-    for model in filter(run.models.in_openvino, arrays):
-        try:
-            arrays[model] = run(model, in_8_bits=True)[0]
-        except VerificationError:
-            return difference
-    apart = outputs_difference(arrays[outputs.source], arrays[outputs.result])
-    in_8_bits = f"{apart:.3g} where OpenVINO works in 8 bits, its default, on this processor ({processor().value})"
-    return f"{difference}, by {in_8_bits}; {outputs.self_difference()}"
+    """Return the difference of two models as a whole."""
+    difference = outputs_difference(outputs.expected, outputs.actual)
+    return f"as a whole they differ by {difference:.3g}; {outputs.self_difference()}"
 
 
 # Models of plain operators

@@ -66,7 +66,7 @@ def flipped_by_kernels(
     on_levels = {end.after: end.on_levels(values[end.after]) for end in starts}
     try:
         _, plain = run(source, names, replacements=on_levels, rounds_given=True, optimised=False)
-        _, others = run(source, names, replacements=on_levels, rounds_given=True, in_8_bits=True)
+        _, others = run(source, names, replacements=on_levels, rounds_given=True, by_default=True)
     except VerificationError:
         return None
     flipped = 0

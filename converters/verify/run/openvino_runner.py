@@ -52,7 +52,7 @@ class OpenvinoRunner:
             model.add_results([_result(output) for output in _spread_out(_ports(model))])
         self.limit = LimitInput(model) if request.as_large else None
         self._replacements = [replacements[name] for name in fed]
-        settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
+        settings = (_PRECISE if request.by_default else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
         self._model = openvino.Core().compile_model(model, "CPU", settings)
 
     def run(self, arrays: Named, *, as_large: bool = False) -> Named:

@@ -38,11 +38,11 @@ class Request:
     file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``inner`` computes ``tensors`` and
-    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO multiply integers between FakeQuantize layers, its
-    default. ``noise`` moves each float that a node computes at random, by that share of it at most, and by the last bit
-    of 1 where that is added. With ``threads`` 0 it chooses their number. With ``as_large``, LARGE gets the outputs with
-    resizes as for large tensors, if that differs; see ``lowered_limits``. ``groups`` are numbers of sets of inputs, for
-    ``try_inputs`` alone.
+    what they depend on, but no outputs. ``by_default`` lets a runtime multiply 8-bit integers as a plain call does: in
+    8 bits between FakeQuantize layers (OpenVINO), with sums that may saturate (both). ``noise`` moves each float that a
+    node computes at random, by that share of it at most, and by the last bit of 1 where that is added. With ``threads``
+    0 it chooses their number. With ``as_large``, LARGE gets the outputs with resizes as for large tensors, if that
+    differs; see ``lowered_limits``. ``groups`` are numbers of sets of inputs, for ``try_inputs`` alone.
     """
 
     model: Path
@@ -52,7 +52,7 @@ class Request:
     optimised: bool = True
     inner: bool = False
     rounds_given: bool = False
-    in_8_bits: bool = False
+    by_default: bool = False
     noise: float = 0.0
     threads: int = 0
     as_large: bool = False
