@@ -157,7 +157,7 @@ def _compared(
         replace(compare(name, theirs, mine, tolerance, least=least), remark=remark)
         for (name, mine), theirs, least in zip(actual, pairs.outputs, slack, strict=True)
     ]
-    compared = list(within_noise(run, model, actual, compared)) if tolerance is None else compared
+    compared = list(within_noise(run, model, actual, pairs.outputs, compared)) if tolerance is None else compared
     if not all_pass(compared):
         reasons = undecided(run, model)
         compared = [result if result.passes else result.undecided(reasons.get(result.name, "")) for result in compared]

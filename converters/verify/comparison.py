@@ -76,13 +76,18 @@ class ModelComparison:
 
     @property
     def passes(self) -> bool:
+        """Whether both models are equal, in exact sums and as users call them."""
+        return self.is_proven and not differing(self.calls)
+
+    @property
+    def is_proven(self) -> bool:
         """Whether every output is equal within the tolerance, on inputs that would have shown a difference.
 
-        A resize that differs never passes: on other inputs its difference may reach the outputs. Nor does a quantised
-        model that differs as users call it.
+        8-bit products are summed exactly. A resize that differs never passes: on other inputs its difference may reach
+        the outputs.
         """
         is_equal = all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
-        return is_equal and self.first_resize is None and not differing(self.calls)
+        return is_equal and self.first_resize is None
 
     @property
     def first_resize(self) -> Located | None:

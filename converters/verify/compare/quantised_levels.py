@@ -58,7 +58,8 @@ def prove(outputs: ModelOutputs) -> Verification | None:
         runtime="OpenVINO" if run.models.in_openvino(source) else "onnxruntime",
     )
     compared = tuple(_outputs(expected, actual, proof.compared, spread))
-    compared = tuple(map(check, source_spread.within_noise(run, source, expected, compared, proof.starts_of_outputs())))
+    others, starts = [array for _, array in actual], proof.starts_of_outputs()
+    compared = tuple(map(check, source_spread.within_noise(run, source, expected, others, compared, starts)))
     note = _note(every, proof.compared, groups=len(inner) + 1)
     return Verification(outputs=compared, levels=levels, note=f"{note}; {whole}")
 

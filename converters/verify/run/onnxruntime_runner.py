@@ -16,7 +16,7 @@ from ...onnx.inference import infer
 from ...onnx.node_walk import needed
 from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
-from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
+from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, TO_INTEGERS, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _CAST_LIKE = 15  # the operator set that brought it
@@ -106,6 +106,8 @@ def _add_noise(model: Any, share: float) -> None:
         if computed.isdisjoint(node.input):
             continue
         computed.update(filter(None, node.output))
+        if node.op_type.lower() in TO_INTEGERS:
+            continue
         for place, name in enumerate(node.output):
             kind = known.get(name)
             if kind is None or kind.elem_type != onnx.TensorProto.FLOAT or len(kind.shape.dim) < _MATRIX:

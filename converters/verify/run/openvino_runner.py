@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named
 from .lowered_limits import LimitInput
-from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
+from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, TO_INTEGERS, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
@@ -86,6 +86,8 @@ def _add_noise(model: Any, share: float) -> None:
         if node.get_type_name() == "Result" or computed.isdisjoint(parents):
             continue
         computed.add(node.get_friendly_name())
+        if node.get_type_name().lower() in TO_INTEGERS:
+            continue
         for output in node.outputs():
             rank, element = output.get_partial_shape().rank, output.get_element_type()
             if not element.is_real() or rank.is_dynamic or rank.get_length() < _MATRIX:

@@ -62,6 +62,9 @@ class Request:
 OFF_BY_LAST_BITS_OF_1 = frozenset(("sigmoid", "softplus"))
 """Operations, in lower case, that runtimes compute as a sum with 1 or 0.5, so that small results have its last bits."""
 
+TO_INTEGERS = frozenset(("ceil", "ceiling", "floor", "round", "sign"))
+"""Operations, in lower case, whose results are exact: the next step that truncates them would lose 1 to any noise."""
+
 LAST_BIT_OF_1 = 2.0**-23
 """The last bit of a float32 of 1."""
 
