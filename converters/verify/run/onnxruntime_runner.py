@@ -16,7 +16,7 @@ from ...onnx.inference import infer
 from ...onnx.node_walk import needed
 from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
-from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, TO_INTEGERS, Request
+from .run_request import LAST_BIT, LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, ROUNDED_ONCE, TO_INTEGERS, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _CAST_LIKE = 15  # the operator set that brought it
@@ -115,7 +115,8 @@ def _add_noise(model: Any, share: float) -> None:
             exact, factor = f"{name}/exact", f"{name}/factor"
             node.output[place] = exact
             is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
-            middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, share)
+            own_share = min(share, LAST_BIT) if node.op_type.lower() in ROUNDED_ONCE else share
+            middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, own_share)
             bounds: dict[str, Any] = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
             nodes.append(onnx.helper.make_node("RandomUniformLike", [exact], [factor], **bounds))
             nodes.append(onnx.helper.make_node("Add" if is_sum else "Mul", [exact, factor], [name]))

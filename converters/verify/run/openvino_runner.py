@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named
 from .lowered_limits import LimitInput
-from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, TO_INTEGERS, Request
+from .run_request import LAST_BIT, LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, ROUNDED_ONCE, TO_INTEGERS, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
@@ -95,7 +95,8 @@ def _add_noise(model: Any, share: float) -> None:
             readers, names = output.get_target_inputs(), output.get_names()
             # A number near 1 would be 1 in half precision; its distance from 1 is none.
             is_sum = node.get_type_name().lower() in OFF_BY_LAST_BITS_OF_1
-            most = LAST_BIT_OF_1 if is_sum else share
+            own_share = min(share, LAST_BIT) if node.get_type_name().lower() in ROUNDED_ONCE else share
+            most = LAST_BIT_OF_1 if is_sum else own_share
             ends = (opset13.constant(np.array(end), element) for end in (-most, most))
             shape = opset13.shape_of(output)
             shares = opset13.random_uniform(shape, *ends, element.to_string(), global_seed=1, op_seed=number)
