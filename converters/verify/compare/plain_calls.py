@@ -17,7 +17,6 @@ from ir_interp.array_types import Array
 from ir_interp.errors import VerificationError
 from ir_interp.processor import processor
 
-from ...predictions.saturation import saturation
 from ...reports.verification import Compared, PlainCall, PlainOutput
 from ...runtimes.byte_products import ONNXRUNTIME, OPENVINO
 from ..graphs import Graph
@@ -63,14 +62,12 @@ def of_model(
     graph = run.models.read(model)
     if not is_quantised(graph):
         return None
-    in_openvino = run.models.in_openvino(model)
-    runtime = OPENVINO if in_openvino else ONNXRUNTIME
+    runtime = OPENVINO if run.models.in_openvino(model) else ONNXRUNTIME
     call = PlainCall(
         model=model.name,
         runtime=runtime.runtime,
         processor=processor().value,
         setting=runtime.setting,
-        elsewhere=_elsewhere(model, in_openvino=in_openvino),
     )
     try:
         actual, _ = run(model, by_default=True)
@@ -115,15 +112,6 @@ def _worst(outputs: Sequence[PlainOutput]) -> PlainOutput:
     span, largest = max(end.span for end in ends), max(end.largest for end in ends)
     alike = [replace(output, compared=replace(output.compared, span=span, largest=largest)) for output in outputs]
     return max(alike, key=lambda output: output.rank)
-
-
-def _elsewhere(model: Path, *, in_openvino: bool) -> str:
-    """Return how far sums of a model may saturate on other processors than this one; empty if nowhere."""
-    known = saturation(model, through_openvino=in_openvino)
-    if known is None or not known.losses:
-        return ""
-    others = known.runtime.processors - {processor()}
-    return f"{known.worst.text}, on {' and '.join(sorted(other.value for other in others))}" if others else ""
 
 
 def _levels(graph: Graph, outputs: Named) -> dict[str, float]:
