@@ -20,7 +20,7 @@ from ir_interp.options.image_options import NCHW
 from ir_interp.resize_op import ResizeOp
 
 from ..frameworks.intermediate import Intermediate
-from ..predictions.saturation import saturation
+from ..predictions.saturation import bounded, saturation
 from ..reports.conversion_report import ConversionReport, Row, State, Written
 from ..reports.verification import Verification
 from ..sources.frameworks import part
@@ -92,6 +92,10 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
             verification = _verify(ran, temporary[-1], written.rows, tried, at_first) if options.verify else None
             if verification is not None and proof is not None:
                 verification = _noted(verification, proof(ran, tried, options.progress))
+            if verification is not None and verification.calls:
+                ends = {ran: False, temporary[-1]: options.target == "openvino"}
+                calls = bounded(verification.calls, ends)
+                verification = replace(verification, calls=calls)
         report = ConversionReport(
             source=source,
             destination=destination,

@@ -117,7 +117,7 @@ def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
         if (repaired or products) and options.verify:
             comparison, note = _compared(source, temporary, options, must_run=not model.unread)
             done = replace(done, comparison=comparison, note=note)
-            if comparison is not None and not repaired and not comparison.passes:
+            if comparison is not None and not repaired and not comparison.is_proven:  # by default its source saturates
                 raise VerificationError(
                     f"{source.name}: {comparison.summary} with unsigned weights; nothing was written"
                 )

@@ -105,8 +105,9 @@ def _converted(source: Path, builder: Builder) -> Built:
             raise
         raise UnsupportedLayerError(refusal.problem + _ADVICE, refusal.where) from refusal.__cause__
     new_nodes = settle_integers(model, builder.nodes())
-    number_anew(model)  # before nodes are identified by their names
-    exact = builder.nodes() | settle(model) | {node.get_friendly_name() for node in new_nodes}
+    new_nodes = [*new_nodes, *settle(model)]
+    number_anew(model)  # after the last new node, and before nodes are identified by their names
+    exact = builder.nodes() | {node.get_friendly_name() for node in new_nodes}
     return Built(model=model, rows=builder.rows(), exact=exact)
 
 

@@ -16,9 +16,9 @@ _TO_NEXT = np.float32(2**-24 * (1 + 2**-23))  # of 1, half a last place and a bi
 _LEAST = np.finfo(np.float32).smallest_normal  # the plugin takes values between 0 and this for 0
 
 
-def settle(model: ov.Model) -> frozenset[str]:
-    """Change a model from the frontend in place; return the names of nodes whose constants must stay exact."""
-    exact = set[str]()
+def settle(model: ov.Model) -> list[ov.Node]:
+    """Change a model from the frontend in place; return the nodes whose constants must stay exact."""
+    exact: list[ov.Node] = []
     for node in list(nodes_of(model)):
         match node.get_type_name():
             case "TopK":
@@ -27,19 +27,19 @@ def settle(model: ov.Model) -> frozenset[str]:
                     node.set_attribute("sort", "value")
                 node.set_attribute("stable", True)
             case "NonMaxSuppression":
-                exact |= _keep_at_threshold(node)
-    return frozenset(exact)
+                exact += _keep_at_threshold(node)
+    return exact
 
 
-def _keep_at_threshold(node: ov.Node) -> set[str]:
+def _keep_at_threshold(node: ov.Node) -> list[ov.Node]:
     """Suppress overlaps above a threshold (ONNX NonMaxSuppression-11); OpenVINO suppresses from the threshold on.
 
     So it gets the next float32 number. That is a sum, whatever the threshold: a share of it that is a bit more than
-    half the distance to the next number, and never more than all of it. Returns the names of nodes whose constants
-    must stay exact for that.
+    half the distance to the next number, and never more than all of it. Returns the nodes whose constants must stay
+    exact for that.
     """
     threshold = node.input_value(_OVERLAP)
     share = ops.multiply(threshold, ops.constant(_TO_NEXT))
     above = ops.maximum(ops.add(threshold, share), ops.constant(_LEAST))
     node.input(_OVERLAP).replace_source_output(above.output(0))
-    return {part.get_friendly_name() for part in (node, share, above)}
+    return [node, share, above]

@@ -13,12 +13,12 @@ from ir_interp.views.describe import count
 from ir_interp.views.marks import OF_VERDICT
 
 from ..audit.verdicts import differs
-from ..reports.verification import fed_lines
+from ..reports.verification import differing, fed_lines
 from ..runtimes.outcome import computes
 from ..sources.readers import load
 from ..verify.comparison import ModelComparison
 from ..verify.output_comparison import HistogramBin, OutputComparison
-from .frame import E, Element, details, grouped, mark, note, page, prose, section, table
+from .frame import E, Element, details, grouped, mark, marked, note, page, prose, section, table
 from .gallery import MOST, Other, configuration, pictures_of
 from .provenance import Provenance, examples, making
 
@@ -28,7 +28,7 @@ def comparison_page(comparison: ModelComparison, provenance: Provenance) -> Elem
     called = labels((comparison.first, comparison.second))
     first, second = called[str(comparison.first)], called[str(comparison.second)]
     verdicts = {output.compared.verdict for output in comparison.outputs}
-    verdicts |= {"DIFFERS"} if comparison.first_resize else set()
+    verdicts |= {"DIFFERS"} if comparison.first_resize or differing(comparison.calls) else set()
     worst = next((name for name in ("DIFFERS", "INCONCLUSIVE") if name in verdicts), "equal")
     return page(
         f"{first} against {second}",
@@ -40,6 +40,7 @@ def comparison_page(comparison: ModelComparison, provenance: Provenance) -> Elem
         *examples(provenance),
         *map(note, (*fed_lines(comparison.images), *comparison.notes)),
         *(_output(comparison, output) for output in comparison.outputs),
+        *(marked(call.agreement.value, OF_VERDICT[call.agreement.value], call.text) for call in comparison.calls),
         *_resizes(comparison),
         *_differences(comparison, second, provenance.image),
         making(provenance),

@@ -20,7 +20,7 @@ from ..audit.verdicts import deviations
 from ..reports.conversion_report import ConversionReport, Row
 from ..reports.verification import Compared, Verification, fed_lines
 from ..sources.readers import load
-from .frame import E, Element, code, folded, grouped, mark, note, page, prose, section, table
+from .frame import E, Element, code, folded, grouped, mark, marked, note, page, prose, section, table
 from .gallery import MOST, configuration, damage
 from .provenance import Provenance, examples, making
 
@@ -31,7 +31,7 @@ def conversion_page(report: ConversionReport, provenance: Provenance) -> Element
     """Return a page of a conversion that was done."""
     return page(
         f"{report.source.name} to {report.destination.name}",
-        [mark("written", "good"), f": {report.summary}"],
+        [mark("written", "doubt" if report.differs_by_default else "good"), f": {report.summary}"],
         *_mistakes(report),
         *_summary(report),
         *_rows(report),
@@ -113,7 +113,13 @@ def _verification(verification: Verification | None, provenance: Provenance) -> 
     compared = table(columns, rows, numbers=columns[2:5], caption="Both files on the same inputs")
     levels = f"levels: {verification.levels.verdict}" if verification.levels else ""
     notes = map(note, filter(None, (*fed_lines(verification.images), verification.note, levels)))
-    return section("Verification", *examples(provenance), *notes, compared)
+    return section("Verification", *examples(provenance), *notes, compared, *_calls(verification))
+
+
+def _calls(verification: Verification) -> Iterator[Element]:
+    """Yield the verdict on each quantised model as users call it."""
+    for call in verification.calls:
+        yield marked(call.agreement.value, OF_VERDICT[call.agreement.value], call.text)
 
 
 def _compared(result: Compared) -> tuple[str | Element, ...]:

@@ -105,6 +105,11 @@ def note(text: str) -> Element:
     return E.p({"class": "note"}, text)
 
 
+def marked(word: str, tone: Tone, text: str) -> Element:
+    """Return a remark behind a mark."""
+    return E.p(mark(word, tone), f" {text}")
+
+
 def details(title: Sequence[Content], *content: Content, is_open: bool = False, verdicts: str = "") -> Element:
     """Return a part that opens under its title; ``verdicts`` are the words that the filter finds it by."""
     heading = E.summary(E.h3(*title))

@@ -7,8 +7,8 @@ other. See ``runtimes.byte_products`` for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,10 @@ from ir_interp.processor import processor
 from ir_interp.views.describe import count
 
 from ..ir_to_onnx.quantised import small_weights
+from ..reports.verification import PlainCall
 from ..runtimes.byte_products import LIMITS, ONNXRUNTIME, OPENVINO, Saturating
 
+Calls = tuple[PlainCall, ...]
 _MOST = 255
 """The largest unsigned factor."""
 
@@ -88,6 +90,23 @@ def saturation(path: Path, *, through_openvino: bool = False) -> Saturation | No
         return None
     losses = tuple(loss for loss in found if loss is not None)
     return Saturation(runtime=runtime, products=len(found), losses=losses) if found else None
+
+
+def bounded(calls: Sequence[PlainCall], models: Mapping[Path, bool]) -> Calls:
+    """Return plain calls of ``models`` with what their sums may lose on other processors than this one.
+
+    The value of a model is whether OpenVINO runs it although it is an .onnx file.
+    """
+    known = {path.name: saturation(path, through_openvino=value) for path, value in models.items()}
+    return tuple(replace(call, elsewhere=_elsewhere(known.get(call.model))) for call in calls)
+
+
+def _elsewhere(known: Saturation | None) -> str:
+    """Return how far sums may saturate on other processors than this one; empty if nowhere."""
+    if known is None or not known.losses:
+        return ""
+    others = known.runtime.processors - {processor()}
+    return f"{known.worst.text}, on {' and '.join(sorted(other.value for other in others))}" if others else ""
 
 
 def most_lost(weights: Array) -> NDArray[np.float64]:

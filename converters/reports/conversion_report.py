@@ -16,7 +16,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.grades import Grade, Translation
 from ir_interp.views import describe, notebook
 
-from .verification import Verification, VerificationRecord, plain
+from .verification import Verification, VerificationRecord, differing, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +159,11 @@ class ConversionReport:
         grades = ", ".join(f"{times} {grade}" for grade, times in Counter(row.exactness for row in self.rows).items())
         proof = self.verification.summary if self.verification else "not verified"
         return f"{describe.count(len(self.rows), 'resize')}{grades and f', {grades}'}; {proof}"
+
+    @property
+    def differs_by_default(self) -> bool:
+        """Whether a quantised model differs by the default settings of its runtime."""
+        return self.verification is not None and bool(differing(self.verification.calls))
 
     def __repr__(self) -> str:
         return notebook.line("ConversionReport", f"{self.source.name} to {self.destination.name}, {self.summary}")

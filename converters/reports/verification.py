@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
 from typing import TypedDict, cast
 
 from ir_interp.views import describe
@@ -164,12 +165,146 @@ class Levels:
         return replace(self, count=count, flipped=self.flipped + other.flipped, flipped_by_source=flipped)
 
 
+class Agreement(Enum):
+    """How the outputs of a plain call compare with those of the source, on all inputs tried."""
+
+    EQUAL = "equal"
+    HERE = "equal on this processor"
+    DIFFERS = "DIFFERS"
+    UNKNOWN = "unknown"
+
+
+class PlainOutputRecord(TypedDict):
+    """An output of a plain call in JSON; ``levels`` is the difference in its levels, if it has them."""
+
+    name: str
+    equal: bool
+    absolute: float | None
+    relative: float | None
+    levels: float | None
+    limit: float | None
+
+
+class PlainCallRecord(TypedDict):
+    """A plain call of a model in JSON."""
+
+    model: str
+    runtime: str
+    processor: str
+    verdict: str
+    outputs: list[PlainOutputRecord]
+    elsewhere: str
+    setting: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainOutput:
+    """An output of a plain call; ``level`` is the distance of two of its levels, None if it has none."""
+
+    compared: Compared
+    level: float | None = None
+
+    @property
+    def levels(self) -> float | None:
+        """The difference in levels."""
+        return self.compared.absolute / self.level if self.level and not self.compared.shapes else None
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """A number that grows with the difference; outputs that do not pass come last."""
+        return not self.compared.passes, math.inf if math.isnan(self.compared.relative) else self.compared.relative
+
+    @property
+    def text(self) -> str:
+        """The difference as text, as in ``output 'y' differs by 8, 32 levels``."""
+        levels = "" if self.levels is None else f", {self.levels:.3g} levels"
+        limit = "" if self.compared.shapes else f" (last bits explain {self.compared.limit:.3g})"
+        return f"output {self.compared.name!r} {self.compared.apart}{levels}{limit}"
+
+    def record(self) -> PlainOutputRecord:
+        """Return it as plain values, for JSON."""
+        compared = self.compared
+        return {
+            "name": compared.name,
+            "equal": compared.passes,
+            "absolute": _finite(compared.absolute),
+            "relative": _finite(compared.relative),
+            "levels": None if self.levels is None else _finite(self.levels),
+            "limit": _finite(compared.limit),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainCall:
+    """A quantised model as users call it, by the default settings of its runtime, against the source of the proof.
+
+    The proof sums 8-bit products exactly. By default, sums may saturate, depending on the ``processor``, and OpenVINO
+    rounds more often. Without ``outputs``, the model does not run, and ``problem`` is the reason. ``elsewhere`` bounds
+    the difference on other processors, and is empty if sums cannot saturate. With the ``setting``, the call computes
+    what the proof did.
+    """
+
+    model: str
+    runtime: str
+    processor: str
+    outputs: tuple[PlainOutput, ...] = ()
+    elsewhere: str = ""
+    setting: str
+    problem: str = ""
+
+    @property
+    def agreement(self) -> Agreement:
+        """How its outputs compare with those of the source."""
+        compared = [output.compared for output in self.outputs]
+        if not all(output.passes for output in compared):
+            return Agreement.DIFFERS
+        if self.problem or not all(output.is_conclusive for output in compared):
+            return Agreement.UNKNOWN
+        return Agreement.HERE if self.elsewhere else Agreement.EQUAL
+
+    @property
+    def text(self) -> str:
+        """The verdict in one line."""
+        worst = max(self.outputs, key=lambda output: output.rank, default=None)
+        found = self.problem or (worst.text if worst else "it has no outputs")
+        elsewhere = f"on other processors it may differ {self.elsewhere}" if self.elsewhere else ""
+        is_equal = self.agreement is Agreement.EQUAL
+        advice = "" if is_equal else f"to compute what was proven, {self.setting}"
+        call = f"{self.model} by the default settings of {self.runtime} on this processor ({self.processor})"
+        return "; ".join(filter(None, (f"{call}: {self.agreement.value}: {found}", elsewhere, advice)))
+
+    def record(self) -> PlainCallRecord:
+        """Return it as plain values, for JSON."""
+        return {
+            "model": self.model,
+            "runtime": self.runtime,
+            "processor": self.processor,
+            "verdict": self.agreement.value,
+            "outputs": [output.record() for output in self.outputs],
+            "elsewhere": self.elsewhere,
+            "setting": self.setting,
+            "problem": self.problem,
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def differing(calls: Iterable[PlainCall]) -> str:
+    """Return that plain calls differ, as the end of a summary; empty if none does."""
+    names = [f"{call.model} DIFFERS by default settings" for call in calls if call.agreement is Agreement.DIFFERS]
+    return f", but {', '.join(names)}" if names else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """The comparisons and their remarks; ``alone`` are resizes that were also run on large tensors.
 
     ``levels`` counts those of a quantised model. ``shapes`` are the shapes of the inputs that both models ran on, by
-    name; ``more_shapes`` those at other extents. ``images`` are those among the inputs.
+    name; ``more_shapes`` those at other extents. ``images`` are those among the inputs, and ``extremes`` the patterns
+    of extreme inputs of a quantised model, of which ``calls`` are the plain calls.
     """
 
     images: tuple[FedImage, ...] = ()
@@ -179,13 +314,16 @@ class Verification:
     note: str = ""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     more_shapes: tuple[Mapping[str, tuple[int, ...]], ...] = ()
+    extremes: tuple[str, ...] = ()
+    calls: tuple[PlainCall, ...] = ()
 
     @property
     def summary(self) -> str:
         """How many outputs are within the tolerance, and how many of these prove nothing, in one line."""
         doubtful = sum(not output.is_conclusive for output in self.outputs)
         more = f", {doubtful} of them INCONCLUSIVE" if doubtful else ""
-        return f"{describe.count(len(self.outputs), 'output')} compared and within the tolerance{more}"
+        compared = f"{describe.count(len(self.outputs), 'output')} compared and within the tolerance{more}"
+        return compared + differing(self.calls)
 
     @property
     def is_conclusive(self) -> bool:
@@ -203,11 +341,16 @@ class VerificationRecord(TypedDict):
     note: str
     shapes: dict[str, list[int]]
     more_shapes: list[dict[str, list[int]]]
+    extremes: list[str]
+    calls: list[PlainCallRecord]
 
 
 def plain(verification: Verification | None) -> VerificationRecord | None:
     """Return a verification as plain values, for JSON."""
     if verification is None:
         return None
-    values = asdict(verification) | {"levels": verification.levels.record() if verification.levels else None}
+    values = asdict(verification) | {
+        "levels": verification.levels.record() if verification.levels else None,
+        "calls": [call.record() for call in verification.calls],
+    }
     return cast(VerificationRecord, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from ir_interp.files.memory import running
 from ir_interp.files.scratch import scratch
 
 from ..reports.conversion_report import Progress, silent
+from ..reports.verification import Compared, PlainCall
 from ..workers.forks import forks
+from .compare import plain_calls
 from .compare.array_differences import all_pass, compare
 from .compare.first_difference import FirstLayer, Located
 from .compare.source_segments import common
@@ -27,7 +30,8 @@ from .output_comparison import OutputComparison, of_output
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .resize_tensors import is_model, resizes_with_tensors
 from .run.array_files import Named
-from .run.inputs import Inputs
+from .run.input_shapes import Extent
+from .run.inputs import Inputs, extreme_patterns
 from .run.processes import Models, Runs, models, runs
 
 
@@ -50,12 +54,14 @@ def compare_with(
         both = models(model, model, inputs)
         _check_inputs(known, both)
         compared: list[tuple[OutputComparison, ...]] = []
+        calls: list[tuple[PlainCall, ...]] = []
         inner: _Inner | None = None
         shapes: dict[str, tuple[int, ...]] = {}
-        for run, (outputs, others) in compared_runs(
+        for run, (outputs, (others, plain)) in compared_runs(
             runs(both, folder, progress), lambda run: _compared(run, model, known, tolerance)
         ):
             compared.append(outputs)
+            calls.append(plain)
             shapes = shapes or run.shapes
             inner = inner or others
     return ModelComparison(
@@ -65,10 +71,13 @@ def compare_with(
         resizes=inner[0] if inner else None,
         first_layer=inner[1] if inner else None,
         shapes=shapes,
+        extremes=extreme_patterns(inputs, both.graph),
+        calls=plain_calls.over_every(calls),
     )
 
 
 _Inner = tuple[tuple[Located, ...], FirstLayer | None]
+_More = tuple[_Inner | None, tuple[PlainCall, ...]]
 
 
 def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Progress = silent) -> str:
@@ -133,8 +142,8 @@ def _check_inputs(known: Reference, both: Models) -> None:
 
 def _compared(
     run: Runs, model: Path, known: Reference, tolerance: float | None
-) -> tuple[tuple[OutputComparison, ...], _Inner | None]:
-    """Return how the outputs of one run compare, and how tensors that the reference has besides do."""
+) -> tuple[tuple[OutputComparison, ...], _More]:
+    """Return how the outputs of one run compare, how tensors that the reference has besides do, and plain calls."""
     actual, _ = run.settle(model)
     arrays = [array for _, array in run.arrays]
     try:
@@ -148,14 +157,27 @@ def _compared(
         replace(compare(name, theirs, mine, tolerance, least=least), remark=remark)
         for (name, mine), theirs, least in zip(actual, pairs.outputs, slack, strict=True)
     ]
-    compared = list(within_noise(run, model, actual, compared)) if tolerance is None else compared
+    compared = list(within_noise(run, model, actual, pairs.outputs, compared)) if tolerance is None else compared
     if not all_pass(compared):
         reasons = undecided(run, model)
         compared = [result if result.passes else result.undecided(reasons.get(result.name, "")) for result in compared]
     outputs = tuple(
         of_output(end, mine, theirs) for end, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
     )
-    return outputs, _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
+    inner = _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
+    return outputs, (inner, _plain_calls(run, model, pairs, compared, tolerance))
+
+
+def _plain_calls(
+    run: Runs, model: Path, pairs: Paired, compared: Sequence[Compared], tolerance: float | None
+) -> tuple[PlainCall, ...]:
+    """Return the plain call of a quantised model whose outputs are those of a reference."""
+    if run.extent is not Extent.REAL or not all_pass(compared):
+        return ()
+    expected = [(end.name, array) for end, array in zip(compared, pairs.outputs, strict=True)]
+    apart = [end.absolute for end in compared]
+    call = plain_calls.of_model(run, model, model, expected, compared, apart=apart, tolerance=tolerance)
+    return (call,) if call else ()
 
 
 def _in_order(pairs: Paired, actual: Named, graph: Graph) -> tuple[Named, str]:

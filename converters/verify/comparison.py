@@ -10,7 +10,7 @@ from typing import TypedDict, cast
 from ir_interp.files.kinds import FileKind
 from ir_interp.views import notebook
 
-from ..reports.verification import FedImage
+from ..reports.verification import FedImage, PlainCall, PlainCallRecord, differing
 from .compare.first_difference import FirstLayer, Located
 from .output_comparison import OutputComparison, OutputRecord, finite, output_record
 
@@ -37,6 +37,8 @@ class ComparisonRecord(TypedDict):
     resizes: list[LocatedRecord] | None
     first_resize_that_differs: str | None
     first_layer_that_differs: str | None
+    extremes: list[str]
+    calls: list[PlainCallRecord]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -44,7 +46,8 @@ class ModelComparison:
     """Two models, output by output, and their resizes in order if requested.
 
     ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name. ``notes``
-    are about the models: whether their outputs depend on the processor.
+    are about the models: whether their outputs depend on the processor. ``extremes`` are the patterns of extreme inputs
+    of a quantised model, and ``calls`` those that users make, by the default settings of a runtime.
     """
 
     first: Path
@@ -55,6 +58,8 @@ class ModelComparison:
     first_layer: FirstLayer | None = None
     notes: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    extremes: tuple[str, ...] = ()
+    calls: tuple[PlainCall, ...] = ()
 
     def __repr__(self) -> str:
         place = f"; {self.first_difference}" if self.resizes is not None else ""
@@ -71,9 +76,15 @@ class ModelComparison:
 
     @property
     def passes(self) -> bool:
+        """Whether both models are equal, in exact sums and as users call them."""
+        return self.is_proven and not differing(self.calls)
+
+    @property
+    def is_proven(self) -> bool:
         """Whether every output is equal within the tolerance, on inputs that would have shown a difference.
 
-        A resize that differs never passes: on other inputs its difference may reach the outputs.
+        8-bit products are summed exactly. A resize that differs never passes: on other inputs its difference may reach
+        the outputs.
         """
         is_equal = all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
         return is_equal and self.first_resize is None
@@ -109,7 +120,7 @@ class ModelComparison:
         passed = [output.compared for output in self.outputs if output.compared.passes]
         equal = sum(output.is_conclusive for output in passed)
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
-        return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}"
+        return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}{differing(self.calls)}"
 
     def record(self) -> ComparisonRecord:
         """Return the comparison as plain values, for JSON."""
@@ -124,6 +135,8 @@ class ModelComparison:
             "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
             "first_resize_that_differs": first.name if first else None,
             "first_layer_that_differs": self.first_layer.name if self.first_layer else None,
+            "extremes": list(self.extremes),
+            "calls": [call.record() for call in self.calls],
         }
 
 

@@ -23,7 +23,7 @@ from ..runtimes import onnxruntime, openvino
 from ..runtimes.outcome import Kind
 from ..workers.forks import forks
 from . import large_sizes
-from .compare import ladder, tolerances
+from .compare import ladder, plain_calls, tolerances
 from .compare.array_differences import check, compare, coordinate_error
 from .compare.first_difference import cause
 from .compare.inconclusive import over_inputs, until_conclusive
@@ -31,7 +31,7 @@ from .compare.model_outputs import ModelOutputs, SegmentError
 from .large_sizes import WriteAlone
 from .resize_tensors import ResizeTensors, is_model, resizes_with_tensors
 from .run.input_shapes import Extent
-from .run.inputs import Inputs, images_fed
+from .run.inputs import Inputs, extreme_patterns, images_fed
 from .run.processes import NoSourceError, Runs, models, runs
 from .run.requests import MEMORY, NotRunError, OutOfMemoryError
 
@@ -70,8 +70,8 @@ def verify(
         with scratch() as folder, forks(), numpy_alone():
             verification = _verified(source, result, rows, runs(both, folder, progress), half_weights=half_weights)
             alone_ones = large_sizes.verified(rows, alone, folder, inputs.seed, progress) if alone else []
-            images = images_fed(both.graph, both.inputs)
-            return replace(verification, images=images, alone=(*verification.alone, *alone_ones))
+            images, extremes = images_fed(both.graph, both.inputs), extreme_patterns(both.inputs, both.graph)
+            return replace(verification, images=images, extremes=extremes, alone=(*verification.alone, *alone_ones))
     except VerificationError as problem:
         raise VerificationError(f"{problem}; nothing was written{_advice(str(problem))}") from None
 
@@ -132,7 +132,8 @@ def _merged(verifications: Sequence[Verification]) -> Verification:
             outputs.setdefault((output.kind, output.name), []).append(output)
     note = next(filter(None, (verification.note for verification in verifications)), "")
     compared = tuple(map(over_inputs, outputs.values()))
-    return replace(verifications[0], outputs=compared, levels=_all_levels(verifications), note=note)
+    calls = plain_calls.over_every(verification.calls for verification in verifications)
+    return replace(verifications[0], outputs=compared, levels=_all_levels(verifications), note=note, calls=calls)
 
 
 def _of_models(
@@ -156,7 +157,8 @@ def _of_models(
             run=run, source=source, result=result, expected=expected, actual=actual, has_half_weights=half_weights
         )
         verification = ladder.verified(outputs)
-        return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))))
+        calls = plain_calls.of_pair(outputs, verification.outputs) if run.extent is Extent.REAL else ()
+        return replace(verification, note="; ".join(filter(None, (elsewhere, verification.note))), calls=calls)
     except OutOfMemoryError as problem:  # which proves nothing about the models
         raise VerificationError(str(problem)) from None
     except VerificationError as problem:

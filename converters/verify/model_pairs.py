@@ -15,9 +15,10 @@ from ir_interp.files.scratch import scratch
 from ir_interp.files.sources import check_regular
 
 from ..reports.conversion_report import Progress, silent
+from ..reports.verification import PlainCall
 from ..workers.forks import forks
 from .compare import first_difference as locate
-from .compare import ladder
+from .compare import ladder, plain_calls
 from .compare.array_differences import all_pass
 from .compare.first_difference import Located
 from .compare.inconclusive import over_inputs, until_conclusive
@@ -26,10 +27,11 @@ from .comparison import ModelComparison
 from .output_comparison import OutputComparison, of_output
 from .resize_tensors import is_model
 from .run.input_shapes import Extent
-from .run.inputs import Inputs, images_fed
+from .run.inputs import Inputs, extreme_patterns, images_fed
 from .run.processes import Runs, models, runs
 
 Outputs = tuple[OutputComparison, ...]
+Calls = tuple[PlainCall, ...]
 More = TypeVar("More")
 
 
@@ -58,12 +60,14 @@ def compare_models(
         check_model(path)
     both = models(first, second, inputs)
     compared: list[Outputs] = []
+    calls: list[Calls] = []
     shapes: dict[str, tuple[int, ...]] = {}
     located, layer = None, None
     with scratch() as folder, forks():
-        for run, (pairs, _) in compared_runs(
-            runs(both, folder, progress), lambda run: (_compared(_outputs(run, first, second, tolerance)), None)
+        for run, (pairs, plain) in compared_runs(
+            runs(both, folder, progress), lambda run: _judged(_outputs(run, first, second, tolerance))
         ):
+            calls.append(plain)
             shapes = shapes or run.shapes
             compared.append(pairs)
             if per_resize and located is None:
@@ -78,6 +82,8 @@ def compare_models(
         resizes=located,
         first_layer=layer,
         shapes=shapes,
+        extremes=extreme_patterns(inputs, both.graph),
+        calls=plain_calls.over_every(calls),
     )
 
 
@@ -118,6 +124,14 @@ def compared_runs(
 
 def _pass(outputs: Sequence[OutputComparison]) -> bool:
     return all(output.compared.passes for output in outputs)
+
+
+def _judged(outputs: ModelOutputs) -> tuple[Outputs, Calls]:
+    """Return how outputs compare, and if they are equal, how they do in plain calls of the models."""
+    compared = _compared(outputs)
+    if outputs.run.extent is not Extent.REAL or not _pass(compared):
+        return compared, ()
+    return compared, plain_calls.of_pair(outputs, [output.compared for output in compared])
 
 
 def _compared(outputs: ModelOutputs) -> Outputs:

@@ -60,7 +60,8 @@ def compare(
 ) -> int:
     """Compare the outputs of two models, or two images.
 
-    Each model runs in its own runtime. Exit code 1 if outputs differ by more than the tolerance, or a resize does.
+    Each model runs in its own runtime. Exit code 1 if outputs differ by more than the tolerance, or a
+    resize does, or a quantised model does by the default settings of its runtime.
     """
     form = printed_form(options)
     if options.like:
@@ -145,13 +146,15 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
 
 def _show(comparison: ModelComparison) -> None:
     from ir_interp.cli.terminal import Console
-    from ir_interp.converters.reports.verification import fed_lines
+    from ir_interp.converters.reports.verification import Agreement, fed_lines
 
     console = Console()
     for line in (*fed_lines(comparison.images), *(f"note: {text}" for text in comparison.notes)):
         console.say(line)
     for output in comparison.outputs:
         _show_output(console, output, comparison)
+    for call in comparison.calls:
+        console.say(call.text, "red" if call.agreement is Agreement.DIFFERS else "")
     if comparison.resizes is not None:
         rows = [(resize.name, *resize.text) for resize in comparison.resizes]
         title = f"{count(len(comparison.resizes), 'resize')}, in order"

@@ -79,6 +79,7 @@ def _verified(verification: Verification | None) -> list[str]:
         *([verification.note] if verification.note else []),
         *([f"levels: {verification.levels.verdict}"] if verification.levels else []),
         *map(_compared, (*verification.outputs, *verification.alone)),
+        *(call.text for call in verification.calls),
     ]
 
 

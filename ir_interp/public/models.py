@@ -178,7 +178,7 @@ def compare(
         raise SpecError("second is missing: another model; or reference, outputs that another program computed")
     if second is not None and reference is not None:
         raise SpecError("second and reference exclude each other; pass one of them")
-    from ir_interp.converters.predictions.saturation import saturation
+    from ir_interp.converters.predictions.saturation import bounded, saturation
     from ir_interp.converters.verify.against_reference import compare_with
     from ir_interp.converters.verify.model_pairs import compare_models
     from ir_interp.converters.verify.run.inputs import Inputs
@@ -199,6 +199,7 @@ def compare(
             comparison = compare_with(
                 mine, reference, inputs_of_both, tolerance=options.tolerance, progress=options.progress
             )
+            comparison = replace(comparison, calls=bounded(comparison.calls, {mine: False}))
         return replace(comparison, first=readers.shown_path(first, mine))
     with readers.as_file(first, "first") as mine, readers.as_file(second, "second") as theirs:
         comparison = compare_models(
@@ -210,6 +211,7 @@ def compare(
             per_layer=options.per_layer,
             progress=options.progress,
         )
+        comparison = replace(comparison, calls=bounded(comparison.calls, {mine: False, theirs: False}))
         notes = [(model, saturation(path)) for model, path in ((first, mine), (second, theirs))]
     return replace(
         comparison,

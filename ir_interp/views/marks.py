@@ -23,5 +23,11 @@ OF_GRADE: dict[Grade, Tone] = {
     Grade.INTEGERS_WITHIN: "plain",
 }
 
-OF_VERDICT: dict[str, Tone] = {"equal": "good", "INCONCLUSIVE": "doubt", "DIFFERS": "bad"}
-"""The marks of compared outputs."""
+OF_VERDICT: dict[str, Tone] = {
+    "equal": "good",
+    "equal on this processor": "doubt",
+    "unknown": "doubt",
+    "INCONCLUSIVE": "doubt",
+    "DIFFERS": "bad",
+}
+"""The marks of compared outputs, and of plain calls."""

@@ -59,13 +59,14 @@ def test_what_overlaps_by_a_threshold_stays(overlap: float, fp16: bool, tmp_path
     assert_converted(source, _boxes(int(overlap * 100)), fp16=fp16)
 
 
-def test_so_it_does_where_the_threshold_is_an_input(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fp16", [False, True])
+def test_so_it_does_where_the_threshold_is_an_input(fp16: bool, tmp_path: Path) -> None:
     text = (
         _suppression(0.5).replace(", float[1] overlap = {0.5}", "").replace("scores)", "scores, float[1] overlap)", 1)
     )
     source = save_model(tmp_path / "m.onnx", text)
     for overlap in (0.0, 0.1, 1 / 3, 0.5):
-        assert_converted(source, {**_boxes(4), "overlap": np.array([overlap], np.float32)})
+        assert_converted(source, {**_boxes(4), "overlap": np.array([overlap], np.float32)}, fp16=fp16)
 
 
 def test_inside_a_branch_too(tmp_path: Path) -> None:

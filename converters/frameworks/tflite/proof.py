@@ -40,7 +40,7 @@ def _prove(source: Path, moves_channels: bool, model: Path, inputs: Inputs, prog
         try:
             proof = operator_proof.prove(source, arrays)
             whole = operator_proof.whole(
-                source, arrays, outputs, proof, in_8_bits=lambda: of_litert(run(model, in_8_bits=True)[0])
+                source, arrays, outputs, proof, in_8_bits=lambda: of_litert(run(model, by_default=True)[0])
             )
         except VerificationError as error:
             raise VerificationError(f"{error}; nothing was written") from None

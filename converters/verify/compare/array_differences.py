@@ -89,8 +89,10 @@ def allowing_noise(comparison: Compared, moves: float) -> Compared:
 def coordinate_error(array: Array) -> float:
     """Return the effect of the last bit of float32 coordinates along the longest axis that a resize reads or writes.
 
-    The first two axes of images and signals do not count.
+    The first two axes of images and signals do not count. Integers have no such last bits.
     """
+    if array.dtype.kind in "iub":
+        return 0.0
     axes = array.shape[2:] if array.ndim > 2 else array.shape[-1:]  # behind batch and channels
     largest = float(np.abs(_finite(array)).max(initial=0.0))
     return max(axes, default=1) * float(np.finfo(np.float32).eps) * largest

@@ -23,6 +23,7 @@ from ir_interp.views.image_arrays import array as array_of
 
 from ...reports.verification import FedImage
 from ..graphs import Graph, ModelInput
+from . import extremes
 from . import image_inputs as images
 from .array_files import Named
 from .deciding_lengths import SizeHints
@@ -93,6 +94,15 @@ def distributions(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
     return DISTRIBUTIONS if is_random else DISTRIBUTIONS[:1]
 
 
+def extreme_patterns(inputs: Inputs, graph: Graph) -> tuple[str, ...]:
+    """Return the patterns of extreme inputs to run besides: none if the model is not quantised, or files are given."""
+    limits = extremes.limits(graph)
+    free = [tensor for tensor in graph.inputs if tensor.name in limits and tensor.name not in inputs.files]
+    # Random integers have all values of their type already, and random floats those from 0 to 1.
+    is_wider = any(tensor.dtype.startswith("float") and limits[tensor.name] != (0, 1) for tensor in free)
+    return extremes.PATTERNS[: None if is_wider else -1] if free else ()
+
+
 def settings(graph: Graph, shapes: Shapes, read: Collection[str]) -> tuple[int, ...]:
     """Return values to try for inputs of a few integers, if the model runs with none of their role."""
     is_open = any(is_setting(tensor, shapes[tensor.name]) for tensor in graph.inputs if tensor.name not in read)
@@ -125,9 +135,11 @@ def arrays(
 ) -> Named:
     """Return an array for each input: those that were ``read`` from files, the rest random, by the seed.
 
-    Inputs of a few integers are all ``setting``, unless that is None.
+    Inputs of a few integers are all ``setting``, unless that is None. ``distribution`` may be a pattern of
+    ``extremes``, which concerns the inputs that have a range and no role.
     """
     known, rng = roles(graph, shapes), np.random.default_rng(seed)
+    limits = extremes.limits(graph) if distribution in extremes.PATTERNS else {}
     if setting is not None:
         settings = (tensor.name for tensor in graph.inputs if is_setting(tensor, shapes[tensor.name]))
         known |= dict.fromkeys(settings, Role(vector=(float(setting),)))
@@ -136,10 +148,25 @@ def arrays(
             tensor.name,
             read[tensor.name]
             if tensor.name in read
+            else _extreme(tensor, shapes, limits[tensor.name], rng, distribution)
+            if tensor.name in limits and tensor.name not in known
             else _random(tensor, shapes, known.get(tensor.name), rng, distribution),
         )
         for tensor in graph.inputs
     ]
+
+
+def _extreme(
+    tensor: ModelInput, shapes: Shapes, ends: tuple[float, float], rng: np.random.Generator, pattern: str
+) -> NDArray[Any]:
+    """Return an input of a quantised model at the ends of its range, or at random between them."""
+    shape, dtype = shapes[tensor.name], _dtype(tensor)
+    check_bytes(_BYTES_AN_ELEMENT * math.prod(shape), f"input {tensor.name!r} of shape {list(shape)}")
+    if pattern != extremes.RANGE:
+        return extremes.values(pattern, shape, dtype, ends)
+    if dtype.kind == "f":
+        return rng.uniform(*ends, shape).astype(dtype)
+    return rng.integers(int(ends[0]), int(ends[1]), shape, dtype, endpoint=True)
 
 
 def _random(

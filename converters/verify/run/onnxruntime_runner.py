@@ -16,7 +16,7 @@ from ...onnx.inference import infer
 from ...onnx.node_walk import needed
 from ...runtimes.byte_products import ONNXRUNTIME
 from .array_files import Named
-from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
+from .run_request import LAST_BIT, LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, ROUNDED_ONCE, TO_INTEGERS, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _CAST_LIKE = 15  # the operator set that brought it
@@ -25,7 +25,7 @@ _CAST_LIKE = 15  # the operator set that brought it
 class OnnxRunner:
     """A model in onnxruntime; ``count`` is the number of its outputs, more tensors follow.
 
-    Sums of 8-bit products are exact, whatever the processor.
+    Sums of 8-bit products are exact, whatever the processor, unless the request is for those of a plain call.
     """
 
     limit = None  # it computes every size by the same operations
@@ -65,7 +65,7 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
 
     model = read_outline(request.model)
     allow_files(request.model, *external_files_of(model, request.model.parent))
-    if processor() in ONNXRUNTIME.processors:
+    if processor() in ONNXRUNTIME.processors and not request.by_default:
         make_factors_unsigned(model, str(request.model.parent))
     graph = model.graph
     if request.inner:
@@ -107,6 +107,8 @@ def _add_noise(model: Any, share: float) -> None:
         if computed.isdisjoint(node.input):
             continue
         computed.update(filter(None, node.output))
+        if node.op_type.lower() in TO_INTEGERS:
+            continue
         for place, name in enumerate(node.output):
             kind = known.get(name)
             if kind is None or kind.elem_type != onnx.TensorProto.FLOAT or len(kind.shape.dim) < _MATRIX:
@@ -114,7 +116,8 @@ def _add_noise(model: Any, share: float) -> None:
             exact, factor = f"{name}/exact", f"{name}/factor"
             node.output[place] = exact
             is_sum = node.op_type.lower() in OFF_BY_LAST_BITS_OF_1
-            middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, share)
+            own_share = min(share, LAST_BIT) if node.op_type.lower() in ROUNDED_ONCE else share
+            middle, least = (0.0, LAST_BIT_OF_1) if is_sum else (1.0, own_share)
             bounds: dict[str, Any] = {"low": middle - least, "high": middle + least, "seed": float(len(nodes))}
             nodes.append(onnx.helper.make_node("RandomUniformLike", [exact], [factor], **bounds))
             nodes.append(onnx.helper.make_node("Add" if is_sum else "Mul", [exact, factor], [name]))

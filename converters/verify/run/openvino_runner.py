@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...runtimes.telemetry import openvino_silent
 from .array_files import Named
 from .lowered_limits import LimitInput
-from .run_request import LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, Request
+from .run_request import LAST_BIT, LAST_BIT_OF_1, OFF_BY_LAST_BITS_OF_1, ROUNDED_ONCE, TO_INTEGERS, Request
 
 _MATRIX = 2  # the least rank of values rather than of sizes
 _SHOWN = 32  # approximate limit of tensors that are shown only to keep the plugin from fusing
@@ -52,7 +52,7 @@ class OpenvinoRunner:
             model.add_results([_result(output) for output in _spread_out(_ports(model))])
         self.limit = LimitInput(model) if request.as_large else None
         self._replacements = [replacements[name] for name in fed]
-        settings = (_PRECISE if request.in_8_bits else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
+        settings = (_PRECISE if request.by_default else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
         self._model = openvino.Core().compile_model(model, "CPU", settings)
 
     def run(self, arrays: Named, *, as_large: bool = False) -> Named:
@@ -86,6 +86,8 @@ def _add_noise(model: Any, share: float) -> None:
         if node.get_type_name() == "Result" or computed.isdisjoint(parents):
             continue
         computed.add(node.get_friendly_name())
+        if node.get_type_name().lower() in TO_INTEGERS:
+            continue
         for output in node.outputs():
             rank, element = output.get_partial_shape().rank, output.get_element_type()
             if not element.is_real() or rank.is_dynamic or rank.get_length() < _MATRIX:
@@ -93,7 +95,8 @@ def _add_noise(model: Any, share: float) -> None:
             readers, names = output.get_target_inputs(), output.get_names()
             # A number near 1 would be 1 in half precision; its distance from 1 is none.
             is_sum = node.get_type_name().lower() in OFF_BY_LAST_BITS_OF_1
-            most = LAST_BIT_OF_1 if is_sum else share
+            own_share = min(share, LAST_BIT) if node.get_type_name().lower() in ROUNDED_ONCE else share
+            most = LAST_BIT_OF_1 if is_sum else own_share
             ends = (opset13.constant(np.array(end), element) for end in (-most, most))
             shape = opset13.shape_of(output)
             shares = opset13.random_uniform(shape, *ends, element.to_string(), global_seed=1, op_seed=number)

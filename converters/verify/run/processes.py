@@ -18,8 +18,9 @@ from ir_interp.files.memory import MemoryBoundError, allow_declared
 from ...reports.conversion_report import Progress
 from ..graphs import Graph, read
 from .array_files import Named, load_mapped, save
+from .extremes import PATTERNS
 from .input_shapes import NEEDED, Extent, Shapes, attempts, extents, named, shapes
-from .inputs import Inputs, arrays, distributions, read_files, settings
+from .inputs import Inputs, arrays, distributions, extreme_patterns, read_files, settings
 from .paired_inputs import for_model, joined
 from .rehearsals import Outcome, Rehearsals, Trial, has_values
 from .requests import NotLoadedError, NotRunError, answer
@@ -170,6 +171,7 @@ class Runs:
             return trials
         # Other values are tried on two shapes only: a model that refuses both refuses more.
         likeliest = trials[:2]
+        others = [] if distribution in PATTERNS else others
         return [
             *trials,
             *(replace(trial, setting=value) for value in values for trial in likeliest),
@@ -357,13 +359,18 @@ def _elements(shapes: Shapes) -> int:
 
 
 def runs(both: Models, folder: Path, progress: Progress) -> Iterator[Runs]:
-    """Yield runners of two models: on all files of each input, on all extents, then on other random floats."""
+    """Yield runners of two models: on all files of each input, on all extents, then on other random floats.
+
+    Quantised models also run on extreme inputs.
+    """
     shared: dict[str, Any] = {"folder": folder, "models": both, "progress": progress}
     first, *rest = both.inputs.samples()
     distribution, *others = distributions(both.inputs, both.graph)
     yield from _at_extents(first, distribution, shared)
     for files in rest:
         yield _run(files, distribution, shared)
+    for pattern in extreme_patterns(both.inputs, both.graph):
+        yield _run(first, pattern, shared)
     for other in others:
         yield _run(first, other, shared, is_another=True)  # other random floats need no other files or sizes
 

@@ -38,9 +38,10 @@ class Request:
     file, while the model still shows its own result. ``rounds_given`` rounds these once more if the model
     rounds such a tensor, so that layers are quantised as without replacements. ``in_openvino`` chooses the runtime,
     which is onnxruntime otherwise; ``optimised`` lets that rewrite the graph first. ``inner`` computes ``tensors`` and
-    what they depend on, but no outputs. ``in_8_bits`` lets OpenVINO multiply integers between FakeQuantize layers, its
-    default. ``noise`` moves each float that a node computes at random, by that share of it at most, and by the last bit
-    of 1 where that is added. With ``threads`` 0 it chooses their number. With ``as_large``, LARGE gets the outputs with
+    what they depend on, but no outputs. ``by_default`` lets a runtime multiply 8-bit integers as a plain call does: in
+    8 bits between FakeQuantize layers (OpenVINO), with sums that may saturate (both). ``noise`` moves each float that a
+    node computes at random: by that share of it at most, by its last bit if it is rounded once, and by the last bit of
+    1 where that is added. With ``threads`` 0 it chooses their number. With ``as_large``, LARGE gets the outputs with
     resizes as for large tensors, if that differs; see ``lowered_limits``. ``groups`` are numbers of sets of inputs, for
     ``try_inputs`` alone.
     """
@@ -52,7 +53,7 @@ class Request:
     optimised: bool = True
     inner: bool = False
     rounds_given: bool = False
-    in_8_bits: bool = False
+    by_default: bool = False
     noise: float = 0.0
     threads: int = 0
     as_large: bool = False
@@ -61,6 +62,15 @@ class Request:
 
 OFF_BY_LAST_BITS_OF_1 = frozenset(("sigmoid", "softplus"))
 """Operations, in lower case, that runtimes compute as a sum with 1 or 0.5, so that small results have its last bits."""
+
+ROUNDED_ONCE = frozenset(("add", "sub", "subtract", "mul", "multiply", "div", "divide"))
+"""Operations, in lower case, that round once, and are no sums of many terms."""
+
+LAST_BIT = 2.0**-23
+"""The share of a float32 that its last bit is at most."""
+
+TO_INTEGERS = frozenset(("ceil", "ceiling", "floor", "round", "sign"))
+"""Operations, in lower case, whose results are exact: the next step that truncates them would lose 1 to any noise."""
 
 LAST_BIT_OF_1 = 2.0**-23
 """The last bit of a float32 of 1."""
