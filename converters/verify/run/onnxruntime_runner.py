@@ -35,7 +35,7 @@ class OnnxRunner:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # fatal errors only
-        options.enable_cpu_mem_arena = False  # it grows by powers of 2, which takes memory that a single run leaves unused
+        options.enable_cpu_mem_arena = False  # it grows by powers of 2, though a single run needs less
         options.add_session_config_entry(*IN_FLOAT32)
         if not request.optimised:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
