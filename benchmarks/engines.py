@@ -49,7 +49,7 @@ def spec_of(case: Case) -> Any:
     import ir_interp
     from ir_interp import Antialias, Area, Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Sizes
     from ir_interp.converters.dialects.onnx import DIALECT
-    from ir_interp.library_registry import parse
+    from ir_interp.libraries import parse
     from ir_interp.translation.dialect import Context
 
     if case.like:

@@ -22,10 +22,8 @@ from cases import CASES, Case
 from engines import ours
 from numpy.typing import NDArray
 
-from ir_interp.executor.arrays import float16
-from ir_interp.executor.strategies import choice, float_proposal
-from ir_interp.executor.strategies.matrix_products import Band, Pick
-from ir_interp.executor.strategies.tap_sums import TapSum
+from ir_interp.executor import byte_proposals, definition, strategies
+from ir_interp.executor.stages import Band, Pick, TapSum
 
 _ROUNDS = 15
 
@@ -60,10 +58,10 @@ def _watch() -> None:
     Pick.apply = _watched("copies", Pick.apply)  # type: ignore[method-assign]
     Band.apply = _watched("products", Band.apply)  # type: ignore[method-assign]
     TapSum.apply = _watched("sums tap by tap", TapSum.apply)  # type: ignore[method-assign]
-    float16.load = _watched("float16 to float32", float16.load)
-    float16.store = _watched("float32 to float16", float16.store)
-    choice.store = _watched("to integers", choice.store)  # type: ignore[attr-defined]
-    rounding = float_proposal.Rounding
+    definition.load_float16 = _watched("float16 to float32", definition.load_float16)
+    definition.store_float16 = _watched("float32 to float16", definition.store_float16)
+    strategies.store = _watched("to integers", strategies.store)  # type: ignore[attr-defined]
+    rounding = byte_proposals.Rounding
     rounding.store = _watched("to integers", rounding.store)  # type: ignore[method-assign]
 
 

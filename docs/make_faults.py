@@ -8,11 +8,11 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.audit.probe import RUNNERS
+from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.reproduce.known_faults import Fault, faults
 from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU, PROVIDERS
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.runtimes.running import RUNNERS
 
 if str(Path(__file__).parent.parent) not in sys.path:
     sys.path.insert(0, str(Path(__file__).parent.parent))

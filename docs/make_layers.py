@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.converters.ir_to_onnx.emitters import refused
-from ir_interp.ir.reading import nets
+from ir_interp.ir.ir_files import nets
 from ir_interp.translation.dialect import Semantics
 
 PATH = Path(__file__).with_name("layers.md")

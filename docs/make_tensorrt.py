@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 from ir_interp import InexactError, ResizeOp, load
 from ir_interp.converters.dialects import tensorrt as tensorrt_resize
-from ir_interp.converters.runtimes import tensorrt, tensorrt_dla
+from ir_interp.converters.runtimes import tensorrt
 from ir_interp.translation.translate import write
 
 PATH = Path(__file__).with_name("tensorrt.md")
@@ -84,8 +84,8 @@ def _settings(op: ResizeOp) -> str:
 def dla() -> str:
     """Return the table of combinations that DLA takes."""
     lines = ["| mode | coordinates | selector | rounding | scales of height and width |", "|---|---|---|---|---|"]
-    for mode, combinations in tensorrt_dla.COMBINATIONS.items():
-        scales = f"integral, 1 to {tensorrt_dla.LARGEST_SCALES[mode]}"
+    for mode, combinations in tensorrt.COMBINATIONS.items():
+        scales = f"integral, 1 to {tensorrt.LARGEST_SCALES[mode]}"
         lines += [f"| {mode} | {' | '.join((*words, 'any')[:3])} | {scales} |" for words in combinations]
     return "\n".join(lines)
 

@@ -28,18 +28,13 @@ from ir_interp.errors import (
     UnsupportedLayerError,
     VerificationError,
 )
-from ir_interp.executor.prepared import Prepared
-from ir_interp.executor.resize import prepare, region
-from ir_interp.options.convert_options import Form, StateForm
-from ir_interp.options.image_options import Images
-from ir_interp.options.shared_options import Progress
-from ir_interp.pipelines.backends import Backend
+from ir_interp.executor.resize import Prepared, prepare, region
+from ir_interp.options.model_options import Form, StateForm
+from ir_interp.options.shared_options import Images, Progress
 from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.public.calls import identify, pipeline, preprocess, spec
-from ir_interp.public.diagnosis import audit, fix, kit, reproduce
-from ir_interp.public.explanations import explain, plot
-from ir_interp.public.models import compare, convert, load
-from ir_interp.public.resizing import resize
+from ir_interp.pipelines.rules import Backend
+from ir_interp.public.images import explain, identify, pipeline, plot, preprocess, resize, spec
+from ir_interp.public.models import audit, compare, convert, fix, kit, load, reproduce
 from ir_interp.resize_op import Diagnostic, ResizeOp
 from ir_interp.spec import (
     Alpha,
@@ -82,21 +77,17 @@ from ir_interp.version import VERSION, Configuration, show_config
 
 if TYPE_CHECKING:
     from ir_interp.converters.audit.audit_report import Audit
-    from ir_interp.converters.audit.findings import Audited, Finding, UnreadResize
-    from ir_interp.converters.audit.verdicts import Verdict
-    from ir_interp.converters.fix.fixed_files import Fixed
-    from ir_interp.converters.fix.fixed_model import RepairedResize
-    from ir_interp.converters.fix.remedies import Remedy
-    from ir_interp.converters.reports.conversion_report import ConversionReport, Row, State
-    from ir_interp.converters.reports.verification import Compared, Levels, Verification
+    from ir_interp.converters.audit.audited_resizes import Audited, Finding, UnreadResize, Verdict
+    from ir_interp.converters.fix import Fixed, Remedy, RepairedResize
+    from ir_interp.converters.reports import Compared, ConversionReport, Levels, Row, State, Verification
     from ir_interp.converters.reproduce.conformance_kit import Kit
-    from ir_interp.converters.reproduce.folder import Reproduced
+    from ir_interp.converters.reproduce.reproduction import Reproduced
     from ir_interp.converters.runtimes.outcome import Kind
-    from ir_interp.converters.verify.compare.first_difference import FirstLayer, Located
-    from ir_interp.converters.verify.comparison import ModelComparison
-    from ir_interp.converters.verify.output_comparison import HistogramBin, OutputComparison, OutputValues
+    from ir_interp.converters.verify.model_pairs import ModelComparison
+    from ir_interp.converters.verify.segments import FirstLayer, Located
+    from ir_interp.converters.verify.tolerances import HistogramBin, OutputComparison, OutputValues
     from ir_interp.origins.candidates import Candidate, Identified
-    from ir_interp.translation.grades import Grade
+    from ir_interp.translation.translate import Grade
     from ir_interp.views.explanation import AxisTable, Cell, Column, Explanation
     from ir_interp.views.figures import Picture
 
@@ -209,20 +200,16 @@ __all__ = [
 __version__ = VERSION
 
 _RESULTS = {
-    "converters.audit.findings": ("Audited", "Finding", "UnreadResize"),
+    "converters.audit.audited_resizes": ("Audited", "Finding", "UnreadResize", "Verdict"),
     "converters.audit.audit_report": ("Audit",),
-    "converters.audit.verdicts": ("Verdict",),
-    "converters.fix.fixed_files": ("Fixed",),
-    "converters.fix.fixed_model": ("RepairedResize",),
-    "converters.fix.remedies": ("Remedy",),
-    "converters.reports.conversion_report": ("ConversionReport", "Row", "State"),
-    "converters.reports.verification": ("Compared", "Levels", "Verification"),
-    "converters.reproduce.folder": ("Reproduced",),
+    "converters.fix": ("Fixed", "Remedy", "RepairedResize"),
+    "converters.reports": ("Compared", "ConversionReport", "Levels", "Row", "State", "Verification"),
+    "converters.reproduce.reproduction": ("Reproduced",),
     "converters.reproduce.conformance_kit": ("Kit",),
     "converters.runtimes.outcome": ("Kind",),
-    "converters.verify.compare.first_difference": ("FirstLayer", "Located"),
-    "converters.verify.comparison": ("ModelComparison",),
-    "converters.verify.output_comparison": ("HistogramBin", "OutputComparison", "OutputValues"),
+    "converters.verify.segments": ("FirstLayer", "Located"),
+    "converters.verify.model_pairs": ("ModelComparison",),
+    "converters.verify.tolerances": ("HistogramBin", "OutputComparison", "OutputValues"),
     "translation.translate": ("Grade",),
     "views.explanation": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),

@@ -1,4 +1,4 @@
-"""A resize that was read from a file."""
+"""A resize that was read from a file, its diagnostics, and its computation in a line of text."""
 
 from __future__ import annotations
 
@@ -11,21 +11,38 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from ir_interp.arguments import checked
-from ir_interp.arrays.request import Request
-from ir_interp.arrays.resizing import resized
+from ir_interp.containers import Request, resized
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import Difference, ReadError, ShapeError, SpecError, closest, spelled
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import as_array
-from ir_interp.plan.axes.geometry import check_rank
+from ir_interp.plain_text import notebook_table
+from ir_interp.plan.taps import check_rank
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.spec import Area, Arithmetic, ResizeSpec
-from ir_interp.translation.agreement import difference_of_floats
-from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
-from ir_interp.translation.meaning import differences
-from ir_interp.views.describe import shape_text
-from ir_interp.views.notebook import table
+from ir_interp.translation.meaning import difference_of_floats, differences, listed_axes
+
+
+def count(number: int, thing: str) -> str:
+    """Return how many there are of a thing: "1 resize", "2 resizes"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def summary(spec: ResizeSpec) -> str:
+    """Return what is resized to what, and how, in one line."""
+    return f"{spec.resized_to}: {formula(spec)}"
+
+
+def formula(spec: ResizeSpec) -> str:
+    """Return kernel and source coordinate of output index ``i``, as in ``linear at (i + 1/2) * step - 1/2``."""
+    sums = f"; integers: {spec.sums_of_integers}" if spec.sums_of_integers else ""
+    return f"{spec.kernel} at {spec.formula}{sums}"
+
+
+def shape_text(shape: PartialShape | None) -> str:
+    """Return a shape as ``1x3x?x?``."""
+    return "?" if shape is None else "x".join("?" if size is None else str(size) for size in shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +112,7 @@ class ResizeOp:
             raise ShapeError(f"the input has rank {len(shape)}; {self.where} takes rank {len(self.shape)}")
         sizes = enumerate(zip(self.shape, shape, strict=True))
         excluded = {axis for axis, (declared, size) in sizes if declared not in (None, size)}
-        resized = set(listed(self.spec, self.shape).axes or ())
+        resized = set(listed_axes(self.spec, self.shape).axes or ())
         if excluded - (resized if has_target else set()):
             taken = f"the input is {shape_text(shape)}; {self.where} takes {shape_text(self.shape)}"
             raise ShapeError(taken + ("" if excluded - resized else _OTHER_SIZES))
@@ -104,7 +121,7 @@ class ResizeOp:
         """Return a table for notebooks."""
         rows = {"name": self.name, "where": self.where, "read as": f"{self.dialect} {self.version}"}
         rows |= {"input": f"{shape_text(self.shape)} {self.dtype or ''}"} | self.spec.summary()
-        return table(rows | {diagnostic.code: diagnostic.message for diagnostic in self.diagnostics})
+        return notebook_table(rows | {diagnostic.code: diagnostic.message for diagnostic in self.diagnostics})
 
 
 _OTHER_SIZES = "; to resize an image of another size, use --sizes or --scales"

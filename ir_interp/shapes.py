@@ -1,6 +1,10 @@
-"""Shapes of tensors, static or dynamic, and axes that count from the last."""
+"""Types of arrays, shapes of tensors, static or dynamic, and axes that count from the last."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError
 
@@ -33,3 +37,10 @@ def resolve_axes(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     if len(set(resolved)) != len(resolved):
         raise ShapeError(f"axes {list(axes)} name an axis of an input of rank {rank} twice")
     return resolved
+
+
+Array = NDArray[Any]
+"""An array of any element type and shape."""
+
+Weighted = tuple[Array, Array]
+"""The taps of an axis: indices and weights [out, taps]."""

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import settings
 
 from ir_interp.converters.audit import probe
-from ir_interp.converters.workers.forks import forks
-from ir_interp.executor.compiled.loop_runner import VARIABLE
+from ir_interp.converters.workers import forks
+from ir_interp.executor.loop_runner import VARIABLE
 
 os.environ.setdefault(VARIABLE, "0")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -13,8 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.files.frameworks import FRAMEWORKS
-from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
+from ir_interp.files.kinds import FOREIGN, FRAMEWORKS, MODELS, FileKind, expect
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.places import ROOT

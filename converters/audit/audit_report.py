@@ -1,28 +1,33 @@
-"""An audit as a whole: the models, their resizes, and the selected findings."""
+"""An audit as a whole: the models, their resizes, and the selected findings.
+
+It is written as plain data, as GitHub workflow commands, and as SARIF.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypedDict, cast
 
-from ir_interp.diagnostic_codes import Severity
+from ir_interp import plain_text, resize_op
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES, Severity, check_codes, codes_of, fails, is_chosen
 from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.files.paths import real
-from ir_interp.options.audit_options import AuditOptions
-from ir_interp.options.finding_codes import BYTE_PRODUCTS, check_codes, codes_of, fails, is_chosen
-from ir_interp.text.names import labels
-from ir_interp.views import notebook
-from ir_interp.views.describe import count
+from ir_interp.files.writing import real
+from ir_interp.options.model_options import AuditOptions
+from ir_interp.plain_text import labels, quote_uri, workflow_message, workflow_property
+from ir_interp.resize_op import count
+from ir_interp.translation.translate import Tone
+from ir_interp.version import VERSION
 
-from ..predictions.runtimes_asked import NAMES, named
+from ..predictions import NAMES, named
+from ..runtimes.outcome import Kind
 from ..sources.readers import Source, as_file, shown_path
-from .auditing import expanded
-from .chosen_shapes import check
-from .file_jobs import Setting, in_processes
-from .findings import Audited, Finding, UnreadResize, by_runtimes
+from .audited_resizes import Audited, Finding, UnreadResize, by_runtimes, check
+from .auditing import Setting, expanded, in_processes
 from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 
@@ -59,12 +64,12 @@ class Audit:
         return f"{count(len(self.rows) + len(self.unread), 'resize')} in {count(files, 'file')}, {findings}{unread}"
 
     def __repr__(self) -> str:
-        return notebook.line("Audit", self.summary)
+        return plain_text.notebook_line("Audit", self.summary)
 
     def _repr_html_(self) -> str:
         """Return tables for notebooks: a row for each resize, and one for each finding."""
         tables = [
-            notebook.columns(
+            plain_text.notebook_columns(
                 self.summary,
                 ("resize", *group[0].titles.values()),
                 ((row.name, *(verdict.short for verdict in row.verdicts.values())) for row in group),
@@ -73,9 +78,9 @@ class Audit:
         ]
         if self.unread:
             unread = ((row.name, row.problem) for row in self.unread)
-            tables.append(notebook.columns("Not read", ("resize", "why"), unread))
+            tables.append(plain_text.notebook_columns("Not read", ("resize", "why"), unread))
         findings = ((finding.code, finding.where, finding.message) for finding in self.findings)
-        return "".join([*tables, notebook.columns("Findings", ("code", "where", "what"), findings)])
+        return "".join([*tables, plain_text.notebook_columns("Findings", ("code", "where", "what"), findings)])
 
     def with_severities(self, severities: Mapping[str, Severity]) -> Audit:
         """Return the same audit with another severity for findings about some runtimes.
@@ -241,3 +246,189 @@ def _unread_under(row: UnreadResize, label: str) -> UnreadResize:
 def _place(file: str, where: str, label: str) -> str:
     """Return a place that begins with a label, unique to the file, instead of the file's name."""
     return label + where.removeprefix(Path(file).name)
+
+
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+TONES: dict[Kind, Tone] = {
+    Kind.SAME: "good",
+    Kind.DIFFERS: "doubt",
+    Kind.UNKNOWN: "doubt",
+    Kind.REFUSED: "bad",
+    Kind.CRASHES: "bad",
+}
+"""The marks of verdicts in pages and terminals."""
+
+
+class VerdictRecord(TypedDict):
+    """A verdict of an audit in JSON: as seen where ``run``, else as predicted."""
+
+    verdict: str
+    reason: str
+    difference: float | None
+    prediction: str
+    run: bool
+
+
+class ResizeRecord(TypedDict):
+    """A resize of an audit in JSON; verdicts by runtime. One that cannot be read has an error instead of a formula."""
+
+    file: str
+    name: str
+    where: str
+    target: str
+    formula: str
+    error: str
+    verdicts: dict[str, VerdictRecord]
+
+
+class FindingRecord(TypedDict):
+    """A finding of an audit in JSON."""
+
+    code: str
+    severity: str
+    runtime: str | None
+    file: str
+    where: str
+    message: str
+
+
+class ErrorRecord(TypedDict):
+    """A file that could not be read, in JSON."""
+
+    where: str
+    message: str
+
+
+class AuditRecord(TypedDict):
+    """An audit in JSON."""
+
+    resizes: list[ResizeRecord]
+    findings: list[FindingRecord]
+    preprocessing: list[Cost]
+    errors: list[ErrorRecord]
+    skipped: list[str]
+    empty: list[str]
+
+
+def record(audit: Audit) -> AuditRecord:
+    """Return every resize with its verdicts, the findings, and the files that could not be read."""
+    return {
+        "resizes": [*map(_resize, audit.rows), *map(_unread, audit.unread)],
+        "findings": [_finding(finding) for finding in audit.findings],
+        "preprocessing": [cast(Cost, cost.record()) for cost in audit.preprocessing],
+        "errors": [{"where": error.where, "message": error.problem} for error in audit.errors],
+        "skipped": list(audit.skipped),
+        "empty": list(audit.empty),
+    }
+
+
+def _resize(row: Audited) -> ResizeRecord:
+    return {
+        "file": row.file,
+        "name": row.op.name,
+        "where": row.op.where,
+        "target": row.op.spec.resized_to,
+        "formula": resize_op.formula(row.op.spec),
+        "error": "",
+        "verdicts": {
+            name: {
+                "verdict": verdict.kind.value,
+                "reason": verdict.reason,
+                "difference": verdict.difference,
+                "prediction": row.predictions[name].kind.value,
+                "run": name in row.seen,
+            }
+            for name, verdict in row.verdicts.items()
+        },
+    }
+
+
+def _unread(row: UnreadResize) -> ResizeRecord:
+    return {
+        "file": row.file,
+        "name": row.resize,
+        "where": row.where,
+        "target": "",
+        "formula": "",
+        "error": row.problem,
+        "verdicts": {
+            name: {
+                "verdict": verdict.kind.value,
+                "reason": verdict.reason,
+                "difference": None,
+                "prediction": verdict.kind.value,
+                "run": False,
+            }
+            for name, verdict in row.verdicts.items()
+        },
+    }
+
+
+def _finding(finding: Finding) -> FindingRecord:
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "runtime": finding.runtime,
+        "file": finding.file,
+        "where": finding.where,
+        "message": finding.message,
+    }
+
+
+def to_github(audit: Audit) -> str:
+    """Return a workflow command for each finding and each unreadable file: GitHub shows these beside the file."""
+    levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+    commands = [
+        f"::{levels[finding.severity]} file={workflow_property(finding.file)},title={finding.code}::"
+        + workflow_message(f"{finding.where}: {finding.message}")
+        for finding in audit.findings
+    ]
+    return "\n".join(
+        [*commands, *(f"::error title=not read::{workflow_message(str(error))}" for error in audit.errors)]
+    )
+
+
+def to_sarif(audit: Audit) -> str:
+    """Return the findings as SARIF 2.1.0, with a notification for each unreadable file."""
+    codes = sorted({finding.code for finding in audit.findings})
+    driver = {
+        "name": "ir-interp",
+        "version": VERSION,
+        "rules": [
+            {
+                "id": code,
+                "shortDescription": {"text": RULES[code].summary},
+                "fullDescription": {"text": RULES[code].story},
+                "help": {"text": RULES[code].remedy},
+                "defaultConfiguration": {"level": RULES[code].severity.value},
+            }
+            for code in codes
+        ],
+    }
+    results = [
+        {
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": finding.severity.value,
+            "message": {"text": finding.message},
+            "locations": [
+                {
+                    "physicalLocation": {"artifactLocation": {"uri": quote_uri(finding.file)}},
+                    "logicalLocations": [{"fullyQualifiedName": finding.where}],
+                }
+            ],
+        }
+        for finding in audit.findings
+    ]
+    notes = [{"level": "error", "message": {"text": str(error)}} for error in audit.errors]
+    invocation = {"executionSuccessful": not audit.errors, "toolExecutionNotifications": notes}
+    run = {"tool": {"driver": driver}, "results": results, "invocations": [invocation]}
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+FORMATS: dict[str, Callable[[Audit], str]] = {
+    "github": to_github,
+    "sarif": to_sarif,
+}

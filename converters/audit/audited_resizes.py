@@ -1,25 +1,277 @@
-"""The resizes of a file, each with the surroundings that an audit needs."""
+"""The resizes of a file as an audit sees them: with their surroundings, verdicts and findings.
+
+Input shapes may be chosen. A verdict states, from predictions and runs, whether a runtime computes a resize as it is
+meant, and the difference. A finding is what the user should know; the last record has both for one resize.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ir_interp.errors import ReadError
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from ir_interp.diagnostic_codes import RULES, UNREAD, Rule, Severity
+from ir_interp.errors import IrInterpError, ReadError, SpecError, closest
+from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
+from ir_interp.files.writing import scratch
 from ir_interp.ir.interpolates import known_layers
-from ir_interp.ir.net import Layer, Net
+from ir_interp.ir.ir_files import Layer, Net
+from ir_interp.plan.integer_sums import sums_integers
+from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.spec import Nearest, ResizeSpec
+from ir_interp.translation.meaning import arithmetics_agree, differences, listed_axes
 
-from ..onnx.resize_nodes import ResizeNode
-from ..predictions import tensorrt_importer
-from ..predictions.ranks import completed
-from ..runtimes.exporter_releases import earlier
-from ..sources.frameworks import part, reading
-from ..sources.readers import load
-from . import chosen_shapes, mistakes
-from .verdicts import Verdict
+from .. import predictions
+from ..onnx.onnx_files import calls_functions, inlined, read_outline
+from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
+from ..predictions import completed, runtimes_of
+from ..runtimes.execution import openvino_silent, save_model
+from ..runtimes.outcome import Kind, Outcome
+from ..sources.model_summary import brief
+from ..sources.readers import load, part, reading
+from ..verify import tolerances
+from ..verify.graphs import ModelInput, dimensions_text, read
+from ..verify.input_shapes import fits, named
+from ..verify.tolerances import absolute_differences
+from . import mistakes
+from .mistakes import earlier
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def chosen(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """Return the chosen shapes of a model's inputs. Raises ReadError for a shape that an input cannot have."""
+    inputs = read(path).inputs if shapes else ()
+    by_name = named(inputs, shapes)
+    return {tensor.name: _fitting(tensor, by_name[tensor.name], path) for tensor in inputs if tensor.name in by_name}
+
+
+def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[int, ...]:
+    if fits(shape, tensor.lengths):
+        return shape
+    raise ReadError(f"shape {list(shape)} does not fit; {tensor.text}", path.name)
+
+
+def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[UnreadNode]]:
+    """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read."""
+    outline = read_outline(path)
+    stated, calls = inlined(outline, path.name), calls_functions(outline)
+    if not shapes:
+        resizes, unread = known_nodes(stated, path)
+        return [replace(node, calls_functions=calls) for node in resizes], unread
+    model = onnx.ModelProto()
+    model.CopyFrom(stated)
+    for value in model.graph.input:
+        for dim, size in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
+            dim.dim_value = size
+    del model.graph.value_info[:]  # shapes that an exporter recorded for the dynamic model
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    before = {node.op.where: node.op for node in known_nodes(stated, path)[0]}
+    resizes, unread = known_nodes(model, path)
+    return [replace(node, dynamic=before.get(node.op.where), calls_functions=calls) for node in resizes], unread
+
+
+@contextmanager
+def reshaped_model(path: Path, shapes: Shapes) -> Iterator[Path]:
+    """Yield an IR of the same name whose inputs have the chosen shapes; the file itself if there are none."""
+    if FileKind.of(path) is not FileKind.IR or not shapes:
+        yield path
+        return
+    with openvino_silent():
+        import openvino
+
+    with scratch() as folder:
+        model = openvino.Core().read_model(path)
+        try:
+            model.reshape({name: list(shape) for name, shape in shapes.items()})
+        except RuntimeError:  # OpenVINO's text holds C++ and places in its source
+            listed = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+            raise ReadError(f"OpenVINO cannot reshape it to {listed}", path.name) from None
+        save_model(model, folder / path.name)
+        yield folder / path.name
+
+
+def ran(op: ResizeOp, *, was_run: bool) -> str:
+    """Return the shape on which a resize was run, or why it was not."""
+    if was_run:
+        return f"ran on {list(op.shape or ())}"
+    if op.shape is None:
+        return "not run: the rank of its input is unknown"
+    if None in op.shape:
+        return f"not run: its input is {dimensions_text(op.shape)}, choose sizes for its dynamic dimensions"
+    return "not run: an input is known only at run time, its element type is not run, or no such runtime is installed"
+
+
+def _names(path: Path) -> list[str]:
+    """Return the names of the inputs of a model; conversions of foreign ones keep them."""
+    foreign = brief(path) if FileKind.of(path) in FOREIGN else None
+    return [tensor.name for tensor in (foreign or read(path)).inputs]
+
+
+def check(paths: list[Path], shapes: Shapes) -> None:
+    """Raise IrInterpError for a name that no input of any model has."""
+    inputs: dict[str, None] = {}
+    for path in paths:
+        try:
+            inputs |= dict.fromkeys(_names(path))
+        except IrInterpError:
+            continue
+    for name in filter(None, shapes):
+        if name not in inputs:
+            raise IrInterpError(f"no input {name!r}; {closest(name, inputs)}")
+
+
+_LARGEST = 2**24  # elements that are computed to measure a difference: 128 MB as float64
+BRIGHTEST = 100
+"""The largest integer value in comparisons; int8 holds it."""
+_VALUES = 64  # elements of a measured axis, at least: two alone may be nearly equal, and then nothing differs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome of a resize in a runtime; ``difference`` is the largest, of values from 0 to 1, if measured."""
+
+    kind: Kind
+    reason: str = ""
+    difference: float | None = None
+
+    @property
+    def short(self) -> str:
+        """The verdict without its reason, as in ``differs 0.57``."""
+        return self.kind.value + (f" {self.difference:.2g}" if self.difference else "")
+
+    @property
+    def cause(self) -> str:
+        """The reason, without the number of pixels in which it was observed."""
+        return re.sub(r"(; )?\d+ of \d+ pixels$", "", self.reason)
+
+    def __str__(self) -> str:
+        size = f" by {self.difference:.3g}" if self.difference else ""
+        return f"{self.kind.value}{size}" + (f": {self.reason}" if self.reason else "")
+
+
+def judge(op: ResizeOp, prediction: Outcome) -> Verdict:
+    """Return the verdict of a prediction: measured on the shape of the resize, else by its meaning."""
+    if prediction.spec is None:
+        return Verdict(kind=prediction.kind, reason=str(prediction))
+    if prediction.spec == op.spec:
+        return Verdict(kind=Kind.SAME, reason=str(prediction))
+    outcome = _of_floats(op, prediction)
+    is_same = outcome.kind is Kind.SAME and not outcome.reason
+    return replace(outcome, reason=INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else outcome
+
+
+INTEGERS = "but for integers, which may be off by 1 per axis"
+"""The reason why a resize is the same although sums of integers are rounded otherwise."""
+
+
+def _rounds_otherwise(op: ResizeOp, other: ResizeSpec) -> bool:
+    """Return whether sums of integers are rounded in other steps, which values from 0 to 1 do not show."""
+    return sums_integers(op.spec, op.dtype) and op.spec.rounds != other.rounds
+
+
+def _of_floats(op: ResizeOp, prediction: Outcome) -> Verdict:
+    assert prediction.spec is not None
+    if op.shape is None or op.spec.waits or _resizes_dynamic(op, prediction.spec):
+        return _by_meaning(op, prediction)
+    try:
+        measured = _measured(op.spec, prediction, op.shape)
+        if measured.kind is Kind.SAME and sums_integers(op.spec, op.dtype):  # equal meanings may round in other steps
+            return _measured(op.spec, prediction, op.shape, op.dtype)
+        return measured
+    except SpecError as error:
+        return Verdict(kind=Kind.REFUSED, reason=str(error))
+
+
+def differs(op: ResizeOp, outcome: Outcome) -> bool:
+    """Return whether an outcome differs in more than the list of axes; run time may give the same axes."""
+    parts = differences(op.spec, outcome.spec, op.shape) if outcome.spec else ()
+    return any(part.part != "axes" for part in parts) and judge(op, outcome).kind is Kind.DIFFERS
+
+
+def deviations(op: ResizeOp) -> Iterator[tuple[str, ResizeSpec]]:
+    """Yield the runtimes that compute another resize than is meant, by their titles, and that resize."""
+    for runtime in runtimes_of(op).values():
+        prediction = runtime.predict(op)
+        if prediction.spec is not None and differs(op, prediction):
+            yield runtime.title, prediction.spec
+
+
+def _by_meaning(op: ResizeOp, prediction: Outcome) -> Verdict:
+    assert prediction.spec is not None
+    parts = differences(op.spec, prediction.spec, op.shape)
+    if parts:
+        return Verdict(kind=Kind.DIFFERS, reason=str(prediction) or f"in {', '.join(map(str, parts))}")
+    if prediction.condition or arithmetics_agree(op.spec, prediction.spec):
+        return Verdict(kind=Kind.SAME, reason=prediction.condition)
+    return Verdict(kind=Kind.SAME, reason="but for float32 ties")
+
+
+def _resizes_dynamic(op: ResizeOp, other: ResizeSpec) -> bool:
+    return any(op.shape is None or op.shape[axis] is None for axis in _resized(op.spec, other, op.shape or ()))
+
+
+def _resized(mine: ResizeSpec, other: ResizeSpec, shape: PartialShape) -> set[int]:
+    return {axis for spec in (mine, other) for axis in resolve_axes(listed_axes(spec, shape).axes, len(shape))}
+
+
+def _measured(spec: ResizeSpec, prediction: Outcome, shape: PartialShape, integers: str | None = None) -> Verdict:
+    """Run both on random values, or integers of a type; axes are independent, so unresized axes are made short."""
+    assert prediction.spec is not None
+    resized = _resized(spec, prediction.spec, shape)
+    small = tuple((size or 1) if axis in resized else 1 for axis, size in enumerate(shape))
+    mine, theirs = (listed_axes(meaning, shape) for meaning in (spec, prediction.spec))
+    ends = [plan(meaning, small).out_shape for meaning in (mine, theirs)]
+    if ends[0] != ends[1]:
+        return Verdict(kind=Kind.DIFFERS, reason=prediction.reason or _other_shape(ends[1], ends[0]))
+    if max(map(math.prod, (small, *ends))) > _LARGEST:
+        return Verdict(kind=Kind.SAME, reason="too large to be measured")
+    several = max(1, _VALUES // max(1, math.prod(small)))  # along one more axis, which both leave alone
+    x = np.random.default_rng(0).random((*small, several))
+    if integers is None:
+        is_copy = isinstance(spec.kernel, Nearest)
+        return verdict(resize(x, mine), resize(x, theirs), is_copy=is_copy, reason=prediction.reason)
+    pixels = np.floor(x * BRIGHTEST).astype(integers)
+    tolerance = tolerances.INTEGERS / BRIGHTEST
+    outputs = resize(pixels, mine), resize(pixels, theirs)
+    return verdict(*outputs, is_copy=False, reason=prediction.reason, scale=BRIGHTEST, tolerance=tolerance)
+
+
+def verdict(
+    expected: NDArray[Any],
+    actual: NDArray[Any],
+    *,
+    is_copy: bool,
+    reason: str = "",
+    scale: float = 1.0,
+    tolerance: float = tolerances.SINGLE_RESIZE,
+) -> Verdict:
+    """Return how an output compares with the expected one; differences are divided by ``scale``."""
+    if expected.shape != actual.shape:
+        return Verdict(kind=Kind.DIFFERS, reason=reason or _other_shape(actual.shape, expected.shape))
+    off = absolute_differences(expected, actual)
+    largest = float(off.max(initial=0.0)) / scale
+    if largest <= (tolerances.COPY if is_copy else tolerance):
+        return Verdict(kind=Kind.SAME)
+    share = int((off > tolerances.COPY).sum())
+    ties = f"{share} of {off.size} pixels" if is_copy else ""
+    return Verdict(kind=Kind.DIFFERS, reason="; ".join(filter(None, (reason, ties))), difference=largest)
+
+
+def _other_shape(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    return f"shape {list(actual)}, not {list(expected)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +307,7 @@ class Inside:
     unread: list[Unread] = field(default_factory=list)
 
 
-def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = False) -> Inside:
+def of_file(path: Path, shapes: Shapes, *, asks_exporters: bool = False) -> Inside:
     """Return the resizes of a file, its inputs in these shapes; those of a program as PyTorch exports them.
 
     With ``asks_exporters``, each resize of another framework's model is exported alone. Raises ReadError for an
@@ -63,11 +315,11 @@ def of_file(path: Path, shapes: chosen_shapes.Shapes, *, asks_exporters: bool = 
     """
     framework = part(FileKind.of(path), "exporters")
     if framework is None:
-        return found(path, chosen_shapes.chosen(path, shapes))
+        return found(path, chosen(path, shapes))
     if hasattr(framework, "audited"):  # PyTorch's, in which an exported model decides
         resizes: list[Found] = framework.audited(path, shapes, asks_exporters=asks_exporters)
         return Inside(resizes=resizes)
-    chosen_shapes.chosen(path, shapes)  # refuses a shape that an input cannot have
+    chosen(path, shapes)  # refuses a shape that an input cannot have
     inside = _of_framework(path)
     if not asks_exporters:
         return inside
@@ -97,15 +349,15 @@ def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
     return replace(verdict, reason="; ".join(filter(None, (verdict.reason, earlier(exporter, op)))))
 
 
-def found(path: Path, shapes: chosen_shapes.Shapes) -> Inside:
+def found(path: Path, shapes: Shapes) -> Inside:
     """Return the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
     if expect(path, *MODELS, *FOREIGN) is FileKind.ONNX:
-        nodes, unread = chosen_shapes.nodes(path, shapes)
+        nodes, unread = chosen_nodes(path, shapes)
         return Inside(
             resizes=[_of_node(path, node) for node in completed(path, nodes)],
             unread=[Unread(name=node.name, where=node.where, error=node.error) for node in unread],
         )
-    with chosen_shapes.reshaped(path, shapes) as reshaped:
+    with reshaped_model(path, shapes) as reshaped:
         known, others = known_layers(reshaped)
         return Inside(
             resizes=[_of_layer(path, *layer) for layer in known],
@@ -114,10 +366,135 @@ def found(path: Path, shapes: chosen_shapes.Shapes) -> Inside:
 
 
 def _of_node(path: Path, node: ResizeNode) -> Found:
-    remarks, likely = tensorrt_importer.remarks(node.op), tuple(mistakes.of_node(node))
+    remarks, likely = predictions.remarks(node.op), tuple(mistakes.of_node(node))
     return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=remarks)
 
 
 def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp) -> Found:
-    remarks, likely = tensorrt_importer.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
+    remarks, likely = predictions.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
     return Found(file=path, op=op, layer=layer, mistakes=likely, remarks=remarks)
+
+
+_CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023", Kind.UNKNOWN: "IRI025"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's.
+
+    ``trained`` is the preprocessing that the model was trained with, where that is what differs.
+    """
+
+    code: str
+    message: str
+    file: str
+    where: str
+    runtime: str | None = None
+    severity: Severity
+    trained: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        """The meaning of the code."""
+        return RULES[self.code]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """A resize with its verdict for each runtime: predicted, and observed if the installed runtime was run.
+
+    ``ran`` is the shape on which it ran, or why it did not; empty if no run was requested.
+    """
+
+    file: str
+    op: ResizeOp
+    predictions: Mapping[str, Verdict]
+    seen: Mapping[str, Verdict] = field(default_factory=dict)
+    mistakes: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+    ran: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its file, and its own name, or else its place in the file."""
+        return f"{self.label or Path(self.file).name}: {self.op.name or self.op.where}"
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The observed verdict, else the predicted one; a correct rule knows the reason better than the runtime."""
+        agreeing = {name: verdict for name, verdict in self.seen.items() if verdict.kind is self.predictions[name].kind}
+        reasons = {name: self.predictions[name].reason or verdict.reason for name, verdict in agreeing.items()}
+        return {
+            **self.predictions,
+            **self.seen,
+            **{name: replace(verdict, reason=reasons[name]) for name, verdict in agreeing.items()},
+        }
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings that are reported without being asked for."""
+        diagnostics = ((diagnostic.code, diagnostic.message) for diagnostic in self.op.diagnostics)
+        findings = (self._finding(*diagnostic) for diagnostic in (*diagnostics, *self.mistakes))
+        return (*findings, *self._bad_verdicts(), *self._wrong_predictions())
+
+    def _bad_verdicts(self) -> Iterator[Finding]:
+        for name, verdict in self.verdicts.items():
+            if verdict.kind in _CODE_OF_KIND:
+                yield self._finding(_CODE_OF_KIND[verdict.kind], f"{self.titles.get(name, name)}: {verdict}", name)
+
+    def _wrong_predictions(self) -> Iterator[Finding]:
+        for name, verdict in self.seen.items():
+            if self.predictions[name].kind not in (Kind.UNKNOWN, verdict.kind):
+                text = f"{self.titles.get(name, name)}: predicted {self.predictions[name]}; observed {verdict}"
+                yield self._finding("IRI024", text, name)
+
+    @property
+    def on_request(self) -> tuple[Finding, ...]:
+        """Findings that matter to few users: reasons why it cannot run on TensorRT's DLA."""
+        return tuple(self._finding(*remark) for remark in self.remarks)
+
+    def _finding(self, code: str, message: str, runtime: str | None = None) -> Finding:
+        severity, where = RULES[code].severity, self.op.where
+        return Finding(code=code, message=message, file=self.file, where=where, runtime=runtime, severity=severity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadResize:
+    """A resize that cannot be read, and why: a row of an audit whose verdicts are unknown."""
+
+    file: str
+    resize: str
+    where: str
+    problem: str
+    titles: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its file, and its own name, or else its place in the file."""
+        return f"{self.label or Path(self.file).name}: {self.resize or self.where}"
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """An unknown verdict for each runtime."""
+        return dict.fromkeys(self.titles, Verdict(kind=Kind.UNKNOWN, reason=f"it cannot be read: {self.problem}"))
+
+    @property
+    def finding(self) -> Finding:
+        """The one finding about it."""
+        rule = RULES[UNREAD]
+        return Finding(
+            code=rule.code,
+            message=f"the resize cannot be read: {self.problem}",
+            file=self.file,
+            where=self.where,
+            severity=rule.severity,
+        )
+
+
+def by_runtimes(rows: Sequence[Audited]) -> Iterator[list[Audited]]:
+    """Yield the resizes that share their set of runtimes: those of ONNX models, those of IRs."""
+    for titles in dict.fromkeys(tuple(row.titles.items()) for row in rows):
+        yield [row for row in rows if tuple(row.titles.items()) == titles]

@@ -1,30 +1,237 @@
-"""Audit models: how every runtime computes each resize, and which resizes are likely mistakes."""
+"""Audit models: how every runtime computes each resize, and which resizes are likely mistakes.
+
+An error of one file has its place among the results, so that no file ends an audit. In installed runtimes, each resize
+runs as it stands in its file, and as this program converts it. Processes share the files.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ir_interp.errors import ReadError
-from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed
-from ir_interp.files.paths import exists, real
-from ir_interp.files.sources import opened
-from ir_interp.ir.xml import is_foreign
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
 
-from ..predictions.runtimes_asked import Runtime, runtimes_for
-from ..reports.conversion_report import Progress, silent
-from ..runtimes.outcome import Outcome
-from ..sources.frameworks import part
-from ..sources.readers import model_file
-from . import chosen_shapes
-from .audited_resizes import Found, Unread, of_file
-from .findings import Audited, Finding, UnreadResize
-from .mishaps import noted
-from .runtime_results import seen
-from .verdicts import Verdict, judge
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES
+from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, leaves
+from ir_interp.executor.resize import resize
+from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed, opened
+from ir_interp.files.memory import check_bytes, memory_refusal
+from ir_interp.files.writing import exists, real, scratch
+from ir_interp.ir.ir_files import is_foreign
+from ir_interp.plan.taps import plan
+from ir_interp.resize_op import ResizeOp
+from ir_interp.spec import Nearest
+
+from .. import workers
+from ..onnx import resize_subgraph as onnx_model
+from ..onnx.resize_nodes import ResizeNode
+from ..openvino import ir_save as openvino_model
+from ..openvino.ir_save import write_layer
+from ..predictions import RUNTIMES, Runtime, runtimes_for
+from ..reports import Progress, silent
+from ..runtimes.outcome import Kind, Outcome
+from ..sources.readers import model_file, part
+from ..verify import tolerances
+from . import audited_resizes, probe
+from .audited_resizes import (
+    BRIGHTEST,
+    Audited,
+    Finding,
+    Found,
+    Shapes,
+    Unread,
+    UnreadResize,
+    Verdict,
+    judge,
+    of_file,
+    verdict,
+)
+from .saturation import saturation
+
+
+@contextmanager
+def noted(errors: list[ReadError], where: str) -> Iterator[None]:
+    """Add any exception raised inside to ``errors``, under ``where`` if it names no place itself."""
+    try:
+        yield
+    except Exception as error:
+        errors += [_mishap(leaf, where) for leaf in leaves(error)]
+
+
+def _mishap(error: BaseException, where: str) -> ReadError:
+    if isinstance(error, ReadError):
+        return error
+    if isinstance(error, IrInterpError):
+        return ReadError(str(error), where)
+    if isinstance(error, MemoryError):
+        return ReadError(memory_refusal(error), where)
+    return ReadError(f"unexpected {type(error).__name__}: {error}; please report it", where)
+
+
+_IR_VERSION = 10  # of the ONNX format
+_BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
+_LONGEST = 160  # of a runtime's error text
+_HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
+_WANTED = "wanted.npy"
+
+
+def seen(
+    candidates: Sequence[Found], audited: Sequence[Audited], errors: list[ReadError], progress: Progress
+) -> list[Audited]:
+    """Return resizes with the outcomes of running those that can be run, in as few processes as possible.
+
+    Errors of one of them are added to ``errors``.
+    """
+    with scratch() as folder:
+        jobs: list[tuple[int, str, probe.Job]] = []
+        for place, (candidate, row) in enumerate(zip(candidates, audited, strict=True)):
+            with noted(errors, row.op.where):
+                jobs += [(place, name, job) for name, job in _jobs(candidate, row, folder / str(place))]
+        # Last those that may harm the ones after them.
+        jobs.sort(key=lambda job: audited[job[0]].predictions[job[1]].kind in _HARMFUL)
+        answers = probe.run([job for _, _, job in jobs], progress)
+        verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
+        for (place, name, _), answer in zip(jobs, answers, strict=True):
+            with noted(errors, audited[place].op.where):
+                verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
+    texts = [audited_resizes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
+    return [replace(row, seen=those, ran=ran) for row, those, ran in zip(audited, verdicts, texts, strict=True)]
+
+
+def _jobs(candidate: Found, row: Audited, folder: Path) -> Iterator[tuple[str, probe.Job]]:
+    """Yield the runtimes for a resize: as it stands in its file, and as this program converts it."""
+    folder.mkdir()
+    if not _written(candidate, folder):
+        return
+    x = _values(candidate.op)
+    try:
+        resized = resize(x, candidate.op.spec)
+    except SpecError:  # strings and complex numbers are copied, but not averaged
+        return
+    np.save(folder / "x.npy", x)
+    np.save(folder / _WANTED, resized)
+    for name in row.predictions:
+        path = _model(candidate, name, folder)
+        if path is not None:
+            yield name, probe.Job(runtime=name, model=str(path), array=str(folder / "x.npy"))
+
+
+def _written(candidate: Found, folder: Path) -> bool:
+    """Write a resize as it stands in its file; return whether everything in it is known, and small enough to run."""
+    if candidate.op.spec.waits or not _is_small(candidate.op):
+        return False
+    if candidate.op.dialect == "tflite":
+        return _written_operator(candidate.op, folder / "own.tflite")
+    if candidate.layer is not None:
+        return write_layer(candidate.op, candidate.layer.attributes, folder / "own.xml")
+    model = single(candidate.node) if candidate.node else None
+    if model is not None:
+        onnx.save(model, folder / "own.onnx")
+    return model is not None
+
+
+def _written_operator(op: ResizeOp, path: Path) -> bool:
+    try:
+        part(FileKind.TFLITE, "single_operator").write_resize(op, path)
+    except InexactError:
+        return False
+    return True
+
+
+def _model(candidate: Found, runtime: str, folder: Path) -> Path | None:
+    """Return the model that a runtime is to run; None if it is not installed, or the run would prove nothing."""
+    if runtime not in probe.INSTALLED:
+        return None
+    node = candidate.node
+    if node is not None and RUNTIMES[runtime].among_others(node):  # a node alone would differ from this
+        return None
+    if node is not None and runtime != "openvino-converted":
+        return folder / "own.onnx"
+    if candidate.layer is not None and runtime == "openvino":
+        return folder / "own.xml"
+    if runtime == "litert":
+        return folder / "own.tflite"
+    for_openvino = runtime.startswith("openvino")
+    path = folder / ("converted.xml" if for_openvino else "converted.onnx")
+    try:
+        (openvino_model.write_resize if for_openvino else onnx_model.write_resize)(candidate.op, path)
+    except IrInterpError:
+        return None
+    return path
+
+
+def single(node: ResizeNode) -> onnx.ModelProto | None:
+    """Return a model of a node as it stands, its sizes and the like as constants; None if run time decides some.
+
+    Dynamic dimensions of its file stay dynamic: runtimes compile other code for them than for static ones.
+    """
+    op = node.op
+    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
+        return None
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node.node)
+    constants = []
+    for name in dict.fromkeys(name for name in copy.input[1:] if name):
+        value = node.values.value(name)
+        if value is None:
+            return None
+        constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(op.dtype or "float32"))
+    dims = [f"n{axis}" if n is None else n for axis, n in enumerate(node.stated.shape or op.shape)]
+    x = helper.make_tensor_value_info(copy.input[0], element, dims)
+    y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(op.shape))
+    graph = helper.make_graph([copy], "resize", [x], [y], constants)
+    opset = helper.make_opsetid("", node.values.opset)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
+
+
+def _is_small(op: ResizeOp) -> bool:
+    """Return whether a resize can be run in this process: input and output are within the bound."""
+    try:
+        shape = tuple(size or 1 for size in op.shape or ())
+        padded = (size or 1 for size in op.spec.padded(shape))
+        ends = (tuple(padded), plan(op.spec, shape).out_shape)
+        check_bytes(_BYTES_AN_ELEMENT * max(map(math.prod, ends)), op.where)
+    except SpecError:
+        return False
+    return True
+
+
+def _values(op: ResizeOp) -> NDArray[Any]:
+    """Return random values; integers have the range of pixels."""
+    shape = tuple(size or 1 for size in op.shape or ())
+    rng, dtype = np.random.default_rng(0), np.dtype(op.dtype or "float32")
+    if dtype.kind == "f":
+        return rng.random(shape).astype(dtype)
+    lowest = -BRIGHTEST if dtype == np.int8 else 0
+    return rng.integers(lowest, 2 if dtype.kind == "b" else BRIGHTEST, shape).astype(dtype)
+
+
+def _judged(row: Audited, answer: probe.Ran, folder: Path) -> Verdict:
+    if answer.crash:
+        return Verdict(kind=Kind.CRASHES, reason=answer.crash)
+    if answer.output is None:
+        return Verdict(kind=Kind.REFUSED, reason=_plain(answer.refusal))
+    expected, is_copy = np.load(folder / _WANTED), isinstance(row.op.spec.kernel, Nearest)
+    if expected.dtype.kind in "iu":
+        tolerance = tolerances.INTEGERS / BRIGHTEST
+        return verdict(expected, answer.output, is_copy=is_copy, scale=BRIGHTEST, tolerance=tolerance)
+    return verdict(expected, answer.output, is_copy=is_copy)
+
+
+def _plain(refusal: str) -> str:
+    """Return a runtime's error text without places in its source, cut short."""
+    return re.sub(r"(Exception from|Check '[^']*' failed at) [\w/.-]+:\d+:\s*", "", refusal)[:_LONGEST]
 
 
 def models(paths: Iterable[Path]) -> list[Path]:
@@ -133,7 +340,7 @@ def audit(
     *,
     run: bool = False,
     runtimes: Collection[str] | None = None,
-    shapes: chosen_shapes.Shapes | None = None,
+    shapes: audited_resizes.Shapes | None = None,
     progress: Progress = silent,
 ) -> tuple[list[Audited], list[ReadError]]:
     """Return the readable resizes of some models and the errors for unreadable files; see ``results``."""
@@ -146,7 +353,7 @@ def results(
     *,
     run: bool = False,
     runtimes: Collection[str] | None = None,
-    shapes: chosen_shapes.Shapes | None = None,
+    shapes: audited_resizes.Shapes | None = None,
     progress: Progress = silent,
 ) -> Result:
     """Return every resize of some models with its verdicts, unreadable ones, and errors for unreadable files.
@@ -210,3 +417,57 @@ def _prediction(runtime: Runtime, resize: Found) -> Outcome:
     if node is None:
         return runtime.predict(resize.op)
     return runtime.among_others(node) or (runtime.of_node(node) if runtime.of_node else runtime.predict(resize.op))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The arguments of ``audit`` that are the same for every file."""
+
+    run: bool = False
+    runtimes: Collection[str] | None = None
+    shapes: Shapes | None = None
+
+
+def in_processes(paths: Sequence[Path], count: int, setting: Setting, progress: Progress = silent) -> Result:
+    """Return the results of ``audit``, in the order of ``paths``; with ``count`` above 1 from as many processes.
+
+    A file that ends its process is reported as unreadable.
+    """
+    if count == 1 or len(paths) < 2:
+        result = results(paths, run=setting.run, runtimes=setting.runtimes, shapes=setting.shapes, progress=progress)
+        _add_products(paths, result)
+        return result
+    answers: dict[int, Result] = {}
+    question = workers.Question(function="ir_interp.converters.audit.auditing:of_one", setting=setting)
+    for number, answer in workers.each(question, paths, count):
+        path = paths[number]
+        died = isinstance(answer, workers.Died)
+        answers[number] = Result(errors=[ReadError(str(answer), path.name)]) if died else answer
+        progress("auditing", len(answers), len(paths))
+    ordered = [answers[number] for number in range(len(paths))]
+    return Result(
+        rows=[row for result in ordered for row in result.rows],
+        unread=[row for result in ordered for row in result.unread],
+        findings=[finding for result in ordered for finding in result.findings],
+        errors=[error for result in ordered for error in result.errors],
+    )
+
+
+def of_one(path: Path, setting: Setting) -> Result:
+    """Return the result of ``audit`` for one file."""
+    return in_processes([path], 1, setting)
+
+
+def _add_products(paths: Sequence[Path], result: Result) -> None:
+    """Add findings about 8-bit products of the files that could be read."""
+    unread = tuple(error.where for error in result.errors)
+    for path in paths:
+        if any(where.startswith((path.name, str(path))) for where in unread):
+            continue
+        with noted(result.errors, path.name):
+            known = saturation(path)
+            if known is not None and known.losses:
+                rule = RULES[BYTE_PRODUCTS]
+                result.findings.append(
+                    Finding(code=rule.code, message=known.text, file=str(path), where=path.name, severity=rule.severity)
+                )

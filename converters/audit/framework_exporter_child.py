@@ -8,13 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ir_interp.array_types import Array
+from ir_interp.shapes import Array
 
 from ..openvino.ir_save import save as save_ir
-from ..runtimes.messages import reason
+from ..runtimes.execution import openvino_silent, reason
 from ..runtimes.outcome import Kind
-from ..runtimes.telemetry import openvino_silent
-from .verdicts import Verdict
+from .audited_resizes import Verdict
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 _CAUSE = re.compile(r"\berror: (?P<text>'tf\.\w+' op .+)")  # among the lines of Python of a message of MLIR

@@ -14,21 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.scratch import scratch
-from ir_interp.shapes import PartialShape
+from ir_interp.files.writing import scratch
+from ir_interp.shapes import Array, PartialShape
 
-from ..reports.verification import Compared
+from ..reports import Compared
 from ..runtimes.outcome import Kind
-from ..sources.frameworks import reading
-from ..verify.against_reference import compare_with
-from ..verify.compare import tolerances
-from ..verify.compare.array_differences import compare
-from ..verify.run.inputs import Inputs
-from ..workers.worker import Died, Late, Question, lasting
-from .verdicts import INTEGERS, Verdict
+from ..sources.readers import reading
+from ..verify import tolerances
+from ..verify.inputs import Inputs
+from ..verify.model_pairs import compare_with
+from ..verify.tolerances import compare
+from ..workers import Died, Late, Question, lasting
+from .audited_resizes import INTEGERS, Verdict
 
 _CHILD = f"{__package__}.framework_exporter_child"
 _SECONDS, _IDLE = 300.0, 600.0

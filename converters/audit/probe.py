@@ -1,4 +1,7 @@
-"""Run many single resizes in installed runtimes: jobs of a worker, whose process is replaced after each death."""
+"""Run many single resizes in installed runtimes: jobs of a worker, whose process is replaced after each death.
+
+``RUNNERS`` has the runners of all runtimes that can be installed.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,62 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..reports.conversion_report import Progress, silent
-from ..runtimes.messages import reason
-from ..runtimes.running import ALL, Run
-from ..runtimes.telemetry import openvino_silent
-from ..workers.worker import Died, Late, Question, Worker
+from ..reports import Progress, silent
+from ..runtimes import litert
+from ..runtimes.execution import openvino_silent, reason
+from ..runtimes.others import others
+from ..runtimes.outcome import Run, Runner
+from ..workers import Died, Late, Question, Worker
+
+
+def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # fatal errors only: scripts print results
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
+
+
+def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import openvino
+
+    # By default, it computes in bfloat16 where the processor can.
+    # One thread takes other paths than several, which are the default.
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "NUM_STREAMS": 1}
+    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    results = compiled([x])
+    return np.array(results[compiled.output(0)])
+
+
+def _in_reference(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnx
+    import onnx.reference
+
+    loaded = onnx.load(model)
+    results: Any = onnx.reference.ReferenceEvaluator(loaded).run(None, {loaded.graph.input[0].name: x})
+    return np.asarray(results[0])
+
+
+RUNNERS: Mapping[str, Runner] = MappingProxyType(
+    {
+        "onnxruntime": Runner(package="onnxruntime", distribution="onnxruntime", run=_in_onnxruntime),
+        "openvino": Runner(package="openvino", distribution="openvino", run=_in_openvino),
+        "reference": Runner(package="onnx", distribution="onnx", run=_in_reference),
+        **others(),
+    }
+)
+"""Runners of ONNX models, by the names that audits use; TensorRT is missing: not every machine can install it."""
+ALL = MappingProxyType({**RUNNERS, "litert": litert.RUNNER})
+"""The same with those of TFLite files."""
+
 
 _SECONDS = 120  # for a job, and for what all of them import
 
@@ -89,7 +138,7 @@ def answer(job: Job, _: None) -> Path | str:
     return path
 
 
-def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
+def _in_silent_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
     with openvino_silent():
         import openvino  # noqa: F401  # and later imports find it
     return ALL["openvino"].run(model, x)
@@ -97,7 +146,7 @@ def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
 
 INSTALLED: Mapping[str, Run] = {
     **{name: interpreter.run for name, interpreter in ALL.items() if interpreter.is_installed},
-    "openvino": _in_openvino,
-    "openvino-converted": _in_openvino,
+    "openvino": _in_silent_openvino,
+    "openvino-converted": _in_silent_openvino,
 }
 """The runtimes that can be run, and how. TensorRT is missing: not every machine can install it."""

@@ -1,39 +1,88 @@
-"""Convert a file into another, by their extensions."""
+"""Convert a file into another, by their extensions.
+
+First, models whose inputs take the shapes of ``--shape`` for good.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import onnx
+
 from ir_interp.errors import ReadError, VerificationError
-from ir_interp.files.atomic import OutputError, check_outputs, replacing
 from ir_interp.files.kinds import CHANNELS_LAST, FileKind, check_named, check_not_refused
 from ir_interp.files.memory import MemoryBoundError, is_of_memory, memory_refusal
-from ir_interp.files.paths import exists
-from ir_interp.files.scratch import scratch
-from ir_interp.options.convert_options import ConvertOptions, StateForm
-from ir_interp.options.image_options import NCHW
+from ir_interp.files.writing import OutputError, check_outputs, exists, replacing, scratch
+from ir_interp.options.model_options import ConvertOptions, StateForm
+from ir_interp.options.shared_options import NCHW
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import PartialShape
 
+from ..audit.saturation import bounded, saturation
 from ..frameworks.intermediate import Intermediate
-from ..predictions.saturation import bounded, saturation
-from ..reports.conversion_report import ConversionReport, Row, State, Written
-from ..reports.verification import Verification
-from ..sources.frameworks import part
+from ..onnx.onnx_files import external_files, inlined, read_file
+from ..reports import ConversionReport, Row, State, Verification, Written
+from ..runtimes.execution import openvino_silent, save_model
 from ..sources.model_summary import parts
-from ..sources.readers import Source, as_file, operations, shown_path
-from ..verify.channel_layouts import for_channels_second
-from ..verify.run.inputs import Inputs
-from .effects import check_options
+from ..sources.readers import Source, as_file, operations, part, shown_path
+from ..verify import graphs
+from ..verify.input_shapes import fixed, named
+from ..verify.inputs import Inputs
+from ..verify.references import for_channels_second
 from .next_steps import of_releases, of_source
-from .routes import PATHS, PORTABLE, conversion_kinds, policy
+from .routes import PATHS, PORTABLE, check_options, conversion_kinds, policy
 
 if TYPE_CHECKING:
-    from ..verify.large_sizes import WriteAlone
+    from ..verify.conversion import WriteAlone
+
+
+@contextmanager
+def frozen(source: Path, chosen: Mapping[str, tuple[int, ...]]) -> Iterator[Path]:
+    """Yield a model of the same name whose inputs have the ``chosen`` shapes, by input name.
+
+    Dimensions of one name are all equal; dimensions that were not chosen stay dynamic. Raises IrInterpError for a shape
+    that an input cannot have.
+    """
+    graph = graphs.read(source)
+    shapes = fixed(graph, named(graph.inputs, chosen))
+    with scratch() as folder:
+        path = folder / source.name
+        (_freeze_onnx if FileKind.of(source) is FileKind.ONNX else _freeze_ir)(source, path, shapes)
+        yield path
+
+
+def _freeze_onnx(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
+    model = inlined(read_file(source), source.name)
+    for value in (*model.graph.value_info, *model.graph.output):  # inferred anew, from the shapes of the inputs
+        for dimension in value.type.tensor_type.shape.dim:
+            if not dimension.HasField("dim_value"):
+                dimension.Clear()
+    for value in model.graph.input:
+        for dimension, size in zip(value.type.tensor_type.shape.dim, shapes.get(value.name, ()), strict=False):
+            if size is not None:
+                dimension.dim_value = size
+    onnx.save(model, str(path))
+    for data in external_files(source):  # ONNX does not read links to external data
+        copy = path.parent / data.relative_to(source.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(data, copy)
+
+
+def _freeze_ir(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
+    with openvino_silent():
+        import openvino
+
+    model = openvino.Core().read_model(source)
+    model.reshape(
+        {name: openvino.PartialShape([-1 if n is None else n for n in shape]) for name, shape in shapes.items()}
+    )
+    save_model(model, path)
 
 
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
@@ -173,8 +222,8 @@ def _named_changes(between: Intermediate | None) -> Iterator[None]:
 def _verify(
     source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: ConvertOptions
 ) -> Verification | None:
-    from ..verify import against_reference
     from ..verify import conversion as verify
+    from ..verify import model_pairs
 
     verification = verify.verify(
         source,
@@ -188,7 +237,7 @@ def _verify(
     )
     if verification is None or options.reference is None:
         return verification
-    proof = against_reference.proof(source, result, options.reference, inputs, options.progress)
+    proof = model_pairs.proof(source, result, options.reference, inputs, options.progress)
     return _noted(verification, proof)
 
 
@@ -198,7 +247,7 @@ def _noted(verification: Verification, note: str) -> Verification:
 
 def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | None:
     """Return the writer of single resizes in the form of ``result``, for OpenVINO; None if ``result`` is not for it."""
-    from ..verify.large_sizes import WriteAlone
+    from ..verify.conversion import WriteAlone
 
     kinds = FileKind.of(source), FileKind.of(result)
     if kinds == (FileKind.ONNX, FileKind.IR):
@@ -209,14 +258,14 @@ def _alone(source: Path, result: Path, options: ConvertOptions) -> WriteAlone | 
 
 
 def _ir_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
-    from ..openvino.single_layer import write_resize
+    from ..openvino.ir_save import write_resize
 
     write_resize(op, output, policy(options))
 
 
 def _portable_alone(options: ConvertOptions, op: ResizeOp, output: Path) -> None:
-    from ..onnx.native import native_model
-    from ..onnx.onnx_save import Unsaved, save
+    from ..onnx.onnx_graph import Unsaved, save
+    from ..onnx.resize_subgraph import native_model
     from ..portable import portable_model as portable
 
     plain = output.with_suffix(".plain.onnx")
@@ -231,7 +280,7 @@ def _weights(
     """Make external data available to a model that shares them with its source."""
     if kinds != PORTABLE:
         return nullcontext()
-    from ..onnx.external_weights import weights_beside
+    from ..onnx.onnx_files import weights_beside
 
     return weights_beside(source, destination, temporary)
 
@@ -254,7 +303,7 @@ def _as_run(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOpti
     """Yield a model that today's OpenVINO computes as the chosen release computed ``source``."""
     if kinds[0] is not FileKind.IR or not options.verify or not options.semantics.dialect:
         return nullcontext(source)
-    from ..openvino.release_twin import as_in_release
+    from ..openvino.ir_save import as_in_release
 
     return as_in_release(source, options.semantics)
 
@@ -263,7 +312,6 @@ def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Pat
     """Yield a model whose inputs have the chosen shapes for good, if they are to be frozen."""
     if not options.freeze:
         return nullcontext(source)
-    from .frozen import frozen
 
     return frozen(source, options.shapes)
 
@@ -277,7 +325,7 @@ def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptio
     if kinds != PORTABLE or (options.target or "").startswith("onnx:"):
         yield source
         return
-    from ..onnx.qoperator import has_quantised_operators, in_plain_operators
+    from ..onnx.low_precision import has_quantised_operators, in_plain_operators
 
     with scratch() as folder:
         yield in_plain_operators(source, folder) if has_quantised_operators(source) else source

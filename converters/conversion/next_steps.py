@@ -7,14 +7,13 @@ from pathlib import Path
 
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.files.kinds import IN_FOLDERS, FileKind
-from ir_interp.library_registry import is_call
+from ir_interp.libraries import is_call
 from ir_interp.pipelines.pipeline_source import with_backend
-from ir_interp.text.quoting import shell
+from ir_interp.plain_text import quote_shell
 
-from ..audit.audited_resizes import of_file
-from ..audit.findings import Finding
+from ..audit.audited_resizes import Finding, of_file
 from ..portable.targets import names
-from ..reports.conversion_report import Mistake, Row
+from ..reports import Mistake, Row
 from ..sources.readers import Source, is_in_memory
 
 _FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018")
@@ -60,7 +59,7 @@ def of_releases(rows: Iterable[Row]) -> tuple[Mistake, ...]:
             severity=RULES[diagnostic.code].severity.value,
             where=row.source.where,
             message=diagnostic.message,
-            command=shell("ir-interp", "explain", diagnostic.code),
+            command=quote_shell("ir-interp", "explain", diagnostic.code),
         )
         for row in rows
         for diagnostic in row.source.diagnostics
@@ -71,12 +70,12 @@ def of_releases(rows: Iterable[Row]) -> tuple[Mistake, ...]:
 def _repair(source: Source, path: Path, code: str) -> str:
     """Return the command that repairs a mistake, else the one that explains it, as for a model in memory."""
     if is_in_memory(source) or not _is_fixed(str(path), code):
-        return shell("ir-interp", "explain", code)
+        return quote_shell("ir-interp", "explain", code)
     return _fix(str(path))
 
 
 def _fix(file: str) -> str:
-    return shell("ir-interp", "fix", file, _repaired(file))
+    return quote_shell("ir-interp", "fix", file, _repaired(file))
 
 
 def _repaired(file: str) -> str:
@@ -91,20 +90,20 @@ def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
     if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime in names():
         return _rewritten(_repaired(file) if file in mistaken else file, str(finding.runtime))
     if finding.code == _UNKNOWN:
-        return shell("ir-interp", "audit", finding.file, "--run")
+        return quote_shell("ir-interp", "audit", finding.file, "--run")
     if finding.code == _PREPROCESSING:
         name, backend = with_backend(finding.trained)
         if is_call(name) or not Path(name).suffix:
-            return shell("ir-interp", "preprocess", "--help")
+            return quote_shell("ir-interp", "preprocess", "--help")
         path = Path(finding.file)
         ready = str(path.with_suffix(f".ready{path.suffix}"))
         words = ("--backend", backend.value) if backend else ()
-        return shell("ir-interp", "preprocess", finding.file, ready, "--config", name, *words)
-    return shell("ir-interp", "explain", finding.code)
+        return quote_shell("ir-interp", "preprocess", finding.file, ready, "--config", name, *words)
+    return quote_shell("ir-interp", "explain", finding.code)
 
 
 def _rewritten(file: str, runtime: str) -> str:
     """Return the command that writes a model which a runtime computes exactly."""
     if runtime == "openvino":
-        return shell("ir-interp", "convert", file, str(Path(file).with_suffix(".xml")))
-    return shell("ir-interp", "convert", file, str(Path(file).with_suffix(".portable.onnx")), "--target", runtime)
+        return quote_shell("ir-interp", "convert", file, str(Path(file).with_suffix(".xml")))
+    return quote_shell("ir-interp", "convert", file, str(Path(file).with_suffix(".portable.onnx")), "--target", runtime)

@@ -1,4 +1,7 @@
-"""Every route from one kind of file to another, and the writer of its rows."""
+"""Every route from one kind of file to another, and the writer of its rows.
+
+Then which options apply to which files: an option without an effect is refused.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
 from ir_interp.files.kinds import FOREIGN, FileKind
-from ir_interp.options.convert_options import ConvertOptions
+from ir_interp.options.declaration import options_set
+from ir_interp.options.model_options import ConvertOptions, Exporter, moves_channels
+from ir_interp.options.shared_options import check_needs
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Dialect
-from ir_interp.translation.grades import Translation
-from ir_interp.translation.translate import write
+from ir_interp.translation.translate import Translation, write
 
-from ..reports.conversion_report import FormPolicy, Row, Written, expressed
+from ..reports import FormPolicy, Row, Written, expressed
 from ..sources import registry
 from ..sources.readers import load
 
@@ -55,11 +59,11 @@ def _foreign_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Wri
     """Write the model that stands for another framework's; ``converting`` names the resizes of a copy."""
     match FileKind.of(source):
         case FileKind.ONNX:
-            from ..onnx import compressed_matrices
-            from ..onnx.onnx_save import save_joined
+            from ..onnx import low_precision
+            from ..onnx.onnx_graph import save_joined
 
             save_joined(source, output)
-            return Written(rows=(), notes=compressed_matrices.notes(output))
+            return Written(rows=(), notes=low_precision.compression_notes(output))
         case FileKind.IR:
             return _ir_to_onnx(source, output, options)
     return _layer_to_onnx(source, output, options)
@@ -88,22 +92,22 @@ def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Writte
 
 
 def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..ir_to_onnx import write
-    from ..onnx import compressed_matrices
+    from ..ir_to_onnx import onnx_model
+    from ..onnx import low_precision
 
     half = options.fp16
-    written = write.write_model(source, output, options.semantics, options.opset, options.progress, half=half)
-    return replace(written, notes=(*written.notes, *compressed_matrices.notes(output)))
+    written = onnx_model.write_model(source, output, options.semantics, options.opset, options.progress, half=half)
+    return replace(written, notes=(*written.notes, *low_precision.compression_notes(output)))
 
 
 def _layer_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..onnx.single_node import write_resize
+    from ..onnx.resize_subgraph import write_resize
 
     return Written(rows=(write_resize(_single(source, options), output, options.opset),))
 
 
 def _layer_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..openvino.single_layer import write_resize
+    from ..openvino.ir_save import write_resize
 
     row = write_resize(_single(source, options), output, policy(options))
     _of_version(output, options)
@@ -130,8 +134,7 @@ def _of_version(output: Path, options: ConvertOptions) -> None:
 
 
 def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..frameworks.tflite.rewrite import rewrite
-    from ..frameworks.tflite.single_operator import write_resize
+    from ..frameworks.tflite.conversion import rewrite, write_resize
 
     if options.into is not None:
         return Written(rows=rewrite(_resizes(source, options), options.into, output))
@@ -139,20 +142,20 @@ def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> Wri
 
 
 def _to_json(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..sources import layer_json
+    from ..sources import registry
 
     translated, rows = _translated(source, options)
-    output.write_text(layer_json.dump(translated), encoding="utf-8")
+    output.write_text(registry.dump_layers(translated), encoding="utf-8")
     return Written(rows=rows)
 
 
 def _to_python(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..tensorrt import layer
+    from .. import tensorrt
 
     if options.dialect not in (None, DIALECT):
         raise ReadError(f"Python is written for tensorrt only, not for {options.dialect}")
     resizes = _resizes(source, options)
-    text, forms = layer.python_script(resizes)
+    text, forms = tensorrt.python_script(resizes)
     output.write_text(text, encoding="utf-8")
     rows = (
         Row(name=op.name or op.where, source=op, form=form, grade=grade)
@@ -234,3 +237,50 @@ def conversion_kinds(source: Path, destination: Path) -> tuple[FileKind, FileKin
     """Return the kinds of both files; None if there is no route between them."""
     start, end = FileKind.of(source), FileKind.of(destination)
     return (start, end) if start and end and (start, end) in PATHS else None
+
+
+_NO_TARGET = (
+    "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
+)
+_OPERATOR_SET = "onnx:"  # the beginning of a target that is an operator set
+
+
+def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, name: str) -> None:
+    """Raise SpecError for an option without an effect, ReadError for a missing or unknown one.
+
+    ``name`` is that of the source. Turning off a verification that would not run has no effect either, but is allowed.
+    """
+    registry.get(options.dialect or DIALECT)
+    for option in options_set(options):
+        if option.routes and not option.routes(*kinds):
+            goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if option.routes(start, end))
+            problem = f"{option.flag} has no effect on {kinds[0].value} to {kinds[1].value}"
+            remedy = f"; use --target onnx:{options.opset}" if kinds == PORTABLE and option.name == "opset" else ""
+            raise SpecError(f"{problem}; it goes with {goes_with}{remedy}")
+    if kinds[1] is FileKind.IR and options.exporter is Exporter.OPENVINO and options.fp16:
+        raise SpecError("--fp16 has no effect on the IR of --exporter openvino; leave out one of them")
+    _check_versions(options)
+    # channels move without an image, too
+    check_needs(replace(options, layout=None) if moves_channels(*kinds) else options)
+    if (kinds == PORTABLE) != (options.target is not None):
+        raise ReadError(_NO_TARGET if options.target is None else _target_elsewhere(kinds, options.target), name)
+
+
+def _target_elsewhere(kinds: tuple[FileKind, FileKind], target: str) -> str:
+    """Return why a target has no effect on other files than ONNX models, and what to do."""
+    start, end = kinds
+    if end is not FileKind.ONNX:
+        remedy = "leave it out, or name the result .onnx" if start is FileKind.ONNX else "leave it out"
+    elif target.startswith(_OPERATOR_SET) and start.stand_in is not FileKind.ONNX:
+        remedy = f"use --opset {target.removeprefix(_OPERATOR_SET)}"
+    else:
+        remedy = f"convert to .onnx without it, then that .onnx with --target {target}"
+    return f"--target is for .onnx to .onnx only; {remedy}"
+
+
+def _check_versions(options: ConvertOptions) -> None:
+    for name, value, known in (("--ir", options.ir, IR), ("--interpolate", options.interpolate, INTERPOLATE)):
+        if value is not None and value not in known:
+            raise SpecError(f"{name} {value} is not supported; expected one of {', '.join(map(str, known))}")
+    if options.ir == OLD_IR and options.interpolate == INTERPOLATE[-1]:
+        raise SpecError(f"an IR of version {OLD_IR} has Interpolate-{INTERPOLATE[-2]} at most")

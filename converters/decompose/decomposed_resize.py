@@ -1,28 +1,32 @@
 """A resize as a subgraph of primitive operations where no attributes express it, for every kind of graph.
 
-Along a static axis the executor's own taps become constants; along a dynamic one the same formulas become nodes
-that compute indices and weights at run time.
+Along a static axis the executor's own taps become constants; along a dynamic one the same formulas become nodes.
+
+Several axes at once come first, as a runtime's Gather is right only up to some size. Beyond it GatherElements does the
+same, in twice the time. If the size is known only at run time, both stand in the graph: the first axis that gathers is
+resized by one up to an entry, and by the other from there on. That entry is the last for a small tensor and the first
+for a large one, so that one of the two has nothing to do. An If would be simpler, but next to an If, OpenVINO's
+dynamic Interpolates may read garbage in their first inference (2026.4).
 """
 
 from __future__ import annotations
 
 import functools
+import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError
-from ir_interp.executor.arrays.crops import extrapolated
-from ir_interp.executor.strategies.runtime_integer_sums import sampled
-from ir_interp.plan.axes.coordinates import AxisPlan
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.axes.taps import axis_taps
-from ir_interp.plan.libraries import opencv_sums
-from ir_interp.plan.libraries.passes import Pass, are_named, passes
-from ir_interp.plan.runtimes import litert_weights
-from ir_interp.plan.runtimes.integer_steps import (
+from ir_interp.executor.ordered_sums import sampled
+from ir_interp.executor.resize import extrapolated
+from ir_interp.plan import library_passes, opencv_sums
+from ir_interp.plan.formulas import AxisPlan
+from ir_interp.plan.integer_sums import (
     Along,
     Step,
     Sum,
@@ -32,7 +36,9 @@ from ir_interp.plan.runtimes.integer_steps import (
     steps,
     sums_integers,
 )
-from ir_interp.plan.runtimes.integer_weights import Sampled
+from ir_interp.plan.library_passes import Pass, are_named, passes
+from ir_interp.plan.library_weights import Sampled
+from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import (
@@ -53,24 +59,120 @@ from ir_interp.spec import (
     Sizes,
 )
 from ir_interp.spec import Step as StepKind
-from ir_interp.translation.axes import listed
-from ir_interp.translation.bounds import within
-from ir_interp.translation.grades import Grade
+from ir_interp.translation.meaning import listed_axes
+from ir_interp.translation.translate import Grade, bound_within
 
-from .any_size import resized_along
-from .apply_taps import AxisTaps, aligned, entry
-from .integer_passes import AnyPass, IntegerPasses, are_integral
-from .integer_steps_as_nodes import Steps, bounded, is_exact, rounded
-from .run_time_passes import of_litert
-from .run_time_taps import RunTimeAxis, coordinates, run_time_axes, run_time_taps
+from .integer_sums import AnyPass, IntegerPasses, Steps, are_integral, bounded, is_exact, of_litert, rounded
+from .taps import (
+    AxisTaps,
+    RunTimeAxis,
+    Take,
+    aligned,
+    by_elements,
+    by_gather,
+    coordinates,
+    entry,
+    gathered_at_once,
+    gathers,
+    in_columns,
+    length,
+    resized,
+    run_time_axes,
+    run_time_taps,
+)
 from .tensor import Functions, Ops, Tensor, Value
+
+
+def resized_along(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> Value:
+    """Return ``x`` (of ``shape``, None where dynamic) resized along all axes sequentially."""
+    rank, limit, axes = len(shape), ops.largest_gather, [in_columns(ops, axis) for axis in axes]
+    # Leading axes that gather nothing are right at any size.
+    free = next((place for place, axis in enumerate(axes) if gathers(axis, rank)), len(axes))
+    before, rest = _resized(ops, x, axes[:free], rank, by_gather), axes[free:]
+    # Every runtime but OpenVINO: there a single Gather serves for all sizes.
+    if not rest or math.isinf(limit.dynamic):
+        return _resized(ops, before, rest, rank, by_gather)
+    elements = _largest(ops, x, axes, shape)
+    if not isinstance(elements, Tensor):
+        return _resized(ops, before, rest, rank, by_gather if elements <= limit.static else by_elements)
+    # One of the two parts is empty: both run, but only one has anything to do.
+    is_small = ops.flag((elements <= limit.dynamic).value)
+    parts = zip(_cut(ops, rest[0], is_small), (by_gather, by_elements), strict=True)
+    return ops.concat([_resized(ops, before, [part, *rest[1:]], rank, take) for part, take in parts], rest[0].axis)
+
+
+def _resized(ops: Ops, x: Value, axes: Sequence[AxisTaps], rank: int, take: Take) -> Value:
+    return functools.reduce(lambda y, axis: resized(ops, y, axis, rank, take), axes, x)
+
+
+def _cut(ops: Ops, axis: AxisTaps, is_small: Value) -> tuple[AxisTaps, AxisTaps]:
+    """Return the taps of all outputs of an axis and of none, or of none and of all unless ``is_small``."""
+    # 1 times the number of outputs cuts behind the last, 0 times before the first.
+    at = ops.elementwise("multiply", is_small, _count(ops, axis.indices))
+    indices, weights = (_halves(ops, array, at) for array in (axis.indices, axis.weights))
+    first, others = (replace(axis, indices=indices[half], weights=weights[half]) for half in (0, 1))
+    return first, others
+
+
+def _halves(ops: Ops, array: Any, at: Value) -> tuple[Any, Any]:
+    if array is None:
+        return None, None
+    if isinstance(array, tuple):
+        columns = [_halves(ops, column, at) for column in array]
+        return tuple(first for first, _ in columns), tuple(others for _, others in columns)
+    first, others = ops.cut(_value(ops, array), at)
+    return Tensor(ops, first), Tensor(ops, others)
+
+
+def _value(ops: Ops, array: Any) -> Value:
+    if isinstance(array, Tensor):
+        return array.value
+    return ops.constant(array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32))
+
+
+def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Tensor[Ops]:
+    """Return an upper bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
+    sizes = ops.convert(ops.lengths(x), "float32") if None in shape else None
+    factors: list[Any] = [entry(ops, sizes, at) if known is None else known for at, known in enumerate(shape)]
+    taps: Any = 1
+    for axis in axes:
+        # Axes are resized sequentially: between two of them, each axis has its size before or after.
+        factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
+        taps = _larger(ops, taps, gathered_at_once(ops, axis))
+    known = math.prod(factor for factor in (*factors, taps) if not isinstance(factor, Tensor))
+    return functools.reduce(
+        operator.mul, (factor for factor in (*factors, taps) if isinstance(factor, Tensor)), float(known)
+    )
+
+
+def _larger(ops: Ops, left: Any, right: Any) -> Any:
+    at_run_time = isinstance(left, Tensor) or isinstance(right, Tensor)
+    return Functions(ops).maximum(left, right) if at_run_time else max(left, right)
+
+
+def _length(ops: Ops, indices: Any) -> Any:
+    """Return the size to which an axis is resized."""
+    indices = _first(indices)
+    return length(ops, indices, 0) if isinstance(indices, Tensor) else len(indices)
+
+
+def _count(ops: Ops, indices: Any) -> Value:
+    """Return the same as int64 of shape [1]."""
+    indices = _first(indices)
+    if not isinstance(indices, Tensor):
+        return ops.constant(np.array([len(indices)]))
+    return ops.gather(ops.lengths(indices.value), ops.constant(np.array([0])), 0)
+
+
+def _first(indices: Any) -> Any:
+    return indices[0] if isinstance(indices, tuple) else indices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decomposed:
     """The output of the operations, a one-line summary of them, and their accuracy.
 
-    ``at_run_time`` is whether they compute indices or weights, which are constants otherwise; ``within`` is the
+    ``at_run_time`` is whether they compute indices or weights, which are constants otherwise; ``bound_within`` is the
     largest difference of integers, if that is the grade.
     """
 
@@ -89,12 +191,12 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     in float32 too, rounded once.
     """
     assert op.shape is not None
-    spec, dtype = listed(op.spec, op.shape), op.dtype or "float32"
+    spec, dtype = listed_axes(op.spec, op.shape), op.dtype or "float32"
     x, shape = _padded(ops, x, spec, op.shape)
     # Integers in the library's own passes come first: they are exact, and the float sums below only bounded.
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
-    if sums_integers(spec, dtype) and litert_weights.is_known(spec):  # whose integer weights run time computes
+    if sums_integers(spec, dtype) and library_passes.is_of_litert(spec):  # whose integer weights run time computes
         run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
         return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
     # From here on, sums are of floats, or of integers in the steps of a runtime.
@@ -188,7 +290,7 @@ def _in_known_sums(op: ResizeOp, spec: ResizeSpec, shape: PartialShape, dtype: s
     # Graphs round half to even, as the Round of ONNX does.
     once = replace(spec, integers=IntegerRounding.HALF_EVEN, pads=())
     needed = spec.waits or any(shape[axis] is None for axis in resolve_axes(spec.axes, len(shape)))
-    sums = None if needed or spec.before else within(replace(spec, pads=()), once, with_ones(shape), dtype)
+    sums = None if needed or spec.before else bound_within(replace(spec, pads=()), once, with_ones(shape), dtype)
     if sums is None:
         needs = ", which needs static sizes" if needed else ""
         raise InexactError(op.name, _TARGET, reason=f"integers are summed as {spec.sums_of_integers}{needs}")

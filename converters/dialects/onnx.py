@@ -32,7 +32,7 @@ from ir_interp.spec import (
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
 from ..runtimes import onnxruntime
-from ..runtimes.shared_readings import PLAIN_COEFFICIENT
+from ..runtimes.outcome import PLAIN_COEFFICIENT
 
 _CROP = "tf_crop_and_resize"
 _FIRST_WITH_FORMULAS = 11  # earlier pages give none, so onnxruntime decides

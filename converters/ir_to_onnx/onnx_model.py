@@ -1,32 +1,195 @@
-"""A whole net as an ONNX model: its layers in order, each written by the emitter of its type."""
+"""A whole net as an ONNX model and its file: its layers in order, each written by the emitter of its type.
+
+First every supported layer type with its emitter: each module of ``emitters/`` has its own table. Then the check that
+every attribute of a layer is read by its emitter, has no effect, or is unknown to OpenVINO too: its reader of IRs asks
+an operation for its attributes and looks up these names alone (``visit_attributes`` of its sources), so an attribute
+of any other name has no effect there.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import gettempdir
 
 import onnx
 from onnx import helper
 
-from ir_interp.errors import InexactError, IrInterpError, ReadError, UnsupportedLayerError
-from ir_interp.ir.fold import fold
-from ir_interp.ir.net import Layer, Net, Port, tensor_name
+from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, UnsupportedLayerError, closest, hint
+from ir_interp.ir.interpolates import fold, load
+from ir_interp.ir.ir_files import Layer, Net, Port, nets, tensor_name
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Semantics
 
-from ..onnx import operators
-from ..onnx.graph import Graph
-from ..onnx.half_weights import halved
-from ..onnx.onnx_save import Unsaved
-from ..onnx.operators import as_dtype
-from ..reports.conversion_report import Progress, Written, silent
-from . import operation_sets, padded_resizes
-from .attributes import check_unread
-from .emitter_table import EMITTERS
-from .layer import Conversion, Op, computed
-from .layer_order import in_order
-from .quantised import clamps, dynamic, small_weights
+from ..onnx import onnx_graph, operators
+from ..onnx.onnx_files import read_outline
+from ..onnx.onnx_graph import Graph, Unsaved, halved
+from ..onnx.operators import NodeTensor, as_dtype
+from ..onnx.resize_subgraph import invalid, write_resize
+from ..onnx.static_values import without_weights
+from ..reports import Progress, Written, silent
+from ..workers import Question, Worker
+from . import emitters, layer_passes, layers, small_weights
+from .layer_passes import in_order
+from .layers import Conversion, Op, computed
+
+Emitter = Callable[[Graph, Op], str | NodeTensor | tuple[str | NodeTensor, ...]]
+"""Adds the nodes of a layer and returns its outputs; raises UnsupportedLayerError or InexactError to refuse."""
+
+
+def found_emitters() -> dict[str, Emitter]:
+    """Return the emitters of all modules by layer type in lower case. Raises ValueError if two write one type."""
+    written: dict[str, Emitter] = {}
+    modules: dict[str, str] = {}
+    for module in pkgutil.iter_modules(emitters.__path__):
+        table: dict[str, Emitter] = importlib.import_module(f"{emitters.__name__}.{module.name}").TABLE
+        for kind, emit in table.items():
+            owner = modules.setdefault(kind.lower(), module.name)
+            # One of two emitters would win by the order of files.
+            if kind.lower() in written:
+                raise ValueError(f"two emitters write {kind}: one of {owner}, one of {module.name}")
+            written[kind.lower()] = emit
+    return written
+
+
+EMITTERS = found_emitters()
+"""By layer type in lower case: OpenVINO ignores the case of types."""
+
+
+_SECONDS = 60.0
+
+
+@cache
+def effective_attributes(kind: str, version: int) -> frozenset[str] | None:
+    """Return the names of the attributes of a layer type; None if OpenVINO does not report them."""
+    worker = Worker(Path(gettempdir()))
+    try:  # in its own process: querying some operations without inputs ends it
+        answer = worker.answer(Question(function=f"{__name__}:_ask", limit=_SECONDS, attempts=1), (kind, version))
+    finally:
+        worker.close()
+    return answer if isinstance(answer, frozenset) else None
+
+
+def _ask(operation: tuple[str, int], _: object) -> frozenset[str] | None:
+    from openvino.utils.node_factory import NodeFactory
+
+    kind, version = operation
+    try:
+        return frozenset(NodeFactory(f"opset{version}").create(kind).get_attributes())
+    except RuntimeError:  # this operation set has no such type
+        return None
+
+
+_TYPES = frozenset(  # the ports have these, too
+    (
+        "classes_index_type",
+        "count_element_type",
+        "destination_type",
+        "index_element_type",
+        "output_type",
+        "roi_num_type",
+        "sequence_length_type",
+    )
+)
+_RECURRENT = ("activations_alpha", "activations_beta")  # of activations that the CPU plugin does not run
+_WRITTEN_OF_OLD = ("activation_alpha", "activation_beta")  # by the model optimizer, which named them so
+
+
+def _by_kind(rows: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    return {kind: frozenset(names) for kind, names in rows.items()}
+
+
+WITHOUT_EFFECT = _by_kind(
+    {
+        "convolution": ("output_padding",),  # the model optimizer wrote it to every convolution
+        "groupconvolution": ("output_padding",),
+        "deformableconvolution": ("output_padding",),
+        "detectionoutput": (
+            "input_height",  # of boxes in pixels, which are refused
+            "input_width",
+            "num_classes",  # the input shapes determine it
+            "objectness_score",  # of boxes that another detector refines, which are refused
+        ),
+        "divide": ("m_pythondiv",),  # the CPU plugin disregards it
+        "grucell": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "grusequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "lstmcell": (*_RECURRENT, *_WRITTEN_OF_OLD, "weights_format"),  # OpenVINO ignores the last
+        "lstmsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "maxpool": ("exclude-pad",),  # the model optimizer wrote it to every pooling
+        "regionyolo": ("anchors", "axis", "end_axis"),  # the output port shows what is flattened
+        "rnncell": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "rnnsequence": (*_RECURRENT, *_WRITTEN_OF_OLD),
+        "topk": ("stable",),  # ONNX takes the first of equal values in any case
+    }
+)
+"""Names of attributes by layer type in lower case that change nothing in any layer."""
+
+READ_WHERE_EFFECTIVE = _by_kind(
+    {
+        "deformablepsroipooling": ("part_size", "trans_std"),  # only offsets have them
+        "matrixnms": ("gaussian_sigma",),  # of a Gaussian decay
+        "maxpool": ("axis",),  # of places, if they have a reader
+        "mvn": ("eps",),  # of a variance that is divided by
+        "priorbox": (
+            "flip",  # of ratios
+            "min_max_aspect_ratios_order",  # of sizes
+            "offset",  # of a step that does not follow from the sizes
+        ),
+        "psroipooling": ("spatial_bins_x", "spatial_bins_y"),  # of the bilinear mode
+        "regionyolo": ("mask", "num"),  # one of them counts the anchors
+        "roipooling": (
+            "output_size",  # without output_roi
+            "spatial_scale",  # of the method max; bilinear regions are shares of the map
+        ),
+        "scatterelementsupdate": ("use_init_val",),  # of a reduction
+    }
+)
+"""Names of attributes by layer type in lower case that an emitter reads only in layers where they decide."""
+
+WRITTEN_OF_OLD = _by_kind(
+    {
+        "priorbox": ("img_h", "img_size", "img_w", "step_h", "step_w"),
+        "priorboxclustered": ("flip", "img_h", "img_size", "img_w"),
+        "variadicsplit": ("axis",),
+    }
+)
+"""Attributes that the Model Optimizer of 2020 to 2022 wrote, and no release of OpenVINO reads (IR 10 and 11)."""
+
+
+def without_effect(kind: str) -> frozenset[str]:
+    """Return the attributes of a layer type that change nothing in any layer."""
+    return WITHOUT_EFFECT.get(kind.lower(), frozenset()) | _TYPES
+
+
+def may_stay_unread(kind: str) -> frozenset[str]:
+    """Return the attributes of a layer type that have no effect, or none if an emitter leaves them unread."""
+    return without_effect(kind) | READ_WHERE_EFFECTIVE.get(kind.lower(), frozenset())
+
+
+def check_unread(op: Op) -> Iterator[str]:
+    """Yield a note for each attribute that OpenVINO does not know either, and which therefore has no effect.
+
+    Raises UnsupportedLayerError for an attribute that was not read and may have an effect, with the closest name.
+    """
+    unread = op.layer.attributes.keys() - op.read - may_stay_unread(op.layer.type)
+    for name in sorted(unread & WRITTEN_OF_OLD.get(op.layer.type.lower(), frozenset())):
+        unread.remove(name)
+        yield f"{op.layer.where}@{name}: the Model Optimizer wrote it, and no release of OpenVINO reads it"
+    if not unread:
+        return
+    effective = effective_attributes(op.layer.type, op.layer.version or 0)
+    for name in sorted(unread):
+        if effective is None or name in effective:
+            known = closest(name, op.read) if op.read else f"{op.layer.type} has none"
+            raise UnsupportedLayerError(f"unknown attribute; {known}", f"{op.layer.where}@{name}")
+        meant = hint(name, effective)
+        yield f"{op.layer.where}@{name}: OpenVINO has no such attribute and ignores it{meant}"
+
 
 OLDEST_OPSET, NEWEST_OPSET = 11, 24
 """The operator sets that can be written."""
@@ -56,8 +219,8 @@ def build(
     refusals: _Refusals = []
 
     def writer_of(net: Net, graph: Graph) -> _Writer:
-        shaped = padded_resizes.with_computed_shapes(net, conversion)
-        short = dynamic.gathered(clamps.without_idle(shaped, conversion))
+        shaped = layer_passes.with_computed_shapes(net, conversion)
+        short = layer_passes.gathered_levels(layer_passes.without_idle_clamps(shaped, conversion))
         return _Writer(net=short, graph=graph, conversion=conversion, refusals=refusals)
 
     def write_body(graph: Graph, net: Net, inputs: Mapping[int, str]) -> dict[int, str]:
@@ -209,8 +372,8 @@ class _Writer:
         self.graph.name_nodes(since)
 
     def _emitted(self, layer: Layer) -> tuple[str, ...]:
-        operation_sets.check(layer)
-        emit = dynamic.emit if layer.type == dynamic.TYPE else EMITTERS.get(layer.type.lower())
+        layers.check_operation_set(layer)
+        emit = layer_passes.emit_dynamic if layer.type == layer_passes.TYPE else EMITTERS.get(layer.type.lower())
         if emit is None:
             raise UnsupportedLayerError(f"no ONNX form is known for layer type {layer.type!r}", layer.where)
         inputs = tuple(self._tensor(layer, index) for index in range(len(layer.inputs)))
@@ -268,3 +431,40 @@ def _value_info(name: str, dtype: str | None, shape: PartialShape | None, layer:
     except (ReadError, TypeError, ValueError, KeyError):
         raise UnsupportedLayerError(f"element type {dtype} is not supported", layer.where) from None
     return helper.make_tensor_value_info(name, element, shape)
+
+
+def write_model(
+    source: Path,
+    output: Path,
+    semantics: Semantics,
+    opset: int | None = None,
+    progress: Progress = silent,
+    *,
+    half: bool = False,
+) -> Written:
+    """Write an IR, or a pasted Interpolate, as an ONNX model; return its resizes, and notes on parts without an effect.
+
+    ``half`` stores weights in half precision, except those of resizes.
+
+    Raises ReadError for an invalid source, and an ExceptionGroup of all refusals if layers have no ONNX form.
+    """
+    net = next(nets(source))
+    if net.is_snippet:
+        resizes = load(source, semantics)  # which also refuses layers of other types
+        if half:
+            raise SpecError(f"--fp16 has no effect on {source.name}, a layer without weights")
+        if len(resizes) != 1:
+            raise UnsupportedLayerError(f"{len(resizes)} layers; expected a single one", source.name)
+        return Written(rows=(write_resize(resizes[0], output, opset),))
+    model, written = build(net, semantics, opset, progress, half=half)
+    onnx_graph.save(model, output)
+    del model  # its mapped files and memory are released before the file is checked
+    _check(output, source.name)
+    return written
+
+
+def _check(output: Path, name: str) -> None:
+    """Check the written file itself, without its weights: the checker would read all of them into memory."""
+    problem = invalid(without_weights(read_outline(output)))
+    if problem:
+        raise IrInterpError(f"{name} would not be valid ONNX: {problem}; if the IR itself is valid, please report it")

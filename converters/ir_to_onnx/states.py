@@ -1,4 +1,7 @@
-"""States of an IR as inputs and outputs: whoever runs the model passes them from one inference to the next."""
+"""States of an IR as inputs and outputs: whoever runs the model passes them from one inference to the next.
+
+States that start from inputs of their model come first: an additional input marks the first inference.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +19,95 @@ import numpy as np
 from lxml import etree
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
-from ir_interp.files.scratch import scratch
-from ir_interp.ir import xml
-from ir_interp.ir.fold import fold
-from ir_interp.ir.net import Layer, Net
-from ir_interp.ir.reading import nets
+from ir_interp.files.writing import scratch
+from ir_interp.ir import ir_files
+from ir_interp.ir.interpolates import fold
+from ir_interp.ir.ir_files import Layer, Net, nets
 from ir_interp.shapes import PartialShape
 
-from ..reports.conversion_report import State
-from . import first_values
+from ..reports import State
+
+FLAG = "states.first"
+"""The input that is true in the first inference: initial values are computed then, whatever is passed as the state."""
+
+_CONDITION, _START, _KEPT, CHOSEN = range(4)
+_ENDS = {"then": _START, "else": _KEPT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortType:
+    """The type of a tensor, as a layer and as a port names it, and its shape."""
+
+    element_type: str
+    precision: str
+    shape: PartialShape
+
+
+_FLAG_KIND = PortType(element_type="boolean", precision="BOOL", shape=())
+
+
+def parameter_layer(number: int, name: str, kind: PortType = _FLAG_KIND) -> etree._Element:
+    """Return a Parameter; that of the flag if no kind is specified."""
+    layer = etree.Element("layer", id=str(number), name=name, type="Parameter", version="opset1")
+    lengths = ",".join("?" if length is None else str(length) for length in kind.shape)
+    etree.SubElement(layer, "data", shape=lengths, element_type=kind.element_type)
+    _port(etree.SubElement(layer, "output"), 0, kind).set("names", name.replace(",", "\\,"))
+    return layer
+
+
+def choose(layer: etree._Element, edges: etree._Element, ends: tuple[int, int], reader: Layer, kind: PortType) -> None:
+    """Make a ReadValue an If that takes the initial value in the first inference, else the state.
+
+    ``ends`` are the Parameters of the flag and of the state.
+    """
+    for child in list(layer):
+        layer.remove(child)
+    layer.attrib.update({"type": "If", "version": "opset8"})
+    for name, end in _ENDS.items():
+        maps = etree.SubElement(layer, f"{name}_port_map")
+        etree.SubElement(maps, "input", external_port_id=str(end), internal_layer_id="0")
+        etree.SubElement(maps, "output", external_port_id=str(CHOSEN), internal_layer_id="1")
+    inputs = etree.SubElement(layer, "input")
+    _port(inputs, _CONDITION, _FLAG_KIND)
+    for end in _ENDS.values():
+        _port(inputs, end, kind)
+    _port(etree.SubElement(layer, "output"), CHOSEN, kind)
+    for name in _ENDS:
+        _passing(etree.SubElement(layer, f"{name}_body"), f"{reader.name}/{name}", kind)
+    _join(edges, ends, reader)
+
+
+def _passing(body: etree._Element, name: str, kind: PortType) -> None:
+    """Fill a body that returns its input."""
+    layers = etree.SubElement(body, "layers")
+    layers.append(parameter_layer(0, name, kind))
+    result = etree.SubElement(layers, "layer", id="1", name=f"{name}/result", type="Result", version="opset1")
+    _port(etree.SubElement(result, "input"), 0, kind)
+    _edge(etree.SubElement(body, "edges"), (0, 0), (1, 0))
+
+
+def _join(edges: etree._Element, ends: tuple[int, int], reader: Layer) -> None:
+    number, old = str(reader.id), str(reader.outputs[0].id)
+    for edge in edges.findall("edge"):
+        if edge.get("to-layer") == number:
+            edge.set("to-port", str(_START))
+        if (edge.get("from-layer"), edge.get("from-port")) == (number, old):
+            edge.set("from-port", str(CHOSEN))
+    for source, port in zip(ends, (_CONDITION, _KEPT), strict=True):
+        _edge(edges, (source, 0), (reader.id, port))
+
+
+def _port(parent: etree._Element, number: int, kind: PortType) -> etree._Element:
+    port = etree.SubElement(parent, "port", id=str(number), precision=kind.precision)
+    for length in kind.shape:
+        etree.SubElement(port, "dim").text = str(-1 if length is None else length)
+    return port
+
+
+def _edge(edges: etree._Element, source: tuple[int, int], target: tuple[int, int]) -> None:
+    ends = {"from-layer": source[0], "from-port": source[1], "to-layer": target[0], "to-port": target[1]}
+    etree.SubElement(edges, "edge", {name: str(number) for name, number in ends.items()})
+
 
 _CACHED = re.compile(r"(past_key_values\..+?)(present\..+)")
 """Variables of a decoder's cache as OpenVINO's MakeStateful names them: the former input and output names joined."""
@@ -40,7 +124,7 @@ def stateless(source: Path) -> Iterator[tuple[Path, tuple[State, ...]]]:
     """Yield an IR without states, and the states: the file itself if it has none, else another of its name.
 
     Each variable becomes a Parameter and a Result behind all others; one that starts from inputs is chosen by another
-    Parameter (``first_values``). Raises ReadError for a variable that nothing reads.
+    Parameter. Raises ReadError for a variable that nothing reads.
     """
     net = next(nets(source))
     readers, writers = (_by_variable(net, kind) for kind in ("readvalue", "assign"))
@@ -86,7 +170,7 @@ def _state(net: Net, reader: Layer, is_written: bool) -> State:
         shape=_declared(reader),
         initial_shape=shape,
         initial=values,
-        first=first_values.FLAG if values is None else None,
+        first=FLAG if values is None else None,
     )
 
 
@@ -96,7 +180,9 @@ def _declared(reader: Layer) -> PartialShape:
     if text is None or (text == "..." and reader.outputs[0].shape):
         return reader.outputs[0].shape or ()
     try:
-        return tuple(None if word.strip() in ("?", "-1") else xml.integer(word) for word in text.split(",") if word)
+        return tuple(
+            None if word.strip() in ("?", "-1") else ir_files.integer(word) for word in text.split(",") if word
+        )
     except ReadError:
         problem = f"{text!r} is not a shape of static rank"
         raise UnsupportedLayerError(problem, f"{reader.where}@variable_shape") from None
@@ -130,7 +216,7 @@ def _initial(net: Net, reader: Layer) -> tuple[PartialShape, tuple[Any, ...] | N
 
 
 def _written(source: Path, folder: Path, net: Net, states: Sequence[State], readers: _Layers, writers: _Layers) -> Path:
-    root = xml.parse(source)
+    root = ir_files.parse(source)
     layers, edges = root.find("layers"), root.find("edges")
     if layers is None or edges is None:
         raise ReadError("it has no layers or no edges", source.name)
@@ -141,9 +227,9 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
         first, *others = readers[state.variable]
         port = first.outputs[0].id
         if state.initial is None:
-            port, kind = first_values.CHOSEN, _kind(elements[first.id], state)
-            first_values.choose(elements[first.id], edges, (flag, number), first, kind)
-            layers.append(first_values.parameter(number, state.input, kind))
+            port, kind = CHOSEN, _kind(elements[first.id], state)
+            choose(elements[first.id], edges, (flag, number), first, kind)
+            layers.append(parameter_layer(number, state.input, kind))
         else:
             _parameter(elements[first.id], state)
             layers.append(elements[first.id])
@@ -153,7 +239,7 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
             _drop_inputs(edges, other.id)
             layers.remove(elements[other.id])
     if any(state.initial is None for state in states):
-        layers.append(first_values.parameter(flag, first_values.FLAG))
+        layers.append(parameter_layer(flag, FLAG))
     for state in states:
         # The last of several Assigns decides the next value.
         for writer in writers.get(state.variable, [])[-1:]:
@@ -172,10 +258,10 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
     return written
 
 
-def _kind(element: etree._Element, state: State) -> first_values.Kind:
+def _kind(element: etree._Element, state: State) -> PortType:
     port = element.find("output/port")
     precision = str(port.get("precision", "FP32")) if port is not None else "FP32"
-    return first_values.Kind(element_type=_element_type(element), precision=precision, shape=state.shape)
+    return PortType(element_type=_element_type(element), precision=precision, shape=state.shape)
 
 
 def _parameter(element: etree._Element, state: State) -> None:

@@ -16,11 +16,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from ir_interp.array_types import Array
+from ir_interp.shapes import Array
 
-from .graph import attributes_of
-from .node_walk import defined, graphs
-from .values import values_of
+from .onnx_files import defined, graphs
+from .onnx_graph import attributes_of
+from .static_values import values_of
 
 _SIGN = 0x80
 

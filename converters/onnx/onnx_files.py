@@ -1,11 +1,20 @@
-"""Read ONNX files, without their external weights."""
+"""Read ONNX files, without their external weights; first, the walk through the nodes of a graph and its subgraphs.
+
+Outlines are models without their larger weights, which stay in the file: each refers to its own bytes there. Parsing
+takes twice the bytes of a file, and a runtime that gets a changed copy of the model a third time as many. External
+weights of a model that is written anew are shared in the folder of its source, and copied into any other.
+"""
 
 from __future__ import annotations
 
+import filecmp
+import json
 import re
 import reprlib
+import shutil
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -14,14 +23,161 @@ import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
 from google.protobuf.message import DecodeError
+from onnx.external_data_helper import set_external_data
 
 from ir_interp.errors import ReadError, closest
-from ir_interp.files.memory import allow_files
-from ir_interp.files.paths import exists, is_file, is_link, is_possible
-from ir_interp.files.sources import opened
+from ir_interp.files.kinds import opened
+from ir_interp.files.memory import allow_files, mapped
+from ir_interp.files.writing import (
+    Data,
+    OutputError,
+    exists,
+    field_start,
+    is_file,
+    is_link,
+    is_possible,
+    real,
+    wire_fields,
+    wire_number,
+)
 
-from .node_walk import graphs, place, subgraphs
-from .outlines import outline
+
+def place(prefix: str, index: int, node: onnx.NodeProto) -> str:
+    """Return the place of a node, in the form that messages use."""
+    return f"{prefix}node[{index} {json.dumps(node.name, ensure_ascii=False)}]"
+
+
+def subgraphs(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
+    """Return the graphs that an attribute holds."""
+    return [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those inside its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in subgraphs(attribute):
+                yield from graphs(inner)
+
+
+def needed(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """Return the nodes on which the outputs depend."""
+    read, sources = set(outputs), []
+    for node in reversed(nodes):
+        if read.intersection(node.output):
+            read.update(name for inner in with_inner([node]) for name in inner.input)
+            sources.append(node)
+    return sources[::-1]
+
+
+def merged(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> list[onnx.NodeProto]:
+    """Return nodes without duplicates, which do the same to the same tensors; ``outputs`` keep their names.
+
+    Quantisation stays with each of its readers, since runtimes look for it there.
+    """
+    distinct, first, instead, named = [], dict[bytes, onnx.NodeProto](), dict[str, str](), set(outputs)
+    for node in nodes:
+        for inner in with_inner([node]):
+            inner.input[:] = [instead.get(name, name) for name in inner.input]
+        alike = onnx.NodeProto(op_type=node.op_type, input=node.input, attribute=node.attribute)
+        # Names differ between equal nodes, so the key has none but those of the inputs.
+        key = bytes([len(node.output)]) + alike.SerializeToString(deterministic=True)
+        before = first.setdefault(key, node)
+        if (
+            before is node
+            or node.op_type in _APART
+            or named.intersection(node.output)
+            or any(map(subgraphs, node.attribute))
+        ):
+            distinct.append(node)
+        else:
+            instead.update(zip(node.output, before.output, strict=True))
+    return distinct
+
+
+_APART = ("QuantizeLinear", "DequantizeLinear")
+
+
+def with_inner(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yield nodes, and those of the subgraphs inside them, which may also read tensors from outside."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            yield from with_inner(attribute.g.node)
+
+
+def rename_read(graph: onnx.GraphProto, old: str, new: str) -> None:
+    """Let a graph and its subgraphs read another tensor, and return it wherever they returned the old one."""
+    for nested in graphs(graph):
+        if nested is not graph and old in defined(nested):
+            continue  # a separate tensor
+        for node in nested.node:
+            if old in node.input:
+                node.input[:] = [new if name == old else name for name in node.input]
+        for value in nested.output:
+            value.name = new if value.name == old else value.name
+
+
+def defined(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yield the names that a graph gives to tensors, except those of its subgraphs."""
+    yield from (value.name for value in (*graph.input, *graph.initializer))
+    yield from (name for node in graph.node for name in node.output)
+
+
+_LARGE = 2**20
+"""Bytes of the smallest tensor that stays in the file. Readers take the values of smaller ones, such as sizes."""
+
+_OF_TENSOR = 2**7  # fields; a message of more is read as a whole
+_GRAPH = wire_number(onnx.ModelProto, "graph")
+_INITIALIZER = wire_number(onnx.GraphProto, "initializer")
+_RAW = wire_number(onnx.TensorProto, "raw_data")
+_ELSEWHERE = {wire_number(onnx.TensorProto, name) for name in ("external_data", "data_location")}
+
+
+def outline(file: BufferedReader, name: str) -> bytes:
+    """Return a model as bytes, in which the larger initializers are external data of the file itself, of this name.
+
+    Bytes that are no model are returned unchanged.
+    """
+    data = mapped(file)
+    if len(data) >= _LARGE:
+        with suppress(IndexError, ValueError):  # of a broken message, which the parser will report
+            return b"".join(_outlined_model(data, name))
+    return data[:]
+
+
+def _outlined_model(data: Data, name: str) -> Iterator[bytes]:
+    for number, start, value, end in wire_fields(data, 0, len(data)):
+        if number == _GRAPH:
+            graph = b"".join(_outlined_graph(data, value, end, name))
+            yield field_start(onnx.ModelProto, "graph", len(graph)) + graph
+        else:
+            yield data[start:end]
+
+
+def _outlined_graph(data: Data, start: int, end: int, name: str) -> Iterator[bytes]:
+    for number, first, value, last in wire_fields(data, start, end):
+        if number == _INITIALIZER and last - value >= _LARGE:
+            tensor = _outlined_tensor(data, value, last, name)
+            yield field_start(onnx.GraphProto, "initializer", len(tensor)) + tensor
+        else:
+            yield data[first:last]
+
+
+def _outlined_tensor(data: Data, start: int, end: int, name: str) -> bytes:
+    known = list(wire_fields(data, start, end, _OF_TENSOR))
+    raw = [field for field in known if field[0] == _RAW]
+    if len(raw) != 1 or any(number in _ELSEWHERE for number, *_ in known):
+        return data[start:end]
+    ((_, first, value, last),) = raw
+    reference = onnx.TensorProto(raw_data=b"")
+    set_external_data(reference, name, value, last - value)
+    reference.ClearField("raw_data")
+    # Fields of a message may come in any order.
+    described: bytes = reference.SerializeToString(deterministic=True)
+    return data[start:first] + data[last:end] + described
+
 
 _EXTERNAL_KEYS = ("location", "offset", "length", "checksum", "basepath")  # onnx.proto, TensorProto.external_data
 _PREPACKED = "prepacked"  # keys of onnxruntime's, for copies of a weight in the order of its own kernels
@@ -219,3 +375,54 @@ def default_opset(model: onnx.ModelProto, where: str) -> int:
                 raise ReadError(f"there is no operator set {entry.version} of ONNX", where)
             return int(entry.version)
     raise ReadError("specifies no version of ONNX's own operator set", where)
+
+
+@contextmanager
+def weights_beside(source: Path, output: Path, temporary: Path) -> Iterator[None]:
+    """Lay copies of a model's external weights beside ``temporary``, which is to become ``output``.
+
+    The result refers to them by the same relative paths as its source. In the folder of the source it shares the
+    files, so the copies go at the end; in another folder they stay, and become part of the output. Raises ReadError
+    where the weights lie outside the source's folder, OutputError where a copy would replace a file of another model.
+    """
+    weights = _weights(source)
+    is_shared = real(output.parent) == real(source.parent)
+    if not is_shared:
+        _check_copies(weights, source, output)
+    for path in weights:
+        copy = temporary.parent / path.relative_to(source.parent)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    yield
+    if is_shared:
+        _clear(temporary)
+
+
+def _weights(source: Path) -> Set[Path]:
+    weights, folder = external_files(source), real(source.parent)
+    for path in weights:
+        if not real(path).is_relative_to(folder):
+            raise ReadError(f"its external data lie outside its folder: {path}", source.name)
+        if not is_file(path):
+            raise ReadError(f"its external data are missing: {path}", source.name)
+    return weights
+
+
+def _check_copies(weights: Set[Path], source: Path, output: Path) -> None:
+    """Raise OutputError where a copy would replace other weights than those of the output that it belongs to."""
+    replaced = {real(path) for path in external_files(output)} if is_file(output) else set()
+    for path in weights:
+        copy = output.parent / path.relative_to(source.parent)
+        # Contents are compared: files of the same size and time may differ.
+        is_free = not exists(copy) or real(copy) in replaced or (is_file(copy) and filecmp.cmp(path, copy, False))
+        if not is_free:
+            problem = f"{copy} is there with other contents, and {source.name} needs its weights under this name"
+            raise OutputError(f"{problem}; write the result into another folder")
+
+
+def _clear(temporary: Path) -> None:
+    for path in temporary.parent.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path != temporary:
+            path.unlink()

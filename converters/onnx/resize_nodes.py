@@ -18,11 +18,9 @@ from ir_interp.spec import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from .inference import infer
-from .node_walk import place as place_of
-from .node_walk import subgraphs
-from .onnx_files import calls_functions, check_model, default_opset, inlined, read_model, read_outline
-from .values import Values
+from .onnx_files import calls_functions, check_model, default_opset, inlined, read_model, read_outline, subgraphs
+from .onnx_files import place as place_of
+from .static_values import Values, infer
 
 OPS = ("Resize", "Upsample")
 _KINDS = {"sizes": "i", "scales": "f", "roi": "f"}

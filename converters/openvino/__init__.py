@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from ..runtimes.telemetry import openvino_silent
+from ..runtimes.execution import openvino_silent
 
 with openvino_silent():
     import_module("openvino")  # before any module of this folder does

@@ -16,9 +16,9 @@ from openvino.passes import ConstantFolding, Manager
 from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import UnsupportedLayerError
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
 
-from ..runtimes.openvino_saving import save_model
+from ..runtimes.execution import save_model
 
 _NEWEST = 7
 """The last operation set of OpenVINO 2021.4."""

@@ -6,22 +6,33 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
-from ir_interp.diagnostic_codes import RULES
+from ir_interp import resize_op
+from ir_interp.diagnostic_codes import FAILURES, RULES
 from ir_interp.errors import ReadError
-from ir_interp.options.finding_codes import FAILURES
-from ir_interp.views import describe
-from ir_interp.views.describe import count
-from ir_interp.views.marks import OF_SEVERITY
+from ir_interp.resize_op import count
+from ir_interp.translation.translate import OF_SEVERITY
 
-from ..audit.audit_report import Audit
-from ..audit.findings import Audited, Finding, UnreadResize, by_runtimes
-from ..audit.formats import TONES
-from ..audit.verdicts import Verdict, deviations
-from ..predictions.runtimes_asked import runtimes_of
+from ..audit.audit_report import TONES, Audit
+from ..audit.audited_resizes import Audited, Finding, UnreadResize, Verdict, by_runtimes, deviations
+from ..predictions import runtimes_of
 from ..runtimes.outcome import Kind
-from .frame import Content, E, Element, details, folded, grouped, mark, note, page, prose, section, table
+from .frame import (
+    Content,
+    E,
+    Element,
+    Provenance,
+    details,
+    folded,
+    grouped,
+    making,
+    mark,
+    note,
+    page,
+    prose,
+    section,
+    table,
+)
 from .gallery import MOST, configuration, pictures_of
-from .provenance import Provenance, making
 
 _MEASURE = (
     "same: as in the model's own runtime. A difference is the largest one on random values from 0 to 1. Cells marked "
@@ -171,8 +182,8 @@ def _identity(row: Audited) -> tuple[Hashable, ...]:
 
 def _form(row: Audited) -> tuple[str, str]:
     op = row.op
-    read = f"{op.dialect} {op.version}, input {describe.shape_text(op.shape)} {op.dtype or ''}"
-    return read, describe.summary(op.spec)
+    read = f"{op.dialect} {op.version}, input {resize_op.shape_text(op.shape)} {op.dtype or ''}"
+    return read, resize_op.summary(op.spec)
 
 
 def _verdicts(row: Audited) -> str:
@@ -210,7 +221,7 @@ def _difference(group: Sequence[Audited], image: Path | None) -> Element:
     title = row.name + (f", and {len(group) - 1} like it" if len(group) > 1 else "")
     other = next((deviation for deviation in deviations(row.op) if deviation[0] in _deviating(row)), None)
     shown = pictures_of(Path(row.file), row.op, other, image)
-    return details([title], E.p(describe.summary(row.op.spec)), E.ul(*lines), *shown, is_open=True,
+    return details([title], E.p(resize_op.summary(row.op.spec)), E.ul(*lines), *shown, is_open=True,
                    verdicts=_verdicts(row))  # fmt: skip
 
 

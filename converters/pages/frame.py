@@ -1,25 +1,122 @@
-"""The parts that all pages share: the frame, tables and marks. A page is one file that loads nothing.
+"""The parts that all pages share: style, script, tables and marks. A page is one file that loads nothing.
 
-Without its script all of it can be read; the script sorts tables and filters resizes.
-
-Elements are built, never written as text, so that whatever a model is called stays text.
+Without its script all of it can be read; the script sorts tables and filters resizes, and a policy allows no other.
+Elements are built, never written as text, so that whatever a model is called stays text. A page ends with how it was
+made: when, by which command, of which files, on which inputs.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from lxml import etree
 from lxml.builder import ElementMaker
 
-from ir_interp.files.atomic import replacing
-from ir_interp.text.names import printable
-from ir_interp.views.marks import SIGNS, Tone
+from ir_interp.errors import IrInterpError
+from ir_interp.files.kinds import opened
+from ir_interp.files.writing import replacing
+from ir_interp.plain_text import printable
+from ir_interp.resize_op import shape_text
+from ir_interp.translation.translate import SIGNS, Tone
+from ir_interp.version import versions
 
-from .assets import POLICY, SCRIPT, STYLE
+from ..sources.model_description import Tensor
+from ..sources.model_summary import brief, parts
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8888; --shade: #8882; --good: #176f2c; --doubt: #8a5300; --bad: #b3192b;
+  --quiet: #555; background: Canvas; color: CanvasText }
+@media (prefers-color-scheme: dark) { :root { --good: #6fd388; --doubt: #f0b35a; --bad: #ff8a92; --quiet: #bbb } }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 84rem; margin: auto; padding: 1rem; overflow-wrap: anywhere }
+h1 { font-size: 1.35rem; line-height: 1.3; margin: .3rem 0 }
+nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none }
+h2 { font-size: 1.25rem; margin-top: 2.2rem } h3 { display: inline; font-size: 1rem }
+.title, .note, small, caption, figcaption { color: var(--quiet) } .title { margin: 0 0 1rem }
+.note, small { font-size: .85rem } small { display: block }
+caption { text-align: left; padding-bottom: .2rem } caption, figcaption { font-size: .9rem }
+table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-variant-numeric: tabular-nums }
+th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
+thead th { background: var(--shade) } td:first-child { min-width: 8rem }
+.number { text-align: right; white-space: nowrap }
+code span { white-space: nowrap }
+.mark { font-weight: 600 } .mark, th { overflow-wrap: break-word }
+.good { color: var(--good) } .doubt { color: var(--doubt) } .bad { color: var(--bad) }
+.lane { width: min(40rem, 50vw) } .bar { border-top: .9rem solid; min-width: 2px; margin-top: .25rem; opacity: .7 }
+section > details { border-bottom: 1px solid var(--line); padding: .4rem 0 } summary { cursor: pointer }
+button { font: inherit; color: inherit; background: none; border: 1px solid var(--line); border-radius: .3rem;
+  padding: .1rem .6rem; cursor: pointer } button[aria-pressed=true] { background: var(--shade); font-weight: 600 }
+th button { border: 0; padding: 0; font-weight: inherit; text-align: inherit }
+th[aria-sort=ascending] button::after { content: " ▲" } th[aria-sort=descending] button::after { content: " ▼" }
+.filter { display: flex; flex-wrap: wrap; gap: .4rem; margin: .8rem 0 } [hidden] { display: none !important }
+figure { margin: .8rem 0; overflow-x: auto }
+img { display: block; max-width: 100%; max-height: 36rem; background: white }
+svg { display: block; max-width: 100%; height: auto; font: 13px system-ui, sans-serif }
+svg text { fill: currentColor; text-anchor: middle } svg .about { font-size: 11px }
+svg path, svg rect { fill: none; stroke: currentColor } svg .resize { fill: var(--shade); stroke-width: 2.5 }
+@media (prefers-color-scheme: dark) { img.drawing { filter: invert(.87) } }
+@media (max-width: 44rem) {
+  img, svg.wide { max-width: none } .lane { width: 30vw }
+  th, td { padding: .3rem .4rem } td:first-child { min-width: 5.5rem }
+  .stacks td:first-child { min-width: 0 }
+  .stacks thead, .stacks td:empty { display: none } .stacks, .stacks tbody, .stacks caption { display: block }
+  .stacks tr { display: block; border: 1px solid var(--line); margin: .6rem 0 }
+  .stacks td { display: flow-root; border: 0; padding-left: 8.5rem; text-align: left; white-space: normal }
+  .stacks td::before { content: attr(data-title); float: left; width: 7.4rem; margin-left: -7.9rem;
+    color: var(--quiet) }
+}
+@media print { body { max-width: none; font-size: 9pt } tr, figure { break-inside: avoid } h2 { break-after: avoid }
+  .filter { display: none } }
+"""
+
+SCRIPT = """
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const button = (content, act) => {
+  const made = document.createElement("button");
+  made.type = "button"; made.append(...content); made.addEventListener("click", act);
+  return made;
+};
+const value = (row, column) => row.cells[column].textContent.trim();
+const compare = (a, b) => a - b || (isNaN(a - b) ? a.localeCompare(b, "en", { numeric: true }) : 0);
+for (const table of all("table.sorts")) {
+  const heads = all("thead th", table), body = table.tBodies[0];
+  heads.forEach((head, column) => head.append(button([...head.childNodes], () => {
+    const falls = head.getAttribute("aria-sort") === "ascending";
+    heads.forEach(each => each.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", falls ? "descending" : "ascending");
+    const rows = [...body.rows].sort((a, b) => compare(value(a, column), value(b, column)));
+    body.append(...(falls ? rows.reverse() : rows));
+  })));
+}
+const marked = all("[data-verdicts]");
+const words = [...new Set(marked.flatMap(each => each.dataset.verdicts.split(",")))];
+if (words.length > 1 && marked.length > 1) {
+  const group = document.createElement("div");
+  group.className = "filter"; group.setAttribute("role", "group"); group.setAttribute("aria-label", "Show resizes");
+  for (const word of ["all", ...words]) {
+    group.append(button([word], event => {
+      for (const each of marked) each.hidden = word !== "all" && !each.dataset.verdicts.split(",").includes(word);
+      for (const each of group.children) each.setAttribute("aria-pressed", each === event.target);
+    }));
+  }
+  group.firstChild.setAttribute("aria-pressed", "true");
+  (marked[0].closest("table") ?? marked[0]).before(group);
+}
+addEventListener("beforeprint", () => all("details").forEach(each => { each.open = true; }));
+"""
+
+_DIGEST = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
+
+POLICY = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{_DIGEST}'"
+"""The policy of a page: it may show the pictures that it holds, and run the one script."""
+
 
 Element: TypeAlias = etree._Element
 """An element of a page."""
@@ -172,3 +269,101 @@ def table(
 def mark(word: str, tone: Tone) -> Element:
     """Return a word for how well something went, with a sign and a colour for the same."""
     return E.span({"class": f"mark {tone}"}, f"{SIGNS[tone]}\u00a0{word}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """The making of a page.
+
+    ``models`` are what was read; of the first, ``shapes`` are the lengths on which it ran, by name, ``inputs`` the
+    files that were given, and ``seed`` is that of all other values; None where nothing was run.
+    """
+
+    command: str = ""
+    models: Sequence[Path] = ()
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    inputs: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    seed: int | None = None
+    image: Path | None = None
+
+
+def making(provenance: Provenance) -> Element:
+    """Return the part of a page that tells how it was made."""
+    files = [path for model in provenance.models for path in _parts(model)]
+    files += [
+        *(path for paths in provenance.inputs.values() for path in paths),
+        *([provenance.image] if provenance.image else []),
+    ]
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    facts = [
+        ("date", when),
+        *([("command", provenance.command)] if provenance.command else []),
+        ("versions", versions()),
+    ]
+    facts += [(f"input {name}", text) for name, text in _inputs(provenance)]
+    hashes = [row for path in dict.fromkeys(files) for row in _file(path)]
+    return section(
+        "How this page was made",
+        table(("what", "value"), facts, stacks=False),
+        *([table(("file", "bytes", "SHA-256"), hashes, numbers=("bytes",))] if hashes else []),
+    )
+
+
+def examples(provenance: Provenance) -> Iterator[Element]:
+    """Yield a remark on the sizes that dynamic dimensions of inputs had, if there are any."""
+    sizes = (
+        f"{tensor.name} {_example(tensor, provenance)}"
+        for tensor in _tensors(provenance)
+        if _example(tensor, provenance)
+    )
+    text = ", ".join(sizes)
+    if text:
+        yield note(f"Dynamic dimensions have example sizes here: {text}")
+
+
+def _inputs(provenance: Provenance) -> Iterator[tuple[str, str]]:
+    """Yield what each input of the first model was, where that was run."""
+    for tensor in _tensors(provenance):
+        yield tensor.name, f"{_shape(tensor, provenance)}, {_values(tensor, provenance)}"
+
+
+def _tensors(provenance: Provenance) -> tuple[Tensor, ...]:
+    """Return the inputs of the first model, where that was run and can be read again."""
+    with suppress(IrInterpError):
+        model = brief(provenance.models[0]) if provenance.seed is not None and provenance.models else None
+        return model.inputs if model else ()
+    return ()
+
+
+def _shape(tensor: Tensor, provenance: Provenance) -> str:
+    """Return the element type and shape of an input, and where dimensions are dynamic, the sizes that they had."""
+    declared, example = str(tensor).removeprefix(f"{tensor.name}: "), _example(tensor, provenance)
+    return f"{declared}, for example {example}" if example else declared
+
+
+def _example(tensor: Tensor, provenance: Provenance) -> str:
+    """Return the shape that an input had, if the model leaves it open; nothing otherwise."""
+    ran = provenance.shapes.get(
+        tensor.name, provenance.shapes.get("")
+    )  # of an only input, options need not say the name
+    return shape_text(tuple(ran)) if ran is not None and tuple(ran) != tensor.shape else ""
+
+
+def _values(tensor: Tensor, provenance: Provenance) -> str:
+    paths = provenance.inputs.get(tensor.name)
+    return f"of {', '.join(path.name for path in paths)}" if paths else f"random, seed {provenance.seed}"
+
+
+def _parts(model: Path) -> list[Path]:
+    try:
+        return parts(model)
+    except IrInterpError:  # what cannot be read has a hash, too
+        return [model]
+
+
+def _file(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the size and the hash of a file, if it is there."""
+    with suppress(OSError):
+        with opened(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        yield str(path), f"{path.stat().st_size:,}", digest

@@ -1,8 +1,12 @@
-"""One resize of a model, made portable: kept, rewritten with other attributes, or decomposed."""
+"""One resize of a model, made portable: kept, rewritten with other attributes, or decomposed.
+
+Images of height 1 come first, for a runtime that resizes only higher ones: they get a second row, which is cropped
+later.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,31 +15,76 @@ import onnx
 from onnx import helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
-from ir_interp.plan.runtimes.integer_steps import sums_integers
+from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Aspect, AtRunTime, Crop, Scales
+from ir_interp.spec import Aspect, AtRunTime, Coordinates, Crop, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Context, Semantics
-from ir_interp.translation.grades import Grade, Translation
 from ir_interp.translation.meaning import differences
-from ir_interp.translation.translate import compared, translations
+from ir_interp.translation.translate import Grade, Translation, compared, translations
 
 from ..decompose.decomposed_resize import decompose
 from ..dialects.onnx import DIALECT
-from ..onnx import operator_sets
-from ..onnx.graph import Graph
-from ..onnx.native import OneResize, ends, invalid, is_long_as_inferred, model_of
-from ..onnx.neighbours import are_transposes_around, check_observed
-from ..onnx.node_walk import needed
-from ..onnx.origins import may_change
+from ..onnx import operators
+from ..onnx.neighbours import are_transposes_around, check_observed, may_change
+from ..onnx.onnx_files import needed
+from ..onnx.onnx_graph import Graph
 from ..onnx.resize_nodes import ResizeNode, nodes_in
-from ..onnx.resize_subgraph import inlined
-from ..reports.conversion_report import Form, FormPolicy, Row, text
+from ..onnx.resize_subgraph import OneResize, ends, inlined, invalid, is_long_as_inferred, model_of
+from ..reports import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
-from ..runtimes.onnxruntime_transposes import survives_transposes
+from ..runtimes.onnxruntime import survives_transposes
 from ..runtimes.outcome import Kind, Outcome, refused
-from . import single_rows
+from . import operator_sets
 from .targets import FREEZE, Target
+
+Resized = Callable[[str], str]
+"""Adds a resize of a tensor to a graph; returns the output."""
+SecondRow = Callable[[Graph, str, Resized], str]
+"""Adds to a graph what resizes a tensor; returns the output."""
+
+_RANK, _HEIGHT = 4, 2  # [batch, channels, height, width]
+_SLICES_BY_INPUTS = 10  # the first operator set in which the ends of a Slice may be computed at run time
+_ALL = 2**16  # rows that a crop leaves for each row beyond the first; times a height, int32 still holds it
+
+
+def second_row(spec: ResizeSpec, rank: int, opset: int, *, measures: bool) -> SecondRow | None:
+    """Return what adds a linear resize of images whose height may be 1; None if there is no such form.
+
+    ``measures`` is whether the runtime slices at sizes of run time. ``spec`` is the resize as it is written.
+    """
+    has_sizes = isinstance(spec.target, Sizes) or spec.target is AtRunTime.SIZES
+    if rank != _RANK or spec.axes is not None or not (has_sizes or isinstance(spec.target, Scales)):
+        return None
+    scale = spec.target.values[_HEIGHT] if isinstance(spec.target, Scales) else None
+    if scale is not None and scale.is_integer() and spec.coordinates is not Coordinates.ALIGN_CORNERS:
+        return lambda graph, x, resized: _with_last_row_twice(graph, x, int(scale), resized)
+    if not measures or opset < _SLICES_BY_INPUTS or (scale or 0) >= _ALL:
+        return None
+    return lambda graph, x, resized: _of_two_rows(graph, x, scale, resized)
+
+
+def _with_last_row_twice(graph: Graph, x: str, scale: int, resized: Resized) -> str:
+    """Add a row to every image: with an integral scale, its outputs lie after all others."""
+    last = operators.cut(graph, x, [-1], [operators.END], [_HEIGHT])
+    taller = graph.node("Concat", x, last, axis=_HEIGHT)
+    return operators.cut(graph, resized(taller), [0], [-scale], [_HEIGHT])
+
+
+def _of_two_rows(graph: Graph, x: str, scale: float | None, resized: Resized) -> str:
+    """Add a row to an image of height 1 alone, so that other heights, which sizes and corners depend on, stay."""
+    height = operators.cut(graph, graph.node("Shape", x), [_HEIGHT], [_HEIGHT + 1], [0])
+    first, axis = graph.ints([0]), graph.ints([_HEIGHT])
+    rows = graph.node(
+        "Add", height, graph.node("Div", graph.ints([1]), height)
+    )  # 1 / 1 is 1, any other 1 / height is 0
+    twice = graph.node("Concat", x, x, axis=_HEIGHT)
+    result = resized(graph.node("Slice", twice, first, rows, axis))
+    if scale is None:
+        return result
+    beyond = graph.node("Mul", graph.node("Sub", height, graph.ints([1])), graph.ints([_ALL]))
+    return graph.node("Slice", result, first, graph.node("Add", beyond, graph.ints([int(scale)])), axis)
+
 
 _GRADES = list(Grade)
 _RESIZE = 10  # since this operator set an Upsample is a Resize
@@ -152,11 +201,11 @@ class Writer:
             if grade is not None:
                 yield translation, single, grade
 
-    def _taller(self, op: ResizeOp, translation: Translation) -> single_rows.Form | None:
+    def _taller(self, op: ResizeOp, translation: Translation) -> SecondRow | None:
         opset, rank = self.graph.opset, len(op.shape or ())
         if opset < self.target.least_opset:
             return None
-        return single_rows.form(translation.spec, rank, opset, measures=not self.target.measures_nothing)
+        return second_row(translation.spec, rank, opset, measures=not self.target.measures_nothing)
 
     def _lowest_grade(
         self, resize: ResizeNode, translation: Translation, single: OneResize, *, is_taller: bool

@@ -1,4 +1,8 @@
-"""Targets of portable ONNX: which resizes each of them computes, as nodes and in primitive operations."""
+"""Targets of portable ONNX: which resizes each of them computes, as nodes and in primitive operations.
+
+First the primitive operations for OpenVINO, whose CPU plugin needs the workarounds of ``openvino_primitives`` in ONNX
+too.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,89 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from ir_interp.errors import IrInterpError, ReadError, closest, hint
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime
+from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
 from ir_interp.translation.dialect import Context
-from ir_interp.translation.grades import Grade
-from ir_interp.translation.translate import compared
+from ir_interp.translation.translate import Grade, compared
 
 from ..decompose.decomposed_resize import Decomposed
+from ..decompose.tensor import Functions, Tensor, quotient
 from ..dialects.onnx import DIALECT
-from ..onnx import neighbours, operator_sets
-from ..onnx.graph import Graph
-from ..onnx.onnx_primitives import Primitives
-from ..onnx.origins import may_change, open_axes
+from ..onnx import neighbours
+from ..onnx.neighbours import may_change, open_axes
+from ..onnx.onnx_graph import Graph
+from ..onnx.operators import Primitives
 from ..onnx.resize_nodes import ResizeNode, dialect_version
-from ..predictions.runtimes_asked import of_other
-from ..predictions.tensorrt_importer import importer
+from ..predictions import importer, of_other
 from ..runtimes import openvino, tensorrt
-from ..runtimes.node_geometry import changing_axes
-from ..runtimes.onnxruntime_transposes import NO_CUBIC_SHRINKS, survives_transposes
+from ..runtimes.execution import LARGEST_GATHER, LargestGather
+from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
 from ..runtimes.others import OtherRuntime, others
-from ..runtimes.outcome import Outcome, computes, refused
-from .portable_primitives import for_openvino
+from ..runtimes.outcome import Outcome, changing_axes, computes, refused
+from . import operator_sets
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitivesForOpenVINO(Primitives):
+    """Adds nodes to a graph that OpenVINO's own frontend is to read."""
+
+    def elementwise(self, name: str, *values: str) -> str:
+        """Return an elementwise operation; an Abs would be dropped if it is taken for part of a shape."""
+        if name == "abs":
+            return self.graph.node("Max", values[0], self.graph.node("Neg", values[0]))
+        if name == "positive":  # otherwise a sum is fused with the products that it is made of
+            return self.graph.node("Min", values[0], self.graph.constant(np.finfo(np.float32).max))
+        return Primitives.elementwise(self, name, *values)
+
+    def gather(self, x: str, indices: str, axis: int) -> str:
+        """Return the entries of an axis at ``indices``; a Gather of none would divide by their number."""
+        known = self.graph.initialisers.get(indices)
+        if known is not None and not known.size:
+            return self.graph.node("Slice", x, *(self.graph.ints([number]) for number in (0, 0, axis)))
+        return Primitives.gather(self, x, indices, axis)
+
+    @property
+    def largest_gather(self) -> LargestGather:
+        """Return how many elements a Gather of OpenVINO's CPU plugin may take from, or return."""
+        return LARGEST_GATHER
+
+
+@dataclass(frozen=True, slots=True)
+class ExactPrimitivesForOpenVINO(PrimitivesForOpenVINO):
+    """The same with quotients that are the nearest float32 numbers, each in about forty nodes."""
+
+    def elementwise(self, name: str, *values: str) -> str:
+        """Return an elementwise operation."""
+        if name == "divide":
+            return self._quotient(*values)
+        return PrimitivesForOpenVINO.elementwise(self, name, *values)
+
+    def _quotient(self, dividend: str, divisor: str) -> str:
+        """Return a quotient; the CPU plugin multiplies by the divisor's reciprocal, which may round otherwise."""
+        known = self.graph.initialisers.get(divisor)
+        if known is not None and (np.frexp(known)[0] == 0.5).all():  # the reciprocals of powers of 2 are exact
+            return Primitives.elementwise(self, "divide", dividend, divisor)
+        one = self.graph.constant(np.float32(1))
+        inverse = Tensor(self, Primitives.elementwise(self, "divide", one, divisor))
+        return str(quotient(Tensor(self, dividend), Tensor(self, divisor), inverse, Functions(self)).value)
+
+
+def for_openvino(graph: Graph, op: ResizeOp) -> Primitives:
+    """Return the operations for a resize: with exact quotients if one may decide which pixel is taken, or a size.
+
+    Weights of a continuous kernel move by no more than their rounding.
+    """
+    spec = op.spec
+    decides = (
+        isinstance(spec.kernel, Nearest) or isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH
+    )
+    if decides or "int" in (op.dtype or ""):
+        return ExactPrimitivesForOpenVINO(graph)
+    return PrimitivesForOpenVINO(graph)
+
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 FREEZE = "use --shape and --freeze to make the shape static"
@@ -98,12 +163,12 @@ def _among_transposes(node: ResizeNode) -> Outcome | None:
     return neighbours.in_onnxruntime(node)
 
 
-def _tensorrt(edition: tensorrt.Edition, node: ResizeNode) -> Outcome:
+def _tensorrt(edition: tensorrt.ImporterEdition, node: ResizeNode) -> Outcome:
     refusal = "" if node.op.dtype in tensorrt.LAYER_TYPES else tensorrt.network_refusal(node.op)
     return refused(refusal) if refusal else importer(node.op, edition)
 
 
-def _for_tensorrt(name: str, edition: tensorrt.Edition) -> Target:
+def _for_tensorrt(name: str, edition: tensorrt.ImporterEdition) -> Target:
     return Target(
         name=name,
         predict=partial(_tensorrt, edition),

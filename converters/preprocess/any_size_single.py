@@ -1,9 +1,9 @@
 """The resize of an image library in float32 nodes, for images of any size: OpenVINO has no float64.
 
 Positions are integers: with n pixels in and m out, pixel j lies (2j + 1) m - (2i + 1) n from output i, in units of
-1 / 2m pixels. Kernels are computed from pairs of float32 (``pairs``), so that a weight is off by at most about 2**-44
-before it becomes an integer. It equals the library's unless it lies that near to a half. Sums are those of
-``fixed_size_resize``: integers below 2**24, with weights split in two.
+1 / 2m pixels. Kernels are computed from pairs of float32 (``extended_precision``), so that a weight is off by at
+most about 2**-44 before it becomes an integer. It equals the library's unless it lies that near to a half. Sums are
+those of ``fixed_size_resize``: integers below 2**24, with weights split in two.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from functools import reduce
 import numpy as np
 
 from ir_interp.errors import InexactError
-from ir_interp.plan.axes import kernels
+from ir_interp.plan import formulas
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Alpha, Arithmetic, Between, Coordinates, Cubic, FixedPoint, Linear, Nearest, ResizeSpec
 
-from ..onnx.onnx_primitives import NodeTensor, node
-from .any_size_resize import lengths_of, sizes_known, starts_with_rows
-from .any_size_weights import Size, Taps, below, windows
-from .neighbour_sums import Neighbours, shortened
-from .pairs import Pair, select
-from .windowed_products import Picture
+from ..onnx.operators import NodeTensor, node
+from .any_size_resize import Size, Taps, below, lengths_of, sizes_known, starts_with_rows, windows
+from .extended_precision import Pair, select_pair
+from .window_sums import Neighbours, Picture, shortened
 
 _RESULT = "an IR of any image size"
 _LOW_BITS = 8  # of a weight of up to 22 bits: 255 * 2**14 * 1.4, the most that high parts sum to, is below 2**24
@@ -145,7 +143,7 @@ def _checked(weights: NodeTensor) -> NodeTensor:
 def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair, NodeTensor]:
     """Return the weights of an axis [out, taps], and their pixels as in ``Taps``."""
     n, count, index = length.cast("float32"), size.count, size.index
-    larger, radius = n.maximum(count), float(kernels.radius(kernel))
+    larger, radius = n.maximum(count), float(formulas.radius(kernel))
     reach = larger / count * radius
     # One pixel more on each side: a float32 error may move the floor, and surplus taps have weight 0.
     lowest = (((index + 0.5) * (n / count) - reach).floor() - 1.0).unsqueeze(1)
@@ -155,7 +153,7 @@ def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair,
     distance = Pair.of(abs(origin + taps * count * 2.0)) / (larger * 2.0)
     pixel = lowest + taps
     is_inside = ~(pixel < 0.0) & (pixel < n)
-    weights = select(is_inside, _weigh(kernel, distance), 0.0)
+    weights = select_pair(is_inside, _weigh(kernel, distance), 0.0)
     return weights / weights.total(1), is_inside.where(pixel, n).cast("int64")
 
 
@@ -166,7 +164,7 @@ def _weigh(kernel: Linear | Cubic, t: Pair) -> Pair:
     a = kernel.a
     near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
     far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
-    return select(t < 1.0, near, select(t < 2.0, far, 0.0))
+    return select_pair(t < 1.0, near, select_pair(t < 2.0, far, 0.0))
 
 
 def _whole(scaled: Pair) -> NodeTensor:

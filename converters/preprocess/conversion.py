@@ -1,54 +1,221 @@
-"""Conversions with a pipeline in front: a model of any framework becomes one that takes images."""
+"""Conversions with a pipeline in front: a model of any framework becomes one that takes images.
+
+First the proof of preprocessing: its nodes, run alone, compute what the pipeline does in NumPy. Then models of files,
+ONNX models and IRs, read and written with a resize in front of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ir_interp.array_types import Array
-from ir_interp.files.atomic import check_outputs, replacing
-from ir_interp.files.kinds import FileKind
-from ir_interp.files.paths import exists
-from ir_interp.files.scratch import scratch
-from ir_interp.options.convert_options import ConvertOptions
-from ir_interp.options.declaration import Option, declared
-from ir_interp.pipelines.pipeline_source import with_backend
+import numpy as np
+from numpy.typing import NDArray
 
-from ..conversion.converting import checked_kinds
+from ir_interp.errors import ShapeError, SpecError, VerificationError
+from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
+from ir_interp.files.writing import check_outputs, exists, replacing, scratch
+from ir_interp.options.declaration import Option, declared, options_set
+from ir_interp.options.model_options import ConvertOptions
+from ir_interp.options.resize_options import STATED, PreprocessOptions
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.pipeline_source import of_call, with_backend
+from ir_interp.shapes import Array
+
+from ..conversion.converting import checked_kinds, convert
 from ..conversion.next_steps import of_source
 from ..frameworks.intermediate import merged
-from ..reports.conversion_report import ConversionReport
-from ..sources.frameworks import reading
-from ..sources.model_summary import parts
-from ..sources.pipeline_files import of_text
-from ..sources.readers import Source, as_file, operations, shown_path
-from ..verify import against_reference
+from ..onnx.onnx_graph import save
+from ..reports import ConversionReport
+from ..sources.model_summary import parts, pipeline_of_path, pipeline_of_text
+from ..sources.readers import Source, as_file, operations, reading, shown_path
+from ..verify import model_pairs
 from ..verify.graphs import read
+from ..verify.inputs import Inputs
+from ..verify.model_pairs import compare_with
 from ..verify.references import ComputedOutputs, reference
-from ..verify.run.inputs import Inputs
-from .pipeline_proof import sampled
-from .preprocessed_files import Whole, save_as, write_onnx
-from .preprocessed_model import InputForm, Preprocess
+from .preprocessed_model import LAYER, InputForm, NewInput, Preprocess, keep_single, write
+
+_SIZES = ((240, 320), (67, 45), (5, 9))
+"""Heights and widths of images of any size: larger and smaller than most inputs, upright and across, odd and even."""
+_SEVERAL = 2  # images, where their number is open
 
 
-def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
+def prove_pipeline(image: NewInput, steps: Path) -> None:
+    """Raise VerificationError if a model of the new nodes alone computes other values than the pipeline.
+
+    It runs on random images of several sizes. Raises ShapeError if the pipeline takes none of them.
+    """
+    with sampled_images(image) as files:
+        [output] = compare_with(steps, image.form.of_pixels, Inputs(files={image.name: files})).outputs
+    if not output.compared.passes:
+        pipeline = image.form.request.pipeline.name or "the pipeline"
+        raise VerificationError(
+            f"input {output.name!r} does not get the values of {pipeline}: it {output.compared.difference}; "
+            "nothing was written"
+        )
+
+
+@contextmanager
+def sampled_images(image: NewInput) -> Iterator[tuple[Path, ...]]:
+    """Yield files of random images of several sizes. Raises ShapeError if the pipeline takes none of them."""
+    with scratch() as folder:
+        files = []
+        for place, array in enumerate(_accepted(image)):
+            files.append(folder / f"image{place}.npy")
+            np.save(files[-1], array)
+        yield tuple(files)
+
+
+def _accepted(image: NewInput) -> Iterator[NDArray[Any]]:
+    """Yield images that the pipeline takes. Raises its ShapeError if there are none."""
+    problems: list[ShapeError] = []
+    images = list(_images(image.form.request))
+    for array in images:
+        try:
+            image.form.of_pixels(array)
+        except ShapeError as problem:  # of a size that is too large to be padded, for example
+            problems.append(problem)
+        else:
+            yield array
+    if len(problems) == len(images):
+        raise problems[0]
+
+
+def _images(request: Preprocess) -> Iterator[NDArray[Any]]:
+    rng = np.random.default_rng(0)
+    batch = () if request.batch is None else (request.batch or _SEVERAL,)
+    for size in [request.image_size] if request.image_size else _SIZES:
+        yield rng.integers(0, 256, (*batch, *size, request.channels), np.uint8)
+
+
+def preprocess(source: Path, destination: Path, options: PreprocessOptions) -> str:
+    """Write a model that takes raw images, from one that takes resized ones, and return the name of its input.
+
+    A source that is no .onnx, and a result that is an IR, are converted, and run in both runtimes. Raises the errors of
+    ``preprocessed_model.write``, and VerificationError if the runtime computes other values than the pipeline.
+    """
+    request = Preprocess(
+        pipeline=pipeline_of(options),
+        image_size=options.image_size,
+        layout=options.images.layout,
+        batch=options.batch,
+        channels=options.channels,
+    )
+    expect(source, *MODELS, *FOREIGN)
+    as_ir = expect(destination, *MODELS, folders="") is FileKind.IR
+    files = (destination, *([destination.with_suffix(".bin")] if as_ir else []))
+    check_outputs(files, parts(source))
+    conversions = ConvertOptions(verify=options.verify)
+    with scratch() as folder, replacing(*files) as (output, *_):
+        whole = write_onnx(
+            source, folder / f"{destination.stem}.onnx", request, conversions, options.name, wide=not as_ir
+        )
+        save_as(whole, output, conversions)
+    return whole.image.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """An ONNX model with a pipeline in front of it: its input for images, and the report of its conversion, if any."""
+
+    path: Path
+    image: NewInput
+    report: ConversionReport | None
+
+
+def write_onnx(
+    source: Path, path: Path, request: Preprocess, options: ConvertOptions, name: str | None = None, *, wide: bool
+) -> Whole:
+    """Write a model with a pipeline in front of its input ``name``; one that is no .onnx is converted first.
+
+    Numbers beyond float32 are in float64 only if the result may be ``wide``: not for OpenVINO.
+    """
+    with scratch() as folder:
+        report = None
+        if FileKind.of(source) is not FileKind.ONNX:
+            report = convert(source, folder / f"{source.stem}.onnx", options)
+        image = write(report.destination if report else source, path, request, name, wide=wide)
+    return Whole(path=path, image=image, report=report)
+
+
+def save_as(whole: Whole, output: Path, options: ConvertOptions) -> ConversionReport | None:
+    """Write a model to ``output``, by a conversion to an IR, and prove the nodes in front; return the report, if any.
+
+    Raises VerificationError if the result's runtime computes other values than the pipeline.
+    """
+    report = None
+    if FileKind.of(output) is FileKind.IR:
+        report = convert(whole.path, output, options)
+        keep_single(output, whole.image.form.name, f"{LAYER}/")
+    else:
+        shutil.copyfile(whole.path, output)
+    if options.verify:
+        with scratch() as folder:
+            prove_pipeline(whole.image, _steps(whole.image, folder / f"steps{output.suffix}"))
+    return report
+
+
+def _steps(image: NewInput, path: Path) -> Path:
+    """Return ``path``, to which the new nodes alone are written, in the form that they have in the result."""
+    steps = path.with_suffix(FileKind.ONNX.value)
+    save(image.steps, steps)
+    if path != steps:
+        convert(steps, path, ConvertOptions(verify=False))
+    return path
+
+
+def check_calls(options: PreprocessOptions) -> None:
+    """Raise SpecError for contradictory options, or where neither a configuration nor a resize and a size are given."""
+    if options.config is not None and options.pipeline is not None:
+        raise SpecError("--config and pipeline are both given; expected one of them")
+    source = "--config" if options.config is not None else "pipeline" if options.pipeline is not None else ""
+    stated = [option.flag for option in options_set(options) if option.name in STATED]
+    if source and stated:
+        raise SpecError(f"{source} already specifies {', '.join(stated)}")
+    if options.backend is not None and options.config is None:
+        raise SpecError("--backend has no effect without --config")
+    if not source and options.like is None and options.size is None:
+        raise SpecError("--like and --size are missing, as in --like pillow:bicubic, --size 224,224; or --config")
+    if not source and options.like is None:
+        raise SpecError("--like is missing: the resize used in training, as in --like pillow:bicubic")
+    if not source and options.size is None:
+        raise SpecError("--size is missing: height and width of the model's input, as in --size 224,224")
+
+
+def pipeline_of(options: PreprocessOptions) -> Pipeline:
+    """Return the pipeline of the options. Raises ReadError for a configuration, and SpecError as ``check_calls``."""
+    check_calls(options)
+    if options.config is not None:
+        return pipeline_of_path(options.config, options.backend)
+    if options.pipeline is not None:
+        return options.pipeline
+    assert options.like is not None
+    assert options.size is not None
+    return of_call(options.like, options.size, options.letterbox, options.images)
+
+
+def convert_preprocessed(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
     """Convert a model to one that takes images, which ``options.preprocess`` turns into its input.
 
     The model is proven as without the pipeline, the new nodes against the pipeline in NumPy, and the whole against both
     if a framework runs the model.
     """
     with as_file(source) as path:
-        return replace(_convert(source, path, destination, options), source=shown_path(source, path))
+        return replace(_converted(source, path, destination, options), source=shown_path(source, path))
 
 
-def _convert(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
+def _converted(original: Source, source: Path, destination: Path, options: ConvertOptions) -> ConversionReport:
     start, end = checked_kinds(source, destination, options)
     assert options.preprocess is not None
     name, pipeline = _input_and_pipeline(options.preprocess)
-    request = Preprocess(pipeline=of_text(pipeline), image_size=options.image_size, layout=options.layout or "")
+    request = Preprocess(
+        pipeline=pipeline_of_text(pipeline), image_size=options.image_size, layout=options.layout or ""
+    )
     files = (destination.with_suffix(".bin"), destination) if end is FileKind.IR else (destination,)
     settings = Path(with_backend(pipeline)[0])
     check_outputs([*files, *options.reports], [*parts(source), *Inputs.of(options).paths, settings])
@@ -133,9 +300,9 @@ def _proof(whole: Whole, source: Path, options: ConvertOptions) -> str:
         function=_behind(image.form, place, known.function),
         slack=_behind(image.form, place, known.slack) if known.slack else None,
     )
-    with sampled(image) as files:
+    with sampled_images(image) as files:
         inputs = Inputs(files={image.name: files}, seed=options.seed)
-        return against_reference.proof(whole.path, whole.path, behind, inputs, options.progress)
+        return model_pairs.proof(whole.path, whole.path, behind, inputs, options.progress)
 
 
 def _behind(form: InputForm, place: int, function: Callable[..., Any]) -> Callable[..., Any]:

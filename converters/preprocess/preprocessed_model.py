@@ -1,8 +1,14 @@
-"""A model that takes the raw image: resize, mean and scale of its training stand in front of it."""
+"""A model that takes the raw image: resize, mean and scale of its training stand in front of it.
+
+First, layers of an IR that OpenVINO computes in float32 on every processor. On processors with bfloat16, the CPU
+plugin computes in it by default, and loses the lower bits of integers over 256. A layer with the mark ``precise``
+keeps float32 unless the plugin replaces it by others, which lose the mark. So nodes for an IR contain no layer that is
+replaced: sums instead of differences, and no Transpose in front of MatMul.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,26 +16,101 @@ from typing import Any
 
 import numpy as np
 import onnx
+from lxml import etree
 from numpy.typing import NDArray
 from onnx import helper
 
 from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.files.kinds import is_beside
 from ir_interp.files.memory import check_bytes
-from ir_interp.files.sources import is_beside
-from ir_interp.pipelines import alpha
-from ir_interp.pipelines.alpha import AlphaRule
-from ir_interp.pipelines.openvino_steps import Scale
-from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.steps import Normalise, Rescale
+from ir_interp.pipelines import rules
+from ir_interp.pipelines.pipeline import Normalise, Pipeline, Rescale, Scale
+from ir_interp.pipelines.rules import AlphaRule
 
-from ..onnx.graph import Graph
-from ..onnx.native import invalid
-from ..onnx.node_walk import with_inner
-from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file
-from ..onnx.onnx_primitives import NodeTensor, tensor
-from ..onnx.onnx_save import LARGEST, Unsaved
-from .single_precision import SumPrimitives, SumTensor
+from ..decompose.tensor import Tensor
+from ..onnx.onnx_files import default_opset, external_files, external_files_of, load_weights, read_file, with_inner
+from ..onnx.onnx_graph import LARGEST, Graph, Unsaved
+from ..onnx.operators import NodeTensor, Primitives, tensor
+from ..onnx.resize_subgraph import invalid
 from .step_nodes import ImageTensor, written
+
+
+@dataclass(frozen=True, slots=True)
+class SumPrimitives(Primitives):
+    """Primitive operations, and -1 that depends on the image: OpenVINO turns a sum with x * -1 into a difference."""
+
+    minus: str
+
+    @staticmethod
+    def of(graph: Graph, image: str, rank: int) -> SumPrimitives:
+        """Return the operations of a graph; a pixel, which is not negative, clipped at 0 is 0."""
+        x = tensor(graph, image, "uint8")
+        for _ in range(rank):
+            x = x.take(0, 0)
+        return SumPrimitives(graph, (x.cast("float32").minimum(0.0) + -1.0).value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumTensor(Tensor[SumPrimitives]):
+    """A tensor whose float32 differences are sums: a - b becomes a + b * -1, of the same bits."""
+
+    def __sub__(self, other: Any) -> Tensor[SumPrimitives]:
+        if self.dtype != "float32":
+            return Tensor.__sub__(self, other)
+        return self + (-other if isinstance(other, Tensor) else np.negative(other))
+
+    def __rsub__(self, other: Any) -> Tensor[SumPrimitives]:
+        return -self + other if self.dtype == "float32" else Tensor.__rsub__(self, other)
+
+    def __neg__(self) -> Tensor[SumPrimitives]:
+        return self * self.like(self.ops.minus) if self.dtype == "float32" else Tensor.__neg__(self)
+
+
+_MARK = "precise"
+_UNMARKED = ("Parameter", "Result")
+
+
+def keep_single(path: Path, tensor: str, prefix: str) -> None:
+    """Mark the layers that compute a tensor, or one whose name has a prefix, and all layers before them."""
+    tree = etree.parse(path)
+    layers = {str(layer.get("id")): layer for layer in tree.iterfind("./layers/layer")}
+    names = {key: list(_layer_names(layer)) for key, layer in layers.items()}
+    seeds = [key for key, those in names.items() if tensor in those or any(name.startswith(prefix) for name in those)]
+    for key in _with_ancestors(seeds, tree):
+        for layer in (layers[key], *layers[key].iterfind(".//layer")):
+            if layer.get("type") not in _UNMARKED:
+                _mark(layer)
+    tree.write(path)
+
+
+def _layer_names(layer: etree._Element) -> Iterator[str]:
+    """Yield the names of a layer's outputs, which are joined by commas; commas in a name are escaped."""
+    for port in layer.iterfind("./output/port"):
+        joined = str(port.get("names", "")).replace("\\,", "\0")
+        yield from (name.replace("\0", ",") for name in joined.split(","))
+
+
+def _with_ancestors(seeds: Iterable[str], tree: etree._ElementTree) -> set[str]:
+    sources: dict[str, list[str]] = {}
+    for edge in tree.iterfind("./edges/edge"):
+        sources.setdefault(str(edge.get("to-layer")), []).append(str(edge.get("from-layer")))
+    reached, waiting = set[str](), list(seeds)
+    while waiting:
+        key = waiting.pop()
+        if key not in reached:
+            reached.add(key)
+            waiting += sources.get(key, [])
+    return reached
+
+
+def _mark(layer: etree._Element) -> None:
+    notes = layer.find("rt_info")
+    if notes is None:
+        notes = etree.Element("rt_info")
+        layer.insert(0 if layer.find("data") is None else 1, notes)
+    if all(note.get("name") != _MARK for note in notes):
+        etree.SubElement(notes, "attribute", name=_MARK, version="0")
+
 
 Array = NDArray[Any]
 LAYER = "preprocess"
@@ -61,7 +142,7 @@ class Preprocess:
     def __post_init__(self) -> None:
         if self.channels not in _CHANNELS:
             raise SpecError(f"--channels is {self.channels}; expected 1 (grey), 3 (RGB) or 4 (RGB and alpha)")
-        if self.channels == alpha.CHANNELS and self.pipeline.alpha is AlphaRule.REFUSED:
+        if self.channels == rules.CHANNELS and self.pipeline.alpha is AlphaRule.REFUSED:
             name = self.pipeline.name or "the pipeline"
             raise SpecError(f"--channels is 4; {name} takes no images with alpha; expected 1 or 3")
 
@@ -153,10 +234,10 @@ def _in_colour(x: NodeTensor, request: Preprocess) -> NodeTensor:
     """Return images of three channels, the last axis."""
     axis = 2 if request.batch is None else 3
     colours = x if request.channels == 3 else x.take(_CHANNELS[request.channels], axis)
-    if request.channels != alpha.CHANNELS or request.pipeline.alpha is not AlphaRule.OVER_WHITE:
+    if request.channels != rules.CHANNELS or request.pipeline.alpha is not AlphaRule.OVER_WHITE:
         return colours
     # The products are below 2**23, so float32 nodes have the bits of Pillow's integers.
-    whole: NodeTensor = alpha.over_white(colours.cast("float32"), x.take([3], axis).cast("float32"))
+    whole: NodeTensor = rules.over_white(colours.cast("float32"), x.take([3], axis).cast("float32"))
     return (((whole / 2.0).floor() + whole * 128.0) / 2.0**15).floor().cast("uint8")
 
 

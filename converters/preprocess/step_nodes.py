@@ -1,4 +1,7 @@
-"""The steps of a pipeline as ONNX nodes: for images of static size, or of a size known at run time only."""
+"""The steps of a pipeline as ONNX nodes: for images of static size, or of a size known at run time only.
+
+OpenVINO's Interpolate of a PrePostProcessor comes first: a Resize that computes the same, or its taps.
+"""
 
 from __future__ import annotations
 
@@ -11,30 +14,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, SpecError
-from ir_interp.pipelines.openvino_steps import Interpolate, Scale
-from ir_interp.pipelines.output_size import NUMPY, ByRatio, OutputSize, SizeRounding
-from ir_interp.pipelines.steps import (
+from ir_interp.pipelines.pipeline import (
     CentreCrop,
     ImageStep,
+    Interpolate,
     Normalise,
     PadTo,
     Place,
     Rescale,
     Resize,
     ReverseChannels,
+    Scale,
     check_single,
 )
+from ir_interp.pipelines.rules import NUMPY, ByRatio, OutputSize, SizeRounding
 
 from ..decompose.tensor import Functions, Tensor
-from ..onnx.onnx_primitives import NodeTensor, node
-from .any_size_resize import lengths_of, resized
+from ..onnx.operators import NodeTensor, node
+from ..onnx.resize_subgraph import resized
+from .any_size_resize import Size, lengths_of, resized_in_float64
 from .any_size_single import resized_in_float32
-from .any_size_weights import Size
+from .extended_precision import TRIPLES, Triple
 from .fixed_size_resize import tabled
-from .interpolate_nodes import interpolated
-from .triples import TRIPLES, Triple
 
 _CHANNELS = 3
+
+
+def interpolated(
+    step: Interpolate, x: NodeTensor, size: tuple[int, int] | None, *, is_batch: bool, for_openvino: bool
+) -> NodeTensor:
+    """Return an image [height, width, channels], or a batch [height, width, batch, channels], resized by a step.
+
+    ``size`` is its height and width, None if known only at run time. Raises InexactError for sums of uint8, and for an
+    IR, which keeps the layer itself.
+    """
+    if for_openvino:
+        reason = "an IR holds the layer itself: use the model with its PrePostProcessor"
+        raise InexactError(step.text, "nodes for OpenVINO", reason=reason)
+    if not step.is_float and step.mode != "nearest":
+        reason = "OpenVINO rounds sums of uint8 in a way of its own; expected a Convert to f32 before the resize"
+        raise InexactError(step.text, "ONNX nodes", reason=reason)
+    y = x.cast("float32") if step.is_float else x
+    y = y.transposed(2, 0, 1, 3) if is_batch else y.unsqueeze(0)
+    shape: tuple[int | None, ...] = (None if is_batch else 1, *(size or (None, None)), _CHANNELS)
+    if step.layout == "nchw":
+        y, shape = y.transposed(0, 3, 1, 2), (shape[0], shape[3], shape[1], shape[2])
+    y = y.like(resized(y.ops.graph, step.op(shape, y.dtype), str(y.value), "")[0])
+    y = y.transposed(0, 2, 3, 1) if step.layout == "nchw" else y
+    return y.transposed(1, 2, 0, 3) if is_batch else y.take(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,7 +127,7 @@ def _(step: Resize, image: ImageTensor) -> ImageTensor:
             height, width = (Size.of(x, length, image.real) for length in sizes)
         else:
             height, width = (Size.at_run_time(length, image.real) for length in _run_time_size(step.size, image))
-        y = (resized if image.wide else resized_in_float32)(op, planes, (height, width))
+        y = (resized_in_float64 if image.wide else resized_in_float32)(op, planes, (height, width))
     # States the size, or at least the rank, which onnxruntime does not infer from shapes computed at run time.
     y = node("Reshape", y, y.of([*(sizes or (0, 0)), -1, *([_CHANNELS] if image.is_batch else [])], "int64"))
     return replace(image, tensor=y, size=sizes, least=step.size.least)

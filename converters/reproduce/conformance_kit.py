@@ -1,30 +1,167 @@
-"""A conformance kit: small models with inputs and expectations, and a runner that needs only NumPy and a runtime."""
+"""A conformance kit: small models with inputs and expectations, and a runner that needs only NumPy and a runtime.
+
+Reproductions use the first two parts as well: Python files made from the functions by which this program runs a
+runtime, and single nodes and layers as files, from their attributes.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
-from ir_interp.files.atomic import making
+from ir_interp.files.writing import making
+from ir_interp.plain_text import quote_docstring, quote_python
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Nearest
+from ir_interp.spec import Linear, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.version import VERSION
 
-from ..onnx.resize_nodes import load
-from ..runtimes.running import RUNNERS
-from ..verify.compare import tolerances
+from ..audit.probe import RUNNERS
+from ..onnx.resize_nodes import given_names, load
+from ..openvino.ir_save import write_layer
+from ..runtimes.outcome import Run
+from ..verify import tolerances
 from . import kit_runner
-from .scripts import function
-from .single_nodes import Node, operator
+
+
+class _Plain(ast.NodeTransformer):
+    """Removes the parts that only type checkers read."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Return an assignment without its annotation."""
+        assert node.value is not None
+        return ast.Assign([node.target], node.value)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Return a function without annotations."""
+        self.generic_visit(node)
+        node.returns = None
+        for argument in node.args.args:
+            argument.annotation = None
+        return node
+
+
+def function(run: Run, name: str) -> str:
+    """Return the source of a function that runs models, under another name."""
+    (definition,) = ast.parse(inspect.getsource(run)).body
+    assert isinstance(definition, ast.FunctionDef)
+    definition.name = name
+    return ast.unparse(ast.fix_missing_locations(_Plain().visit(definition)))
+
+
+def script(text: str, run: Run, model: str) -> str:
+    """Return a script that runs a model as ``run`` does, and prints how far the result is from the expected one."""
+    return f"""{quote_docstring(text)}
+
+import numpy as np
+
+
+{function(run, "run")}
+
+
+expected = np.load("expected.npy")
+actual = run({quote_python(model)}, np.load("input.npy"))
+print("expected", expected.shape, expected.ravel()[:8])
+print("actual", actual.shape, actual.ravel()[:8])
+same_shape = actual.shape == expected.shape
+print("largest difference", np.abs(actual - expected.astype(float)).max() if same_shape else "in shape")
+"""
+
+
+_IR_VERSION = 8
+_UPSAMPLE_ENDS = 10  # the operator set that renamed it to Resize
+_DTYPES = {"sizes": np.int64, "scales": np.float32, "roi": np.float32}
+
+
+def operator(version: int) -> str:
+    """Return the name of the operator in an operator set: Upsample, or Resize."""
+    return "Upsample" if version < _UPSAMPLE_ENDS else "Resize"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A Resize or Upsample of ONNX: ``version`` of the operator set, ``given`` inputs after the data by name."""
+
+    version: int = 19
+    shape: tuple[int, ...] = (1, 1, 5, 6)
+    dtype: str = "float32"
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, tuple[float, ...]]
+
+    suffix = ".onnx"
+
+    def save(self, path: Path) -> None:
+        """Write it as a model of nothing else."""
+        values = {name: np.array(value, _DTYPES[name]) for name, value in self.given.items()}
+        if self.version in (11, 12):  # required as long as a name cannot be omitted
+            values = {name: np.zeros(0, np.float32) for name in ("roi", "scales")} | values
+        input_names = given_names(self.version)
+        scales: dict[str, Any] = {name: value.tolist() for name, value in values.items() if name not in input_names}
+        values = {name: value for name, value in values.items() if name in input_names}
+        names = [name if name in values else "" for name in input_names]
+        names = names[: max((place for place, name in enumerate(names) if name), default=-1) + 1]
+        node = helper.make_node(
+            operator(self.version),
+            ["x", *names],
+            ["y"],
+            name="resize",
+            **self.attributes,
+            **scales,  # for Upsample-7, where they are an attribute
+        )
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
+        x = helper.make_tensor_value_info("x", element, self.shape)
+        y = helper.make_tensor_value_info("y", element, [None] * len(self.shape))
+        constants = [numpy_helper.from_array(value, name) for name, value in values.items()]
+        graph = helper.make_graph([node], "fault", [x], [y], constants)
+        opset = helper.make_opsetid("", self.version)
+        onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION), path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """An Interpolate of an IR, of a ``version``; ``given`` are its sizes or scales, and axes."""
+
+    version: int = 11
+    shape: tuple[int, ...] = (1, 1, 5, 6)
+    dtype: str = "float32"
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, tuple[float, ...]]
+
+    suffix = ".xml"
+
+    def save(self, path: Path) -> None:
+        """Write it as an IR of nothing else."""
+        stated = {"shape_calculation_mode": "sizes" if "sizes" in self.given else "scales"} if self.version > 1 else {}
+        axes = self.given.get("axes")
+        spec = ResizeSpec(
+            kernel=Linear(),
+            axes=None if axes is None else tuple(map(int, axes)),
+            target=Sizes(tuple(map(int, self.given["sizes"])))
+            if "sizes" in self.given
+            else Scales(self.given["scales"]),
+        )
+        op = ResizeOp(
+            name="resize",
+            where="fault",
+            spec=spec,
+            dialect="openvino",
+            version=self.version,
+            shape=self.shape,
+            dtype=self.dtype,
+        )
+        write_layer(op, {**stated, **self.attributes}, path)
+
 
 _IMAGE = (1, 2, 5, 6)
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")

@@ -9,15 +9,15 @@ from functools import cache
 from pathlib import Path
 
 from ir_interp.errors import Difference, ReadError, closest, spelled
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
 from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.meaning import differences
 
+from ..audit.audited_resizes import Audited
 from ..audit.auditing import audit
-from ..audit.findings import Audited
-from ..predictions.runtimes_asked import RUNTIMES, runtimes_of
+from ..predictions import RUNTIMES, runtimes_of
 from ..runtimes.outcome import Kind
-from .single_nodes import Layer, Node
+from .conformance_kit import Layer, Node
 
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
 _OF_LAYERS = {"openvino"}  # the runtimes of IRs

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan.axes.coordinates import AxisPlan
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.formulas import AxisPlan
+from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import (
@@ -28,9 +27,7 @@ from ir_interp.spec import (
     Step,
 )
 
-from .node_geometry import changing_axes, geometry, settled
-from .outcome import Outcome, computes, differs, unknown
-from .shared_readings import Reading
+from .outcome import Outcome, Reading, changing_axes, computes, differs, geometry, settled, unknown
 
 Floats = NDArray[np.float32]
 Place = Callable[[Floats, AxisPlan, np.float32, np.float32], Floats]

@@ -16,19 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan.axes.coordinates import AxisPlan, positions
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.runtimes.integer_steps import SPATIAL_AXES
+from ir_interp.plan.formulas import AxisPlan, positions
+from ir_interp.plan.integer_sums import SPATIAL_AXES
+from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
 
 from . import onnxruntime
 from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down, to_pixels
-from .node_geometry import geometry, resized
-from .outcome import Outcome, differs, refused, unknown
-from .shared_readings import BY_RATIO, RESIZE_10, UPSAMPLE, Reading
-from .shared_readings import HALF_PIXEL_OF_10 as OF_10
+from .outcome import BY_RATIO, RESIZE_10, UPSAMPLE, Outcome, Reading, differs, geometry, refused, resized, unknown
+from .outcome import HALF_PIXEL_OF_10 as OF_10
 
 LEFT_TO_CPU = "left to the CPU provider"
 

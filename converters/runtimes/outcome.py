@@ -1,13 +1,38 @@
-"""The outcome of a resize in a runtime, and in its earlier releases."""
+"""The outcome of a resize in a runtime and in its earlier releases, and the parts from which every runtime states it.
+
+The records come first: ``Outcome``, ``Edition``, and ``Runner``, the function and packages that run a model. Then sizes
+and scales of every axis of a node, if all are known, by which runtimes choose kernels; then readings of a node that
+several runtimes share: the resize as which each computes it, and why.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Set
+from dataclasses import dataclass, replace
 from enum import Enum
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any
 
+from numpy.typing import NDArray
+
+from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import ResizeSpec
+from ir_interp.shapes import resolve_axes, static_shape
+from ir_interp.spec import (
+    Antialias,
+    Aspect,
+    AtRunTime,
+    Coordinates,
+    Cubic,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+    Step,
+)
 
 
 class Kind(Enum):
@@ -87,3 +112,186 @@ class Edition:
         outcomes = (rule(op) for rule in self.rules)
         earlier = next((outcome for outcome in outcomes if outcome is not None), None)
         return earlier or self.today(op)
+
+
+Run = Callable[[str, NDArray[Any]], NDArray[Any]]
+"""Returns the output of a model for an array. It uses only ``np`` and its own imports, so that scripts can hold it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """How to run a runtime: ``run`` needs the module ``package``, which pip installs as ``distribution``.
+
+    ``also`` are further distributions that it needs.
+    """
+
+    package: str
+    distribution: str
+    run: Run
+    also: tuple[str, ...] = ()
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it can be run here."""
+        try:
+            return find_spec(self.package) is not None and all(map(metadata.version, self.also))
+        except ModuleNotFoundError:  # its parent, or a distribution
+            return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """Input sizes, output sizes and scales, one of each for every axis."""
+
+    in_sizes: tuple[int, ...]
+    outputs: tuple[int, ...]
+    scales: tuple[float, ...]
+
+    @property
+    def scaled(self) -> frozenset[int]:
+        """The axes whose scale is not 1."""
+        return frozenset(axis for axis, scale in enumerate(self.scales) if scale != 1)
+
+    @property
+    def changing(self) -> frozenset[int]:
+        """The axes whose size changes."""
+        return frozenset(axis for axis, n in enumerate(self.in_sizes) if n != self.outputs[axis])
+
+    @property
+    def keeping(self) -> frozenset[int]:
+        """The axes that keep their size, though their scale is not 1."""
+        return self.scaled - self.changing
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether any scale is below 1."""
+        return any(scale < 1 for scale in self.scales)
+
+
+def geometry(op: ResizeOp) -> Geometry | None:
+    """Return the geometry of a resize in its spec's arithmetic; None if a size or a window is unknown."""
+    spec, known = op.spec, static_shape(op.shape)
+    if known is None or spec.waits:
+        return None
+    bound = plan(spec, known)
+    scales = {axis.axis: float(axis.scale) for axis in bound.axes}
+    if isinstance(spec.target, Scales):
+        scales |= dict(zip(resolve_axes(spec.axes, len(known)), spec.target.values, strict=True))
+    every = tuple(scales.get(axis, 1.0) for axis in range(len(known)))
+    return Geometry(in_sizes=known, outputs=bound.out_shape, scales=every)
+
+
+def resized(op: ResizeOp) -> frozenset[int]:
+    """Return the axes whose scale is not 1, or may not be; none if the rank is unknown."""
+    at, target = geometry(op), op.spec.target
+    if at is not None or op.shape is None:
+        return at.scaled if at else frozenset()
+    listed = resolve_axes(op.spec.axes, len(op.shape))
+    if isinstance(target, Sizes) and op.spec.aspect is Aspect.STRETCH and not op.spec.waits:
+        return frozenset(axis for axis, size in zip(listed, target.values, strict=True) if op.shape[axis] != size)
+    if not isinstance(target, Scales):
+        return frozenset(listed)
+    return frozenset(axis for axis, scale in zip(listed, target.values, strict=True) if scale != 1)
+
+
+def sure_axes(op: ResizeOp) -> frozenset[int]:
+    """Return the axes that are resized whatever the dynamic dimensions are; none if the rank is unknown."""
+    at, target, shape = geometry(op), op.spec.target, op.shape
+    if at is not None or shape is None or isinstance(target, Scales):
+        return resized(op)
+    if not isinstance(target, Sizes) or op.spec.aspect is not Aspect.STRETCH:
+        return frozenset()
+    pairs = zip(resolve_axes(op.spec.axes, len(shape)), target.values, strict=True)
+    return frozenset(axis for axis, size in pairs if shape[axis] not in (None, size))
+
+
+_SEVERAL = 2  # runtimes treat a size of 1 otherwise
+
+
+def settled(op: ResizeOp) -> ResizeOp:
+    """Return a resize with some static size for the dynamic dimensions that it keeps, whatever these are."""
+    target, shape = op.spec.target, op.shape
+    if shape is None or op.spec.aspect is not Aspect.STRETCH:
+        return op
+    values = target.values if isinstance(target, Scales) else (None,) * len(shape)
+    entries = dict(zip(resolve_axes(op.spec.axes, len(shape)), values, strict=False))
+    return replace(op, shape=tuple(n or (_SEVERAL if entries.get(axis, 1) == 1 else n) for axis, n in enumerate(shape)))
+
+
+def copying(spec: ResizeSpec) -> ResizeSpec:
+    """Return the resize that copies its input, whatever ``spec`` requests."""
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC, axes=(), target=Sizes(()), aspect=Aspect.STRETCH)
+
+
+def changing_axes(op: ResizeOp, may_change: Set[int]) -> Set[int]:
+    """Return the axes that are resized: copying some sizes into a run-time target implies copying all that stay."""
+    copies_some = isinstance(op.spec.target, AtRunTime) and len(may_change) < len(op.shape or ())
+    return may_change if copies_some else sure_axes(op)
+
+
+PLAIN_COEFFICIENT = -0.75
+"""ONNX's default of cubic_coeff_a, PyTorch's without antialias, and the only one that several runtimes have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The resize as which a runtime reads a node, and the reason."""
+
+    reason: str
+    of: Callable[[ResizeSpec], ResizeSpec]
+
+
+def _ratio(spec: ResizeSpec) -> ResizeSpec:
+    return replace(spec, step=Step.RATIO) if spec.gives_scales else spec
+
+
+def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
+    match spec.kernel:
+        case Linear():
+            return replace(spec, kernel=Linear())
+        case Cubic() as cubic:
+            return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
+        case _:
+            return spec
+
+
+def _asymmetric(spec: ResizeSpec) -> ResizeSpec:
+    symmetric = spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC) if symmetric else spec
+
+
+def _plain_cubic(spec: ResizeSpec) -> ResizeSpec:
+    kernel = spec.kernel
+    if not isinstance(kernel, Cubic):
+        return spec
+    return replace(spec, kernel=replace(kernel, a=PLAIN_COEFFICIENT, exclude_outside=False))
+
+
+BY_RATIO = Reading("it uses the ratio of sizes instead of the scale", _ratio)
+NO_ANTIALIAS = Reading("it ignores antialias", _without_antialias)
+PLAIN_CUBIC = Reading(f"its cubic has the coefficient {PLAIN_COEFFICIENT}, and no exclude_outside", _plain_cubic)
+NO_SYMMETRIC = Reading("it computes half_pixel_symmetric as asymmetric", _asymmetric)
+
+
+def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    kernel = Nearest(rounding=Rounding.ROUND_PREFER_FLOOR) if isinstance(spec.kernel, Nearest) else spec.kernel
+    return replace(spec, coordinates=Coordinates.HALF_PIXEL, kernel=kernel)
+
+
+def _linear_half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    return spec if isinstance(spec.kernel, Nearest) else replace(spec, coordinates=Coordinates.HALF_PIXEL)
+
+
+def _floor(spec: ResizeSpec) -> ResizeSpec:
+    is_simple = isinstance(spec.kernel, Nearest) and spec.kernel.rounding is Rounding.SIMPLE
+    return replace(spec, kernel=Nearest(rounding=Rounding.FLOOR)) if is_simple else spec
+
+
+RESIZE_10, UPSAMPLE, UPSAMPLE_7 = 10, range(7, 10), 7
+"""Versions of operators whose coordinates are asymmetric, and whose nearest rounds up where an axis shrinks.
+
+The scales of an Upsample-7 are an attribute.
+"""
+HALF_PIXEL_OF_10 = Reading("it computes Resize-10 with half_pixel, the default since opset 11", _half_pixel)
+HALF_PIXEL_LINEAR = Reading("it computes a linear Upsample with half_pixel", _linear_half_pixel)
+FLOOR = Reading("its Upsample rounds down", _floor)  # as others do: an Upsample never shrinks

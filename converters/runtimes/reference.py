@@ -7,8 +7,7 @@ from dataclasses import replace
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Arithmetic, Aspect, Coordinates, Cubic, Length, Nearest, ResizeSpec, Scales
 
-from .node_geometry import Geometry, geometry
-from .outcome import Outcome, computes, differs, refused
+from .outcome import Geometry, Outcome, computes, differs, geometry, refused
 
 VERSION = "1.23"
 

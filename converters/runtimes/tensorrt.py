@@ -7,19 +7,21 @@ and the class ``IResizeLayer`` of TensorRT 10. TensorRT itself was not run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from ir_interp.plan.runtimes.integer_steps import sums_integers
+from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.spec import Aspect, AtRunTime, ResizeSpec
+from ir_interp.translation.dialect import Attributes, Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
+class ImporterEdition:
     """The properties of a release's importer for Resize, and their source (commits of onnx-tensorrt).
 
     ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` silently ignores antialias
@@ -38,21 +40,21 @@ class Edition:
     takes_functions: bool = False
 
 
-EDITIONS: Mapping[str, Edition] = MappingProxyType(
+EDITIONS: Mapping[str, ImporterEdition] = MappingProxyType(
     {
-        "8.2": Edition(
+        "8.2": ImporterEdition(
             source="builtin_op_importers.cpp at 009d6541",
             untaken=("bool", "int32", "uint8"),
             has_cubic=False,
             reads_opset_18=False,
             reads_sizes=True,
         ),
-        "8.6": Edition(source="builtin_op_importers.cpp at 48bd0559", reads_opset_18=False),
-        "9.2": Edition(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
-        "10.1": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
-        "10.6": Edition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
-        "10.11": Edition(source="a comment of NVIDIA in NVIDIA/TensorRT issue 4476", takes_empty_scales=False),
-        "10.15": Edition(source="onnxOpImporters.cpp at dd0a3a9f", takes_functions=True),
+        "8.6": ImporterEdition(source="builtin_op_importers.cpp at 48bd0559", reads_opset_18=False),
+        "9.2": ImporterEdition(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
+        "10.1": ImporterEdition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
+        "10.6": ImporterEdition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
+        "10.11": ImporterEdition(source="a comment of NVIDIA in NVIDIA/TensorRT issue 4476", takes_empty_scales=False),
+        "10.15": ImporterEdition(source="onnxOpImporters.cpp at dd0a3a9f", takes_functions=True),
     }
 )
 """Releases whose importer was read; a release between two equal ones equals them."""
@@ -112,7 +114,7 @@ def layer_settings(op: ResizeOp) -> dict[str, Any]:
     return settings | {"exclude_outside": bool(attributes.get("exclude_outside")), **coefficient}
 
 
-def importer_refusal(op: ResizeOp, edition: Edition = NEWEST) -> str:
+def importer_refusal(op: ResizeOp, edition: ImporterEdition = NEWEST) -> str:
     """Return why the importer refuses a node; empty if it accepts it."""
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
     newer = _refusal_of_opset_18(op) if edition.reads_opset_18 else _refusal_of_axes(op)
@@ -152,7 +154,7 @@ def _refusal_of_axes(op: ResizeOp) -> str:
     return "the importer ignores axes, and needs sizes and scales for every axis"
 
 
-def left_out(op: ResizeOp, edition: Edition) -> str:
+def left_out(op: ResizeOp, edition: ImporterEdition) -> str:
     """Return the attributes that a release ignores in an accepted node; empty if it reads all."""
     dropped = [name for name in ("antialias",) if op.attributes.get(name)]
     dropped += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
@@ -167,3 +169,77 @@ def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
 def network_refusal(op: ResizeOp) -> str:
     """Return why no layers of a network compute in the element type of a resize; empty if some do."""
     return "" if (op.dtype or "float32") in NETWORK_TYPES else f"TensorRT does not compute in {op.dtype}"
+
+
+# Limits of TensorRT's deep learning accelerator (DLA) for an ``IResizeLayer``; the rest runs on the GPU, if allowed.
+#
+# Source: the class ``IResizeLayer`` of the Python API and the page "DLA Supported Layers and Restrictions" of TensorRT
+# 10; TensorRT itself was not run.
+
+COMBINATIONS = {
+    "NEAREST": (
+        ("ASYMMETRIC", "FORMULA", "FLOOR"),
+        ("HALF_PIXEL", "FORMULA", "HALF_DOWN"),
+        ("HALF_PIXEL", "FORMULA", "HALF_UP"),
+    ),
+    "LINEAR": (("HALF_PIXEL", "FORMULA"), ("HALF_PIXEL", "UPPER")),
+}
+"""Coordinates, selector and, for NEAREST, rounding of each mode; CUBIC is not supported."""
+
+LARGEST_SCALES = {"NEAREST": 32, "LINEAR": 4}
+"""The largest integral scale of height and width."""
+
+LARGEST_BATCH, LARGEST_LENGTH = 4096, 8192
+_SETTINGS = ("coordinate_transformation", "selector_for_single_pixel", "nearest_rounding")
+
+
+def remarks(attributes: Attributes, context: Context) -> tuple[tuple[str, str], ...]:
+    """Return IRI031 with every reason why a layer cannot run on DLA, as far as its settings and shapes show."""
+    obstacles = "; ".join(_obstacles(attributes, context))
+    return (("IRI031", f"would not run on DLA: {obstacles}"),) if obstacles else ()
+
+
+def _obstacles(attributes: Attributes, context: Context) -> Iterator[str]:
+    mode = attributes["resize_mode"]
+    if mode not in COMBINATIONS:
+        yield f"it takes no {mode}"
+        return
+    combinations = COMBINATIONS[mode]
+    chosen = tuple(attributes[setting] for setting in _SETTINGS[: len(combinations[0])])
+    if chosen not in combinations:
+        yield f"{mode} with {', '.join(chosen)}"
+    target = attributes.get("scales") or attributes.get("shape")
+    if target is None:
+        yield "its output sizes are an input at run time"
+    elif len(target) != 4:
+        yield f"rank {len(target)}; it takes 4"
+    else:
+        scales = _scales(attributes, context)
+        if any(scale not in (1, None) for scale in scales[:2]):
+            yield "batch or channels are resized"
+        largest = LARGEST_SCALES[mode]
+        wrong = [
+            scale for scale in scales[2:] if scale is not None and not (scale.denominator == 1 <= scale <= largest)
+        ]
+        if wrong:
+            listed = ", ".join(f"{float(scale):.6g}" for scale in wrong)
+            yield f"height or width by {listed}; {mode} takes integers from 1 to {largest}"
+    yield from _length_obstacles(context.shape, "input")
+    yield from _length_obstacles(attributes.get("shape"), "output")
+
+
+def _scales(attributes: Attributes, context: Context) -> list[Fraction | None]:
+    """Return output / input of every axis; None if a size is unknown."""
+    if "scales" in attributes:
+        return [Fraction(scale) for scale in attributes["scales"]]
+    shape = context.shape or (None,) * 4
+    return [
+        Fraction(out, in_size) if in_size else None for out, in_size in zip(attributes["shape"], shape, strict=True)
+    ]
+
+
+def _length_obstacles(shape: PartialShape | None, what: str) -> Iterator[str]:
+    for axis, size in enumerate(shape or ()):
+        largest = LARGEST_LENGTH if axis else LARGEST_BATCH
+        if size is not None and size > largest:
+            yield f"axis {axis} of the {what} has size {size}; it takes up to {largest}"

@@ -1,13 +1,27 @@
-"""A model of another framework as plain data, which processes with and without that framework exchange."""
+"""A model of another framework as plain data, which processes with and without that framework exchange.
+
+First the description, and a model in brief: its inputs and outputs, operator sets, operations, and size. Then models
+that only their framework reads: described and run by it, in a process of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict, cast
 
-from ir_interp.files.stored_arrays import StoredArray
-from ir_interp.shapes import PartialShape
+import numpy as np
+
+from ir_interp.errors import IrInterpError, ReadError
+from ir_interp.files.kinds import Framework, check_readable
+from ir_interp.files.memory import StoredArray
+from ir_interp.files.writing import is_file
+from ir_interp.shapes import Array, PartialShape
+
+from ..runtimes.execution import first_line
+from ..workers import Died, Late, Question, lasting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +60,160 @@ class Description:
     constants: tuple[int, ...]
     resizes: tuple[Resize, ...] = ()
     weights: Mapping[str, StoredArray] = field(default_factory=dict)
+
+
+Length = int | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """An input or an output. Dynamic dimensions are None, or their name; ``shape`` is None if the rank is unknown."""
+
+    name: str
+    dtype: str
+    shape: tuple[Length, ...] | None
+
+    def __str__(self) -> str:
+        shape = "" if self.shape is None else "x".join("?" if size is None else str(size) for size in self.shape)
+        return f"{self.name}: {self.dtype} " + (shape or ("of any rank" if self.shape is None else "scalar"))
+
+
+class WeightsRecord(TypedDict):
+    """Constants of a model in JSON: how many tensors, and their bytes."""
+
+    tensors: int
+    bytes: int
+
+
+class ModelRecord(TypedDict):
+    """A model in brief, in JSON."""
+
+    format: str
+    operator_sets: list[str]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    operations: dict[str, int]
+    weights: WeightsRecord
+    files: dict[str, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """A summary of a model. ``weights`` are constant tensors and their bytes; ``files`` its files, and their bytes.
+
+    The size of a file is None if the file is missing.
+    """
+
+    format: str
+    operator_sets: tuple[str, ...] = ()
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    operations: dict[str, int] = field(default_factory=dict)
+    weights: tuple[int, int]
+    files: dict[str, int | None]
+
+    def record(self) -> ModelRecord:
+        """Return all of it as plain values, for JSON."""
+        tensors, size = self.weights
+        return cast(ModelRecord, asdict(self) | {"weights": {"tensors": tensors, "bytes": size}})
+
+
+def sizes(path: Path, others: Iterable[Path] = ()) -> dict[str, int | None]:
+    """Return the size of a file and of others beside it, by name; None for those that are missing."""
+    files = (path, *sorted(others))
+    return {file.name: file.stat().st_size if is_file(file) else None for file in files}
+
+
+def of_description(model: Description, files: Sequence[Path]) -> Brief:
+    """Return a summary of a model that its framework describes; ``files`` are its own one, and those beside it."""
+    inputs, outputs = (
+        tuple(Tensor(name=end.name, dtype=end.dtype, shape=end.shape) for end in those)
+        for those in (model.inputs, model.outputs)
+    )
+    return Brief(
+        format=model.format,
+        inputs=inputs,
+        outputs=outputs,
+        weights=(len(model.constants), sum(model.constants)),
+        files=sizes(files[0], files[1:]),
+    )
+
+
+_SECONDS, _IDLE = 600.0, 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of a framework, as the line that names its reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """The process of a framework: ``child`` is the module of its folder that runs there.
+
+    The module has the functions ``describe(path, setting)`` and ``run(arrays, path)``, and may have ``reason(error)``.
+    """
+
+    framework: Framework
+    child: str
+
+    def described(self, path: Path, setting: str = "") -> Description:
+        """Return what a model holds.
+
+        Raises ReadError for an unreadable file or a missing framework, IrInterpError if that dies, and its own error.
+        """
+        self._check(path)
+        label = self.framework.label(path)
+        answer = self._answer("describe", str(path.absolute()), setting, label)
+        if isinstance(answer, Failure):
+            raise ReadError(f"{self.framework.title} cannot load it: {answer.reason}", label)
+        assert isinstance(answer, Description)
+        return answer
+
+    def function(self, path: Path) -> Callable[..., dict[str, Array]]:
+        """Return a model as a function of its inputs, in order, to its outputs by name. Raises as ``described``."""
+        self._check(path)
+
+        def outputs(*arrays: Array) -> dict[str, Array]:
+            inputs, label = [np.asarray(array) for array in arrays], self.framework.label(path)
+            return dict(self.answer("run", inputs, str(path.absolute()), label))
+
+        return outputs
+
+    def answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
+        """Return what a function of the framework's process returns. Raises IrInterpError if it fails."""
+        answer = self._answer(function, item, setting, label)
+        if isinstance(answer, Failure):
+            raise IrInterpError(f"{self.framework.title}: {answer.reason}")
+        return answer
+
+    def _answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
+        module = f"{self.framework.folder}.{self.child}"
+        question = Question(
+            function=f"{__name__}:answer", setting=(module, function, setting), limit=_SECONDS, attempts=1
+        )
+        answer = lasting(module, _IDLE).answer(question, item)
+        if isinstance(answer, Died | Late):
+            raise IrInterpError(f"{label} does not run in {self.framework.title}: {answer}")
+        if isinstance(answer, IrInterpError):
+            raise answer
+        return answer
+
+    def _check(self, path: Path) -> None:
+        """Raise ReadError for an unreadable file, or a missing framework."""
+        check_readable(path)
+        self.framework.check_installed(self.framework.label(path))
+
+
+def answer(item: Any, setting: tuple[str, str, Any]) -> Any:
+    """Return what a function of a module returns, in this process; its error of this program, any other as Failure."""
+    module, function, value = setting
+    child = importlib.import_module(module)
+    try:
+        return getattr(child, function)(item, value)
+    except IrInterpError as error:
+        return error
+    except Exception as error:  # whatever a framework raises
+        return Failure(getattr(child, "reason", first_line)(error))

@@ -1,4 +1,7 @@
-"""Summary of a whole model: its ends, operator sets, operations, and size."""
+"""Summary of a whole model: its ends, operator sets, operations, and size.
+
+Then pipelines of files and classes: configurations, metadata of ONNX models, preprocessing in IRs, class names.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,17 @@ from pathlib import Path
 
 import onnx
 
+from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import FileKind
-from ir_interp.ir.net import Layer, Net, tensor_name
-from ir_interp.ir.reading import nets
+from ir_interp.ir.ir_files import Layer, Net, nets, tensor_name
+from ir_interp.pipelines import huggingface, pipeline_source
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.pipeline_source import of_file, with_backend
+from ir_interp.pipelines.rules import Backend
 
-from ..onnx.node_walk import graphs
-from ..onnx.onnx_files import external_files, read_outline
-from .brief import Brief, Tensor, of_description, sizes
-from .frameworks import reading
-from .readers import counted, model_file, operations
+from ..onnx.onnx_files import external_files, graphs, read_outline
+from .model_description import Brief, Tensor, of_description, sizes
+from .readers import counted, model_file, operations, reading
 
 
 def brief(path: Path) -> Brief | None:
@@ -123,3 +128,36 @@ def _end(whole: Net, layer: Layer) -> Tensor:
     owner, port = source
     is_open = owner.type.lower() == "parameter" and whole.has_dynamic_ranks and not port.shape
     return Tensor(name=tensor_name(owner, port), dtype=port.dtype or "value", shape=None if is_open else port.shape)
+
+
+_MODELS = {FileKind.ONNX: "the metadata of a model", FileKind.IR: "an IR"}
+
+
+def pipeline_of_path(path: Path, backend: Backend | None) -> Pipeline:
+    """Return the pipeline of a configuration file, of a model's metadata, or at the head of an IR.
+
+    Raises ReadError, which names the file, for unsupported content.
+    """
+    kind = FileKind.of(path)
+    if kind not in _MODELS:
+        return of_file(path, backend)
+    if backend is not None:
+        raise SpecError(f"--backend has no effect on {_MODELS[kind]}")
+    if kind is FileKind.IR:
+        return pipeline_source.read_preprocessor(path)
+    metadata = {entry.key: entry.value for entry in read_outline(path).metadata_props}
+    try:
+        return pipeline_source.read_ultralytics(metadata)
+    except (ReadError, SpecError) as error:
+        raise ReadError(str(error), path.name) from None
+
+
+def pipeline_of_text(text: str) -> Pipeline:
+    """Return the pipeline of a file or of a Hugging Face class, with a backend behind a colon if it needs one.
+
+    ``preprocessor_config.json:pil``, ``CLIPImageProcessor:torchvision``.
+    """
+    name, backend = with_backend(text)
+    if Path(name).suffix:
+        return pipeline_of_path(Path(name), backend)
+    return huggingface.read({"image_processor_type": name}, backend)

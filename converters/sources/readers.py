@@ -1,36 +1,92 @@
-"""The reader of each kind of file, or model in memory. Modules for foreign formats are imported on first use."""
+"""The reader of each kind of file, or model in memory. Modules for foreign formats are imported on first use.
+
+First the modules of a framework's folder, and the reading that each folder declares as ``READING``.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from ir_interp.arguments import path as checked_path
 from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError
-from ir_interp.files.frameworks import FRAMEWORKS
-from ir_interp.files.kinds import FOREIGN, WITH_RESIZES, FileKind, expect
-from ir_interp.files.paths import is_file
-from ir_interp.files.scratch import scratch
-from ir_interp.library_registry import is_call
-from ir_interp.library_registry import load as load_call
+from ir_interp.files.kinds import FOREIGN, FRAMEWORKS, WITH_RESIZES, FileKind, Framework, expect
+from ir_interp.files.writing import is_file, scratch
+from ir_interp.libraries import is_call
+from ir_interp.libraries import load as load_call
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
-from ..runtimes.openvino_saving import save_model
-from .frameworks import declared_by, is_of_class, of_object, reading
+from ..runtimes.execution import save_model
 
 if TYPE_CHECKING:
     import onnx
     import openvino
     import torch.export
     import torch.nn
+
+    from .model_description import Description
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The reading of a framework's models, by the path of a file.
+
+    ``load`` returns the resizes, ``describe`` everything else that reports show, and ``parts`` every file of a model,
+    the one of this path first. ``function`` returns a model as a function of arrays, which the framework computes,
+    and ``slack`` by how much its outputs may differ on arrays; None if they are not rounded to levels.
+
+    ``holds`` returns whether an object is such a model in memory: ``save`` writes one to a file, and ``function`` takes
+    it. ``known`` returns the resizes that can be read, and the name and error of each of the others; where it is None,
+    one that cannot be read leaves the file unread.
+    """
+
+    load: Callable[[Path, Semantics], list[ResizeOp]]
+    describe: Callable[[Path], Description]
+    function: Callable[[Any], Callable[..., Any]]
+    parts: Callable[[Path], list[Path]] = lambda path: [path]
+    slack: Callable[[Path], Callable[..., list[float]] | None] = lambda path: None
+    holds: Callable[[object], bool] = lambda value: False
+    save: Callable[[Any, Path], None] | None = None
+    known: Callable[[Path], tuple[list[ResizeOp], list[tuple[str, ReadError]]]] | None = None
+
+
+def declared_by(framework: Framework) -> Reading:
+    """Return the reading of a framework."""
+    declared: Reading = framework.module("reading").READING
+    return declared
+
+
+def part(kind: FileKind | None, name: str) -> Any:
+    """Return a module of the framework of a kind of file; None if there is no such framework."""
+    return kind.framework.module(name) if kind and kind.framework else None
+
+
+def reading(kind: FileKind | None) -> Reading | None:
+    """Return the reading of a kind of file; None if it belongs to no framework."""
+    return declared_by(kind.framework) if kind and kind.framework else None
+
+
+def of_object(value: object) -> Framework | None:
+    """Return the framework of a model in memory; None for another object."""
+    declaring = (framework for framework in FRAMEWORKS if framework.in_memory)
+    return next((framework for framework in declaring if declared_by(framework).holds(value)), None)
+
+
+def is_of_class(value: object, module: str, name: str) -> bool:
+    """Return whether an object is of a class of a module; False if that is not imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
 
 InMemory: TypeAlias = "torch.export.ExportedProgram | tuple[torch.nn.Module, Any]"
 """A program of PyTorch, or a module with its inputs: a tensor, a tuple of arguments, or a dict of keyword arguments."""
@@ -68,9 +124,9 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
         from ir_interp.ir import interpolates as of_ir
 
         return of_ir.load(path, semantics)
-    from . import layer_json
+    from . import registry
 
-    return layer_json.load(path, semantics)
+    return registry.load_layers(path, semantics)
 
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:
@@ -209,17 +265,16 @@ def counted(types: Iterable[str]) -> dict[str, int]:
 
 
 def _of_onnx(path: Path) -> list[str]:
-    from ..onnx.node_walk import graphs
-    from ..onnx.onnx_files import read_model
+    from ..onnx.onnx_files import graphs, read_model
 
     nodes = (node for graph in graphs(read_model(path).graph) for node in graph.node)
     return [node.op_type for node in nodes if node.op_type != "Constant"]
 
 
 def _of_ir(path: Path) -> list[str]:
-    from ir_interp.ir import xml
+    from ir_interp.ir import ir_files
 
-    types = (layer.get("type", "") for layer in xml.parse(path).iter("layer"))  # those of bodies, too
+    types = (layer.get("type", "") for layer in ir_files.parse(path).iter("layer"))  # those of bodies, too
     return [kind for kind in types if kind.lower() not in _NO_OPERATIONS]
 
 

@@ -1,19 +1,29 @@
-"""A common view of both kinds of models: inputs, and steps that compute tensors from tensors."""
+"""A common view of both kinds of models: inputs, and steps that compute tensors from tensors.
+
+Then the resizes of a model, with the names of their input and output tensors; images as its inputs; and extreme
+inputs of quantised models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.errors import ReadError
+from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.kinds import FileKind
-from ir_interp.shapes import PartialShape
+from ir_interp.options.shared_options import IMAGE_RANK, Images
+from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array, PartialShape
+from ir_interp.views.image_arrays import opened, pillow, plain
+
+from ..onnx import low_precision
+from ..reports import FedImage
 
 Value = NDArray[Any] | None
 
@@ -37,10 +47,10 @@ class ModelInput:
     @property
     def text(self) -> str:
         """The input as text, as in ``input 'x' is float32 of shape [1, 3, ?, ?]``."""
-        return f"input {self.name!r} is {self.dtype} of shape {shape_text(self.lengths)}"
+        return f"input {self.name!r} is {self.dtype} of shape {dimensions_text(self.lengths)}"
 
 
-def shape_text(shape: PartialShape) -> str:
+def dimensions_text(shape: PartialShape) -> str:
     """Return a shape as messages show it, ``?`` where dynamic."""
     return f"[{', '.join('?' if length is None else str(length) for length in shape)}]"
 
@@ -107,8 +117,8 @@ def read(path: Path) -> Graph:
 
 def _of_onnx(path: Path) -> Graph:
 
-    from ..onnx.graph import attributes_of
     from ..onnx.onnx_files import read_outline
+    from ..onnx.onnx_graph import attributes_of
     from ..onnx.resize_nodes import known_values
 
     values = known_values(path)
@@ -167,8 +177,7 @@ def _hints(metadata: Mapping[str, str]) -> tuple[int, ...]:
 @lru_cache(maxsize=4)  # without weights; verification reads the same two files ten times
 def _of_ir(path: Path, state: tuple[int, ...]) -> Graph:
     """Return the graph of an IR; ``state`` changes with the file."""
-    from ir_interp.ir.net import Layer, Net, tensor_name
-    from ir_interp.ir.reading import nets
+    from ir_interp.ir.ir_files import Layer, Net, nets, tensor_name
 
     net = next(nets(path))
     ports = {tensor_name(layer, port): (layer, port) for layer in net.layers.values() for port in layer.outputs}
@@ -203,7 +212,7 @@ def _of_ir(path: Path, state: tuple[int, ...]) -> Graph:
 
 def _ir_value(net: Any, layer: Any, port: Any) -> Value:
     """Return the value of a tensor, if the constants of a net determine it and it is small; else None."""
-    from ir_interp.ir.fold import fold
+    from ir_interp.ir.interpolates import fold
 
     readers = net.readers(layer, port)  # fold() takes the input of a layer, so one reader has to stand for it
     places = [
@@ -219,8 +228,7 @@ def _ir_value(net: Any, layer: Any, port: Any) -> Value:
 
 
 def _ir_input(layer: Any) -> ModelInput:
-    from ir_interp.ir.elements import numpy_name
-    from ir_interp.ir.net import tensor_name
+    from ir_interp.ir.ir_files import numpy_name, tensor_name
 
     port = layer.outputs[0]
     words = [part.strip() for part in layer.attributes.get("shape", "").split(",")]  # "1", "?" or "1..640"
@@ -233,3 +241,176 @@ def _ir_input(layer: Any) -> ModelInput:
         symbols=("",) * len(shape),
         most=most if len(most) == len(shape) else (None,) * len(shape),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeTensors:
+    """A resize of a model with the names of its tensors; ``inputs`` holds data, and sizes, scales, roi if present."""
+
+    op: ResizeOp
+    inputs: Mapping[str, str]
+    output: str
+
+
+def is_model(path: Path) -> bool:
+    """Return whether a file is a model, not settings or a pasted layer."""
+    if FileKind.of(path) is FileKind.IR:
+        from ir_interp.ir.ir_files import parse
+
+        return parse(path).tag == "net"
+    return FileKind.of(path) is FileKind.ONNX
+
+
+def resizes_with_tensors(model: Path) -> list[ResizeTensors]:
+    """Return the resizes of the main graph of a model (.onnx, .xml), in the order of the file."""
+    if FileKind.of(model) is FileKind.ONNX:
+        from ..onnx import resize_nodes as of_onnx
+
+        tensors = of_onnx.resizes_with_tensors(model)
+    else:
+        from ir_interp.ir import interpolates as of_ir
+
+        tensors = of_ir.resizes_with_tensors(model)
+    return [ResizeTensors(op=op, inputs=inputs, output=output) for op, inputs, output in tensors]
+
+
+_DEPTHS = (1, 3)  # channels of images
+
+
+def is_channel_last(shape: PartialShape) -> bool:
+    """Return whether an input takes images with the channels last, as far as its shape shows."""
+    return len(shape) >= 3 and shape[-1] in _DEPTHS and shape[-3] not in _DEPTHS
+
+
+def read_image(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> NDArray[Any]:
+    """Return an image as an array for an input: of ``shape`` if specified, else of the shape that the input requires.
+
+    Dynamic dimensions take the image's own size; it is resized to static ones.
+
+    Raises ReadError for a file that is not an image, IrInterpError if the input takes none.
+    """
+    lengths, last = _layout(path, target, shape, images)
+    height, width, depth = _dimensions(lengths, last)
+    pixels: NDArray[Any] = _pixels(path, depth, height, width)
+    pixels = pixels[:, :, ::-1] if images.bgr else pixels  # before means and scales, which are in the model's order
+    pixels = pixels if last else pixels.transpose(2, 0, 1)
+    pixels = pixels[None] if len(lengths) == 4 else pixels
+    if np.dtype(target.dtype).kind == "f":
+        pixels = images.normalised(pixels, pixels.ndim - 1 if last else pixels.ndim - 3)
+    return np.ascontiguousarray(pixels.astype(target.dtype))
+
+
+def fed(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> FedImage:
+    """Return the sizes at which ``read_image`` feeds an image; the file's header is enough."""
+    height, width, _ = _dimensions(*_layout(path, target, shape, images))
+    with opened(path) as image:
+        columns, rows = image.size
+    size = (rows if height is None else height, columns if width is None else width)
+    return FedImage(input=target.name, file=str(path), size=size, file_size=(rows, columns))
+
+
+def _layout(path: Path, target: ModelInput, shape: Sequence[int] | None, images: Images) -> tuple[PartialShape, bool]:
+    """Return the shape of an input as far as it is settled, and whether its channels come last."""
+    lengths: PartialShape = tuple(shape) if shape is not None else target.lengths
+    # A file holds one image, so that the batch must be 1.
+    if len(lengths) not in (3, 4) or (len(lengths) == 4 and lengths[0] not in (None, 1)):
+        raise IrInterpError(f"{path.name}: an image does not fit this input; {target.text}")
+    return lengths, images.layout == "nhwc" if images.layout else is_channel_last(lengths)
+
+
+def _dimensions(lengths: PartialShape, is_last: bool) -> tuple[int | None, int | None, int | None]:
+    """Return height, width and channels of a shape."""
+    height, width, depth = lengths[-3:] if is_last else (lengths[-2], lengths[-1], lengths[-3])
+    return height, width, depth
+
+
+def _pixels(path: Path, depth: int | None, height: int | None, width: int | None) -> NDArray[np.uint8]:
+    """Return an image as uint8 of height, width and channels, resized by Pillow to the input's static sizes."""
+    if depth not in (None, *_DEPTHS):
+        raise IrInterpError(f"{path.name}: an image has 1 or 3 channels, not {depth}")
+    grey = depth == 1
+    with opened(path) as image:
+        opaque = plain(image, path).convert("L" if grey else "RGB")
+        sizes = tuple(size if need is None else need for size, need in zip(opaque.size, (width, height), strict=True))
+        resized = opaque if opaque.size == sizes else opaque.resize(sizes, pillow().Resampling.BILINEAR)
+        pixels = np.asarray(resized, np.uint8)
+    return pixels[:, :, None] if grey else pixels
+
+
+LOWEST, HIGHEST, ALTERNATING, RANGE = "lowest", "highest", "alternating", "range"
+PATTERNS = (LOWEST, HIGHEST, ALTERNATING, RANGE)
+"""All elements at the lower end of their range, at the upper one, at both in turn, and at random between them."""
+
+Limits = Mapping[str, tuple[float, float]]
+"""The range of inputs, by name."""
+
+_ROUNDING = frozenset(("fakequantize", "quantizelinear", *(name.lower() for name in low_precision.OPERATORS)))
+_MOVES = frozenset(("cast", "convert", "identity", "reshape", "squeeze", "transpose", "unsqueeze"))
+
+
+def is_quantised(graph: Graph) -> bool:
+    """Return whether a model rounds to levels whose scales are in its file."""
+    return any(step.type in _ROUNDING for step in graph.steps)
+
+
+def extreme_limits(graph: Graph) -> Limits:
+    """Return the range of each input of a quantised model: of its type, or of the levels to which it is rounded.
+
+    A float that is rounded elsewhere is as usual, from 0 to 1. Empty if the model is not quantised.
+    """
+    if not is_quantised(graph):
+        return {}
+    known = ((tensor.name, _limits(graph, tensor)) for tensor in graph.inputs)
+    return {name: ends for name, ends in known if ends is not None}
+
+
+def values(pattern: str, shape: tuple[int, ...], dtype: np.dtype[np.generic], ends: tuple[float, float]) -> Array:
+    """Return an array of a pattern between the ``ends`` of a range."""
+    low, high = np.array(ends).astype(dtype)
+    if pattern == LOWEST:
+        return np.full(shape, low)
+    if pattern == HIGHEST:
+        return np.full(shape, high)
+    parity = reduce(np.bitwise_xor, np.ogrid[tuple(slice(size) for size in shape)], np.zeros((), int)) & 1
+    alternating: Array = np.where(np.broadcast_to(parity, shape) == 0, low, high)
+    return alternating
+
+
+def _limits(graph: Graph, tensor: ModelInput) -> tuple[float, float] | None:
+    """Return the range of an input; None for one that is no image or signal of levels or floats."""
+    try:
+        dtype = np.dtype(tensor.dtype)
+    except TypeError:
+        return None
+    if dtype.kind in "iu":
+        is_levels = dtype.itemsize == 1 or (dtype.itemsize == 2 and len(tensor.lengths) >= IMAGE_RANK)
+        return (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)) if is_levels else None
+    return _rounded(graph, tensor.name) or (0.0, 1.0) if dtype.kind == "f" else None
+
+
+def _rounded(graph: Graph, name: str) -> tuple[float, float] | None:
+    """Return the range of the levels to which an input is rounded; None if its first consumers do not round it."""
+    readers, waiting = graph.readers(), [name]
+    while waiting:
+        for step, place in readers.get(waiting.pop(), ()):
+            ends = _levels(graph, step) if place == 0 else None
+            if ends is not None:
+                return ends
+            waiting += step.outputs if step.type in _MOVES and place == 0 else ()
+    return None
+
+
+def _levels(graph: Graph, step: Step) -> tuple[float, float] | None:
+    """Return the range of the levels of a FakeQuantize or QuantizeLinear, the widest of its channels."""
+    if step.type == "fakequantize":
+        low, high = graph.value(step.inputs[1]), graph.value(step.inputs[2])
+        return None if low is None or high is None else (float(low.min()), float(high.max()))
+    if step.type != "quantizelinear":
+        return None
+    scale = graph.value(step.inputs[1])
+    zero = graph.value(step.inputs[2]) if len(step.inputs) > 2 and step.inputs[2] else np.zeros((), np.uint8)
+    if scale is None or zero is None or zero.dtype.kind not in "iu":
+        return None
+    ends = np.iinfo(zero.dtype)
+    places = zero.astype(np.float64)
+    return float(((ends.min - places) * scale).min()), float(((ends.max - places) * scale).max())

@@ -1,34 +1,180 @@
-"""Compare two models of any kind: each in its own runtime, on the same inputs."""
+"""Compare two models of any kind, or a model with a reference.
+
+First the comparison as a record: every output, and every resize if requested. Then two models, each in its own runtime
+on the same inputs; then one model and the outputs that another program, or a function, computed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypedDict, TypeVar, cast
 
+import numpy as np
+
+from ir_interp import plain_text
 from ir_interp.errors import IrInterpError, ReadError, VerificationError
-from ir_interp.files.kinds import MODELS, FileKind, expect
+from ir_interp.files.kinds import MODELS, FileKind, check_regular, expect
 from ir_interp.files.memory import running
-from ir_interp.files.scratch import scratch
-from ir_interp.files.sources import check_regular
+from ir_interp.files.writing import scratch
 
-from ..reports.conversion_report import Progress, silent
-from ..reports.verification import PlainCall
-from ..workers.forks import forks
-from .compare import first_difference as locate
-from .compare import ladder, plain_calls
-from .compare.array_differences import all_pass
-from .compare.first_difference import Located
-from .compare.inconclusive import over_inputs, until_conclusive
-from .compare.model_outputs import ModelOutputs
-from .comparison import ModelComparison
-from .output_comparison import OutputComparison, of_output
-from .resize_tensors import is_model
-from .run.input_shapes import Extent
-from .run.inputs import Inputs, extreme_patterns, images_fed
-from .run.processes import Runs, models, runs
+from ..reports import Compared, FedImage, PlainCall, PlainCallRecord, Progress, differing, silent
+from ..workers import forks
+from . import ladder
+from . import segments as locate
+from .graphs import Graph, is_model, read, resizes_with_tensors
+from .input_shapes import Extent
+from .inputs import Inputs, extreme_patterns, images_fed
+from .ladder import over_inputs, until_conclusive
+from .model_outputs import ModelOutputs, aligned, sorts, undecided
+from .processes import Models, Runs, models, runs
+from .quantisations import within_noise
+from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
+from .run_request import Named
+from .segments import FirstLayer, Located, common
+from .tolerances import OutputComparison, OutputRecord, all_pass, compare, finite, output_record, summarised
+
+
+class LocatedRecord(TypedDict):
+    """A resize of both models in JSON: how far its data and its output differ."""
+
+    name: str
+    where: str
+    data: float | None
+    output: float | None
+    equal: bool | None
+
+
+class ComparisonRecord(TypedDict):
+    """A comparison of two models in JSON."""
+
+    first: str
+    second: str
+    images: list[FedImage]
+    notes: list[str]
+    equal: bool
+    outputs: list[OutputRecord]
+    resizes: list[LocatedRecord] | None
+    first_resize_that_differs: str | None
+    first_layer_that_differs: str | None
+    extremes: list[str]
+    calls: list[PlainCallRecord]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelComparison:
+    """Two models, output by output, and their resizes in order if requested.
+
+    ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name. ``notes``
+    are about the models: whether their outputs depend on the processor. ``extremes`` are the patterns of extreme inputs
+    of a quantised model, and ``calls`` those that users make, by the default settings of a runtime.
+    """
+
+    first: Path
+    second: Path
+    images: tuple[FedImage, ...] = ()
+    outputs: tuple[OutputComparison, ...]
+    resizes: tuple[Located, ...] | None = None
+    first_layer: FirstLayer | None = None
+    notes: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    extremes: tuple[str, ...] = ()
+    calls: tuple[PlainCall, ...] = ()
+
+    def __repr__(self) -> str:
+        place = f"; {self.first_difference}" if self.resizes is not None else ""
+        return plain_text.notebook_line(
+            "ModelComparison", f"{self.first.name} against {self.second.name}, {self.summary}{place}"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return tables for notebooks: a row for each output, and one for each resize that was compared."""
+        rows = ((output.name, *output.first.text[:1], output.verdict) for output in self.outputs)
+        title = f"{self.first.name} against {self.second.name}: {self.summary}"
+        outputs = plain_text.notebook_columns(title, ("output", "shape", "verdict"), rows)
+        resizes = ((resize.name, *resize.text) for resize in self.resizes or ())
+        names = ("resize", "its data", "its output")
+        return outputs + (
+            plain_text.notebook_columns(self.first_difference, names, resizes) if self.resizes is not None else ""
+        )
+
+    @property
+    def passes(self) -> bool:
+        """Whether both models are equal, in exact sums and as users call them."""
+        return self.is_proven and not differing(self.calls)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether every output is equal within the tolerance, on inputs that would have shown a difference.
+
+        8-bit products are summed exactly. A resize that differs never passes: on other inputs its difference may reach
+        the outputs.
+        """
+        is_equal = all(output.compared.passes and output.compared.is_conclusive for output in self.outputs)
+        return is_equal and self.first_resize is None
+
+    @property
+    def first_resize(self) -> Located | None:
+        """The first resize whose output differs."""
+        return next((resize for resize in self.resizes or () if resize.differs), None)
+
+    @property
+    def first_difference(self) -> str:
+        """The first resize whose output differs, in one line."""
+        resize = self.first_resize
+        if resize is None:
+            return "no resize visible in both models differs"
+        source = "; its input differs already" if resize.is_fed_otherwise else ""
+        return f"the first resize that differs is {resize.name!r}{source}"
+
+    @property
+    def next_command(self) -> tuple[str, ...]:
+        """The command that shows the cause of a difference at a resize, or finds the layer before it; else nothing."""
+        resize, layer = self.first_resize, self.first_layer
+        if (resize and not resize.is_fed_otherwise) or (layer and layer.resize):
+            models = (path for path in (self.first, self.second) if FileKind.of(path) is FileKind.ONNX)
+            return ("ir-interp", "audit", str(next(models, self.first)))
+        return (
+            ("ir-interp", "compare", str(self.first), str(self.second), "--per-layer") if resize and not layer else ()
+        )
+
+    @property
+    def summary(self) -> str:
+        """How many outputs are equal, in one line."""
+        passed = [output.compared for output in self.outputs if output.compared.passes]
+        equal = sum(output.is_conclusive for output in passed)
+        more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
+        return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}{differing(self.calls)}"
+
+    def record(self) -> ComparisonRecord:
+        """Return the comparison as plain values, for JSON."""
+        first = self.first_resize
+        return {
+            "first": str(self.first),
+            "second": str(self.second),
+            "images": [cast(FedImage, asdict(image)) for image in self.images],
+            "notes": list(self.notes),
+            "equal": self.passes,
+            "outputs": [output_record(output) for output in self.outputs],
+            "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
+            "first_resize_that_differs": first.name if first else None,
+            "first_layer_that_differs": self.first_layer.name if self.first_layer else None,
+            "extremes": list(self.extremes),
+            "calls": [call.record() for call in self.calls],
+        }
+
+
+def _resize_record(resize: Located) -> LocatedRecord:
+    return {
+        "name": resize.name,
+        "where": resize.where,
+        "data": None if resize.data is None else finite(resize.data.absolute),
+        "output": None if resize.output is None else finite(resize.output.absolute),
+        "equal": None if resize.output is None else resize.output.passes,
+    }
+
 
 Outputs = tuple[OutputComparison, ...]
 Calls = tuple[PlainCall, ...]
@@ -83,7 +229,7 @@ def compare_models(
         first_layer=layer,
         shapes=shapes,
         extremes=extreme_patterns(inputs, both.graph),
-        calls=plain_calls.over_every(calls),
+        calls=ladder.over_every(calls),
     )
 
 
@@ -131,13 +277,13 @@ def _judged(outputs: ModelOutputs) -> tuple[Outputs, Calls]:
     compared = _compared(outputs)
     if outputs.run.extent is not Extent.REAL or not _pass(compared):
         return compared, ()
-    return compared, plain_calls.of_pair(outputs, [output.compared for output in compared])
+    return compared, ladder.of_pair(outputs, [output.compared for output in compared])
 
 
 def _compared(outputs: ModelOutputs) -> Outputs:
     """Return how outputs compare; without a tolerance, differences are judged by the ladder."""
     pairs = zip(outputs.comparisons, outputs.expected, outputs.actual, strict=True)
-    compared = tuple(of_output(difference, mine, theirs) for difference, (_, mine), (_, theirs) in pairs)
+    compared = tuple(summarised(difference, mine, theirs) for difference, (_, mine), (_, theirs) in pairs)
     if outputs.tolerance is not None or all_pass(outputs.comparisons):
         return compared
     try:
@@ -193,3 +339,181 @@ def check_model(path: Path) -> None:
         from ..onnx.onnx_files import external_files
 
         external_files(path)  # raises for special files, which a runtime would read without end
+
+
+@running()
+def compare_with(
+    model: Path, value: Any, inputs: Inputs, *, tolerance: float | None = None, progress: Progress = silent
+) -> ModelComparison:
+    """Run a model and compare its outputs with a reference: a path (.npz, .npy), arrays, or a function.
+
+    Saved outputs are those of certain inputs: of ``inputs``, or of arrays that the reference holds by the names of the
+    inputs. Its other arrays are compared with the model's tensors of these names. A function computes outputs from
+    any inputs, those of the model's three extents included. ``tolerance`` is as for two models.
+
+    Raises IrInterpError for a reference whose arrays are not those of the model, and for saved outputs without inputs.
+    """
+    check_model(model)
+    known = reference(value)
+    with scratch() as folder, forks():
+        known, inputs = _with_inputs(known, model, inputs, folder)
+        both = models(model, model, inputs)
+        _check_inputs(known, both)
+        compared: list[tuple[OutputComparison, ...]] = []
+        calls: list[tuple[PlainCall, ...]] = []
+        inner: _Inner | None = None
+        shapes: dict[str, tuple[int, ...]] = {}
+        for run, (outputs, (others, plain)) in compared_runs(
+            runs(both, folder, progress), lambda run: _compared_with_reference(run, model, known, tolerance)
+        ):
+            compared.append(outputs)
+            calls.append(plain)
+            shapes = shapes or run.shapes
+            inner = inner or others
+    return ModelComparison(
+        first=model,
+        second=Path(known.label),
+        outputs=merged(compared),
+        resizes=inner[0] if inner else None,
+        first_layer=inner[1] if inner else None,
+        shapes=shapes,
+        extremes=extreme_patterns(inputs, both.graph),
+        calls=ladder.over_every(calls),
+    )
+
+
+_Inner = tuple[tuple[Located, ...], FirstLayer | None]
+_More = tuple[_Inner | None, tuple[PlainCall, ...]]
+
+
+def proof(source: Path, result: Path, value: Any, inputs: Inputs, progress: Progress = silent) -> str:
+    """Return how near a conversion that is proven comes to a reference, as a note.
+
+    Its source is compared, of which the result may differ by last bits, or by half-precision weights; for a source
+    that is no model, the result. Raises VerificationError if that differs.
+    """
+    is_whole = is_model(source)
+    comparison = compare_with(source if is_whole else result, value, inputs, progress=progress)
+    label = comparison.second.name
+    if comparison.passes:
+        what = "before conversion the model is equal" if is_whole else "equal"
+        return f"{what} to {label} within {max(output.seen.absolute for output in comparison.outputs):.2g}"
+    what = "the model is wrong before conversion: " if is_whole else ""
+    ends = (end for end in comparison.outputs if not end.compared.passes or not end.compared.is_conclusive)
+    worst = next(ends, None)
+    if worst is None:
+        raise VerificationError(f"{what}{comparison.first_difference}, in {label}; nothing was written")
+    if worst.compared.passes:
+        problem = f"{label} proves nothing about output {worst.name!r}: {worst.verdict}"
+        raise VerificationError(f"{problem}; try other inputs, as with --seed or --input; nothing was written")
+    raise VerificationError(f"{what}output {worst.name!r} differs from {label}: {worst.verdict}; nothing was written")
+
+
+def _with_inputs(known: Reference, model: Path, inputs: Inputs, folder: Path) -> tuple[Reference, Inputs]:
+    """Return a reference without the arrays of inputs, and these as files beside the others.
+
+    Raises IrInterpError for an input that a file is given for, too.
+    """
+    if not isinstance(known, SavedOutputs):
+        return known, inputs
+    names = {tensor.name for tensor in read(model).inputs}
+    shared = {name: array for name, array in known.arrays if name in names}
+    if not shared:
+        return known, inputs
+    twice = sorted(shared.keys() & inputs.files.keys())
+    if twice or "" in inputs.files:
+        name = twice[0] if twice else next(iter(shared))
+        raise IrInterpError(f"{known.label} holds input {name!r} already; remove it there, or do not pass the file")
+    files = dict(inputs.files)
+    for place, (name, array) in enumerate(shared.items()):
+        files[name] = (folder / f"input{place}.npy",)
+        np.save(files[name][0], array, allow_pickle=False)
+    # An array of an input is no output to compare.
+    rest = tuple((name, array) for name, array in known.arrays if name not in shared)
+    return replace(known, arrays=rest), replace(inputs, files=files)
+
+
+def _check_inputs(known: Reference, both: Models) -> None:
+    """Raise IrInterpError for saved outputs whose inputs are unknown, or several."""
+    if not isinstance(known, SavedOutputs):
+        return
+    missing = [tensor.name for tensor in both.graph.inputs if tensor.name not in both.inputs.files]
+    if missing:
+        advice = f"pass them, as in --input {missing[0]}=input.npy, or save them in it by name"
+        raise IrInterpError(f"{known.label} holds the outputs of certain inputs; {advice}")
+    count = len(both.inputs.samples())
+    if count > 1:
+        raise IrInterpError(f"{known.label} holds the outputs of one set of inputs; {count} are given")
+
+
+def _compared_with_reference(
+    run: Runs, model: Path, known: Reference, tolerance: float | None
+) -> tuple[tuple[OutputComparison, ...], _More]:
+    """Return how the outputs of one run compare, how tensors that the reference has besides do, and plain calls."""
+    actual, _ = run.settle(model)
+    arrays = [array for _, array in run.arrays]
+    try:
+        expected = known.on(arrays)
+    except IrInterpError as error:  # a function may refuse the sizes that were chosen for dynamic dimensions
+        raise IrInterpError("; ".join(filter(None, (str(error), run.hint())))) from None
+    pairs = paired(expected, [name for name, _ in actual], known.label)
+    actual, remark = _in_order(pairs, actual, run.models.read(model))
+    slack = known.slack(*arrays) if isinstance(known, ComputedOutputs) and known.slack else [0.0] * len(actual)
+    compared = [
+        replace(compare(name, theirs, mine, tolerance, least=least), remark=remark)
+        for (name, mine), theirs, least in zip(actual, pairs.outputs, slack, strict=True)
+    ]
+    compared = list(within_noise(run, model, actual, pairs.outputs, compared)) if tolerance is None else compared
+    if not all_pass(compared):
+        reasons = undecided(run, model)
+        compared = [result if result.passes else result.undecided(reasons.get(result.name, "")) for result in compared]
+    outputs = tuple(
+        summarised(end, mine, theirs) for end, (_, mine), theirs in zip(compared, actual, pairs.outputs, strict=True)
+    )
+    inner = _inner(run, model, actual, pairs, known.label, tolerance) if pairs.inner else None
+    return outputs, (inner, _plain_calls(run, model, pairs, compared, tolerance))
+
+
+def _plain_calls(
+    run: Runs, model: Path, pairs: Paired, compared: Sequence[Compared], tolerance: float | None
+) -> tuple[PlainCall, ...]:
+    """Return the plain call of a quantised model whose outputs are those of a reference."""
+    if run.extent is not Extent.REAL or not all_pass(compared):
+        return ()
+    expected = [(end.name, array) for end, array in zip(compared, pairs.outputs, strict=True)]
+    apart = [end.absolute for end in compared]
+    call = ladder.of_model(run, model, model, expected, compared, apart=apart, tolerance=tolerance)
+    return (call,) if call else ()
+
+
+def _in_order(pairs: Paired, actual: Named, graph: Graph) -> tuple[Named, str]:
+    """Return a model's outputs with tied rows in the order of the reference, and a note if some change places."""
+    if not sorts(graph):
+        return actual, ""
+    rows = aligned([(name, array) for (name, _), array in zip(actual, pairs.outputs, strict=True)], actual)
+    return rows.outputs, rows.note
+
+
+def _inner(run: Runs, model: Path, actual: Named, pairs: Paired, label: str, tolerance: float | None) -> _Inner:
+    """Return how resizes compare whose tensors a reference holds, and the first of its tensors that differs."""
+    outputs, tensors = run(model, list(pairs.inner))
+    unknown = next((name for name in pairs.inner if name not in tensors), None)
+    if unknown is not None:
+        raise IrInterpError(f"{label} holds {unknown!r}, which is no input, tensor or output of {model.name}")
+    graph = run.models.read(model)
+    values = pairs.inner | dict(zip((name for name, _ in actual), pairs.outputs, strict=True))
+    mine = tensors | dict(outputs)
+    compared = {
+        name: compare(name, values[name], mine[name], tolerance) for name in common(graph, graph) if name in values
+    }
+    resizes = tuple(
+        Located(
+            name=resize.op.name,
+            where=resize.op.where,
+            data=compared.get(resize.inputs.get("data", "")),
+            output=compared.get(resize.output),
+        )
+        for resize in resizes_with_tensors(model)
+    )
+    differs = next((FirstLayer(name=name, compared=end) for name, end in compared.items() if not end.passes), None)
+    return resizes, differs

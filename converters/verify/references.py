@@ -1,27 +1,31 @@
-"""References: a model's outputs as something else computed them, saved, in memory, or a function that computes them."""
+"""References: a model's outputs as something else computed them, saved, in memory, or a function that computes them.
+
+The last part moves the channels of images, for a source with channels last and a result with channels second.
+"""
 
 from __future__ import annotations
 
+import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ir_interp import arguments
-from ir_interp.array_types import Array
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.files.kinds import FOREIGN, FileKind, expect
+from ir_interp.files.kinds import CHANNELS_LAST, FOREIGN, FileKind, check_regular, expect
 from ir_interp.files.memory import MemoryBoundError, check_bytes
-from ir_interp.files.sources import check_regular
+from ir_interp.options.shared_options import IMAGE_RANK
+from ir_interp.shapes import Array
 from ir_interp.views.image_arrays import array as array_of
 
-from ..sources.frameworks import declared_by, of_object
-from ..sources.readers import model_file
-from .run.array_files import Named
+from ..sources.readers import declared_by, model_file, of_object
+from .run_request import Named
 
 _NUMBERS = "biufc"  # kinds of NumPy's element types
 _EXPECTED = "numbers: a path, an array, a sequence or mapping of arrays, or a function of the inputs"
@@ -170,3 +174,39 @@ def paired(reference: Named, outputs: Iterable[str], label: str) -> Paired:
     raise IrInterpError(
         f"{label} holds {known}; expected the outputs {', '.join(names)}, or {len(names)} arrays in their order"
     )
+
+
+def channels_last(arrays: Iterable[Array]) -> list[Array]:
+    """Return arrays of NCHW in NHWC; those of other ranks as they are."""
+    return [_moved(array, 1, -1) for array in arrays]
+
+
+def channels_second(arrays: Iterable[Array]) -> list[Array]:
+    """Return arrays of NHWC in NCHW; those of other ranks as they are."""
+    return [_moved(array, -1, 1) for array in arrays]
+
+
+def for_channels_second(value: Any) -> Any:
+    """Return the reference of a result with channels second; a file of a format with channels last is transposed."""
+    is_path = isinstance(value, str | os.PathLike)
+    if not is_path or FileKind.of(model_file(Path(value))) not in CHANNELS_LAST:
+        return value
+    model = reference(value)
+    assert isinstance(model, ComputedOutputs)
+    slack = model.slack and partial(_of_inputs, model.slack)
+    return replace(model, function=partial(_outputs, model.function), slack=slack)
+
+
+def _outputs(function: Callable[..., Any], *arrays: Array) -> Any:
+    outputs = _of_inputs(function, *arrays)
+    if isinstance(outputs, dict):
+        return dict(zip(outputs, channels_second(outputs.values()), strict=True))
+    return channels_second(outputs)
+
+
+def _of_inputs(function: Callable[..., Any], *arrays: Array) -> Any:
+    return function(*channels_last(arrays))
+
+
+def _moved(array: Array, source: int, destination: int) -> Array:
+    return np.ascontiguousarray(np.moveaxis(array, source, destination)) if array.ndim == IMAGE_RANK else array

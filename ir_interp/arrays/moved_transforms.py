@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ir_interp.errors import SpecError
-from ir_interp.plan.axes.pixel_grid import PixelGrid
+from ir_interp.plan.moved_coordinates import PixelGrid
 
 _X, _Y = ("x", "longitude", "lon"), ("y", "latitude", "lat")  # names of a raster's dimensions in rioxarray
 _LAST_ROW = (0.0, 0.0, 1.0)  # of an affine matrix, which Affine and files of it include

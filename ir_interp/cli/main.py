@@ -1,4 +1,7 @@
-"""The program ``ir-interp``: its commands, and what becomes of errors."""
+"""The program ``ir-interp``: its commands, and what becomes of errors.
+
+Errors of usage have the form of all others: one line, which names the option.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +18,65 @@ from typing import Annotated, Any
 
 import typer
 
-from ir_interp.cli import (
-    audit,
-    compare,
-    convert,
-    explain,
-    fix,
-    identify,
-    inspect,
-    invocation,
-    plot,
-    preprocess,
-    reproduce,
-    run,
-    usage_errors,
-)
-from ir_interp.cli.command_help import Command, Program
-from ir_interp.errors import InexactError, IrInterpError, VerificationError, leaves
+from ir_interp.cli import conversion, diagnosis, explanation, images, printed_results
+from ir_interp.cli.command_line import Command, Program
+from ir_interp.errors import InexactError, IrInterpError, VerificationError, closest, hint, leaves
 from ir_interp.files.memory import limit_process, memory_refusal
-from ir_interp.text.keyword_names import flags_stay
-from ir_interp.text.names import printable
+from ir_interp.plain_text import flags_stay, printable
 from ir_interp.version import show_config
+
+
+def usage_error_text(error: Any) -> str:
+    """Return what to print for an error of typer: help where nothing was asked for, else one line."""
+    kind = type(error).__name__
+    if kind == "NoArgsIsHelpError":
+        return str(error.format_message())
+    problem = printable(_PROBLEMS.get(kind, _other)(error))
+    path = error.ctx.command_path if getattr(error, "ctx", None) else ""
+    separator = " See" if problem.endswith("?") else "; see"
+    return f"error: {problem}{separator} `{path} --help`" if path else f"error: {problem}"
+
+
+def _bad_value(error: Any) -> str:
+    return f"{_named(error.param)}: {_sentence(error.message)}" if error.param else _sentence(error.message)
+
+
+def _missing(error: Any) -> str:
+    return f"{_named(error.param)} is missing" if error.param else _other(error)
+
+
+def _named(parameter: Any) -> str:
+    flags = [flag for flag in parameter.opts if flag.startswith("-")]
+    return str(flags[0] if flags else parameter.metavar)
+
+
+def _no_option(error: Any) -> str:
+    known = [flag for parameter in error.ctx.command.params for flag in (*parameter.opts, *parameter.secondary_opts)]
+    return f"no option {error.option_name}{hint(error.option_name, known)}"
+
+
+def _other(error: Any) -> str:
+    """Return the message of any other error; for an unknown command, with those that exist."""
+    commands = getattr(error.ctx and error.ctx.command, "commands", {})
+    unknown = [word for word in _words(error.message) if commands and word not in commands]
+    if unknown:
+        return f"no command {unknown[0]!r}; {closest(unknown[0], list(commands))}"
+    return _sentence(error.format_message())
+
+
+def _words(message: str) -> list[str]:
+    """Return what stands in quotes at the start of a message, as in ``No such command 'bogus'.``."""
+    return message.split("'")[1:2] if message.startswith("No such command") else []
+
+
+def _sentence(message: str) -> str:
+    """Return a message of typer as the middle of a line."""
+    message = message.strip().removesuffix(".").removeprefix("Value error, ")  # of pydantic, which reads choices
+    return message[:1].lower() + message[1:]
+
+
+_PROBLEMS = {"BadParameter": _bad_value, "MissingParameter": _missing, "NoSuchOption": _no_option}
+
 
 NOT_EXACT = 1  # exit code, also of findings and differences
 BAD_INPUT = 2  # exit code, as of Click's own errors of usage
@@ -74,23 +115,32 @@ def _program(
 
 
 _GROUPS = {
-    "Diagnose": (audit, compare, explain, inspect, plot),
-    "Change": (convert, fix, preprocess),
-    "Images": (run, identify),
-    "Runtimes": (reproduce,),
+    "Diagnose": (
+        (diagnosis.audit, diagnosis.AUDIT_EXAMPLES),
+        (conversion.compare, conversion.COMPARE_EXAMPLES),
+        (explanation.explain, explanation.EXPLAIN_EXAMPLES),
+        (explanation.inspect, explanation.INSPECT_EXAMPLES),
+        (explanation.plot, explanation.PLOT_EXAMPLES),
+    ),
+    "Change": (
+        (conversion.convert, conversion.CONVERT_EXAMPLES),
+        (diagnosis.fix, diagnosis.FIX_EXAMPLES),
+        (images.preprocess, images.PREPROCESS_EXAMPLES),
+    ),
+    "Images": ((images.run, images.RUN_EXAMPLES), (images.identify, images.IDENTIFY_EXAMPLES)),
+    "Runtimes": ((diagnosis.reproduce, diagnosis.REPRODUCE_EXAMPLES),),
 }
-"""The modules of the commands, by the headings of help."""
+"""The commands and their examples, by the headings of help."""
 
-for _group, _modules in _GROUPS.items():
-    for _module in _modules:
-        _name = _module.__name__.rpartition(".")[2]
-        _kind = getattr(_module, "COMMAND", Command)
-        app.command(_name, cls=_kind, epilog=_module.EXAMPLES, rich_help_panel=_group)(getattr(_module, _name))
+for _group, _commands in _GROUPS.items():
+    for _command, _examples in _commands:
+        _kind = conversion.COMMAND if _command is conversion.convert else Command
+        app.command(_command.__name__, cls=_kind, epilog=_examples, rich_help_panel=_group)(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
-    invocation.remember(sys.argv[1:] if arguments is None else arguments)
+    printed_results.remember(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:
@@ -110,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's usage errors, of any release
-            print(usage_errors.text(error), file=sys.stderr)
+            print(usage_error_text(error), file=sys.stderr)
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
             raise

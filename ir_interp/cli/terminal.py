@@ -11,8 +11,8 @@ from rich import cells, console, markup
 from rich.table import Table
 from rich.text import Text
 
-from ir_interp.text.names import printable
-from ir_interp.views.marks import SIGNS, SIGNS_IN_ASCII, Tone
+from ir_interp.plain_text import printable
+from ir_interp.translation.translate import SIGNS, SIGNS_IN_ASCII, Tone
 
 _STYLES: dict[Tone, str] = {"good": "green", "doubt": "yellow", "bad": "red", "plain": ""}
 _FRAME = 3  # characters that a column of a table costs beside its content; the table has one more
@@ -31,7 +31,7 @@ class Marked:
     tone: Tone
 
 
-Cell = str | tuple[str, ...] | Marked
+TableCell = str | tuple[str, ...] | Marked
 """A text, lines of a text, or a mark."""
 
 
@@ -53,7 +53,7 @@ class Console(console.Console):
     def _sign(self, tone: Tone) -> str:
         return (SIGNS_IN_ASCII if self.options.ascii_only else SIGNS)[tone]
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, title: str = "") -> None:
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[TableCell]], *, title: str = "") -> None:
         """Print a table; where words would break in it, each row as a list under its first cell."""
         if title:
             self.say(title, "bold")
@@ -64,7 +64,7 @@ class Console(console.Console):
         elif rows:
             self.print(_grid(columns, texts, widths))
 
-    def _text(self, cell: Cell) -> Text:
+    def _text(self, cell: TableCell) -> Text:
         if not isinstance(cell, Marked):
             return Text("\n".join(map(printable, (cell,) if isinstance(cell, str) else cell)))
         return Text(f"{self._sign(cell.tone)}\u00a0{printable(cell.word)}", _STYLES[cell.tone])

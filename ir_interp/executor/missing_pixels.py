@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import arguments
-from ir_interp.array_types import Array
 from ir_interp.errors import SpecError
 from ir_interp.executor import definition
-from ir_interp.executor.arrays.store import store
-from ir_interp.executor.prepared import prepared
-from ir_interp.executor.region_inputs import piece_of
-from ir_interp.executor.resize import planned
-from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.pieces import Piece
+from ir_interp.executor.cases import piece_of
+from ir_interp.executor.definition import store
+from ir_interp.executor.resize import planned, prepared
+from ir_interp.plan.integer_sums import Piece
+from ir_interp.plan.taps import Plan
+from ir_interp.shapes import Array
 from ir_interp.spec import Alpha, Crop, IntegerRounding, Nearest, ResizeSpec
 
 _LEAST = 1e-6  # a share of weights that GDAL divides by; a smaller sum is a rounding error

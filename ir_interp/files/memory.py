@@ -2,6 +2,7 @@
 
 A few bytes of a file can request any amount: a scale, a size, a Range. Code of this program that allocates by such
 numbers calls ``check_bytes`` first. Allocations by ONNX's shape inference and the runtimes are stopped by the system.
+A ``StoredArray`` stays in its file, from where the system reads its pages, and drops them, as it needs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from io import BufferedReader
+from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ShapeError
-from ir_interp.files.paths import is_file
-from ir_interp.text.decimals import real
+from ir_interp.files.writing import is_file
+from ir_interp.plain_text import decimal_real
 
 VARIABLE = "IR_INTERP_MAX_GIB"
 """The environment variable that sets another limit, in GiB."""
@@ -84,7 +87,7 @@ def default_bound() -> int:
     """Return the limit in bytes if no model declares larger tensors. Raises IrInterpError for an invalid variable."""
     text = os.environ.get(VARIABLE, "")
     try:
-        gibibytes = real(text) if text else _DEFAULT_GIB
+        gibibytes = decimal_real(text) if text else _DEFAULT_GIB
     except ValueError:
         gibibytes = 0.0
     if not 0 < gibibytes < 2**20:
@@ -229,3 +232,40 @@ def _set(count: int) -> None:
 
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         resource.setrlimit(resource.RLIMIT_DATA, (count if hard < 0 else min(count, hard), hard))
+
+
+LARGE = 2**20
+"""Bytes of the smallest weight that stays in a file. Frontends read smaller ones, which may be sizes."""
+
+_ALIGNMENT = 64  # bytes: that of TensorFlow's tensors, the most that a runtime asks for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredArray:
+    """An array in a file, from the byte ``offset`` on: the NumPy name of its element type, and its shape."""
+
+    path: Path
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+
+    def mapped(self) -> NDArray[Any]:
+        """Return the array, mapped from its file; what is written to it stays in memory."""
+        return np.memmap(self.path, self.dtype, "c", self.offset, self.shape)
+
+
+def append(array: NDArray[Any], path: Path) -> StoredArray:
+    """Write an array behind others in a file, which is new if there is none."""
+    with path.open("ab") as file:
+        file.write(bytes(-file.tell() % _ALIGNMENT))
+        offset = file.tell()
+        file.writelines(blocks(array))
+    return StoredArray(path=path, offset=offset, dtype=str(array.dtype), shape=array.shape)
+
+
+def created(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a new array in a file, mapped to be written. Raises OSError if the disk lacks the space."""
+    with path.open("xb") as file:
+        if hasattr(os, "posix_fallocate"):  # otherwise a full disk ends the process that writes a page
+            os.posix_fallocate(file.fileno(), 0, prod(shape) * dtype.itemsize)
+    return np.memmap(path, dtype, "r+", shape=shape)

@@ -1,23 +1,287 @@
-"""Every Interpolate of an IR, or of a pasted snippet."""
+"""Every Interpolate of an IR, or of a pasted snippet.
+
+First the constants of an IR, stored in its .bin, then the folding of its shape arithmetic, where constants and static
+shapes determine it, then the resizes.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError, closest
-from ir_interp.ir import xml
-from ir_interp.ir.constants import MissingBinaryError
-from ir_interp.ir.elements import ELEMENT_TYPES
-from ir_interp.ir.fold import fold
+from ir_interp.files.memory import let_go
+from ir_interp.files.writing import is_file
+from ir_interp.ir import ir_files
 from ir_interp.ir.interpolate_dialect import DIALECT, axes_in_order
-from ir_interp.ir.net import Layer, Net, Port, tensor_name
-from ir_interp.ir.reading import nets
+from ir_interp.ir.ir_files import ELEMENT_TYPES, NF4, Layer, Net, Port, nets, numpy_dtype, numpy_name, tensor_name
 from ir_interp.resize_op import ResizeOp, check_target, read
-from ir_interp.shapes import PartialShape, resolve_axes, static_shape
+from ir_interp.shapes import Array, PartialShape, resolve_axes, static_shape
 from ir_interp.spec.modes import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
+
+_PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # values per byte
+
+
+class MissingBinaryError(ReadError):
+    """The .bin that holds a constant is missing."""
+
+
+def read_constant(layer: Layer, binary: Path) -> NDArray[Any]:
+    """Return the value of a Const layer, mapped from the .bin.
+
+    Raises ReadError if the constant exceeds the file, MissingBinaryError if there is no file.
+    """
+    name = layer.attributes.get("element_type", "").lower()
+    dtype, shape = numpy_dtype(name, f"{layer.where}@element_type"), _shape(layer)
+    offset, size = (
+        ir_files.natural(layer.attributes.get(place), f"{layer.where}@{place}") for place in ("offset", "size")
+    )
+    packed = _PACKED.get(name, 0)
+    if prod(shape) == 0:  # OpenVINO writes a byte for it
+        return np.empty(shape, dtype)
+    if size != (-(-prod(shape) // packed) if packed else prod(shape) * dtype.itemsize):
+        raise ReadError(f"{size} bytes do not fit shape {list(shape)} of {dtype}", f"{layer.where}@size")
+    if not is_file(binary):
+        raise MissingBinaryError(f"the value is needed, but {binary.name} is missing", layer.where)
+    available = binary.stat().st_size
+    if offset + size > available:
+        problem = f"bytes {offset} to {offset + size} lie beyond the {available} bytes of {binary.name}"
+        raise ReadError(problem, f"{layer.where}@offset")
+    if packed:
+        held_in = dtype if name != "nf4" else np.dtype(np.uint8)
+        numbers = _unpacked(np.memmap(binary, np.uint8, "r", offset, size), held_in)[: prod(shape)].reshape(shape)
+        return numbers if name != "nf4" else NF4[numbers]
+    return np.memmap(binary, dtype, "r", offset, shape or (1,)).reshape(shape)
+
+
+def _unpacked(octets: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return 4-bit numbers, the first in the low bits, or 1-bit numbers, the first in the highest bit."""
+    if dtype == np.bool_:
+        return np.unpackbits(octets).astype(dtype)
+    whole = _room(2 * octets.size)
+    for start in range(0, octets.size, _BLOCK):
+        some = octets[start : start + _BLOCK]
+        for half, numbers in enumerate((some & 15, some >> 4)):  # ml_dtypes stores signed ones in the low bits, too
+            whole[2 * start + half : 2 * (start + len(some)) : 2] = numbers
+        let_go(octets)
+        let_go(whole)
+    return whole.view(dtype)
+
+
+def _room(count: int) -> NDArray[np.uint8]:
+    """Return an array to be filled; a large one is in a temporary file, since a model may hold many."""
+    if count <= _BLOCK:
+        return np.empty(count, np.uint8)
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, np.uint8, "w+", shape=(count,))
+
+
+_BLOCK = 2**24  # bytes
+
+
+def _shape(layer: Layer) -> tuple[int, ...]:
+    try:
+        shape = ir_files.integers(layer.attributes.get("shape", ""))
+    except ReadError as error:
+        raise ReadError(error.problem, f"{layer.where}@shape") from None
+    if any(size < 0 for size in shape):
+        raise ReadError(f"negative dimension in {list(shape)}", f"{layer.where}@shape")
+    return shape
+
+
+_MAX_ELEMENTS = 4096  # enough for sizes, scales, axes and their operands; never weights
+_FAILURES = (ValueError, LookupError, TypeError, ArithmeticError)  # exceptions of NumPy for operands that do not fit
+
+
+def fold(net: Net, layer: Layer, index: int) -> Array | None:
+    """Return the value of an input of ``layer``; None if it is known only at run time.
+
+    Raises ReadError if a constant cannot be read, or operands do not fit.
+    """
+    source = net.source(layer, index)
+    return None if source is None else _folded(net, *source)
+
+
+def is_decided(net: Net, layer: Layer) -> bool:
+    """Return whether constants and static shapes determine a layer's output; see ``fold``."""
+    return all(_folded(net, layer, port) is not None for port in layer.outputs)
+
+
+def _folded(net: Net, producer: Layer, port: Port) -> Array | None:
+    """Return a value, computed once per net; None also for a value that is being folded, since a cycle never ends."""
+    key = (producer.id, port.id)
+    if key not in net.folded:
+        net.folded[key] = None
+        try:
+            net.folded[key] = _value(net, producer, port)
+        except ReadError:
+            del net.folded[key]  # else another use would take the value for one at run time
+            raise
+    return net.folded[key]
+
+
+def _value(net: Net, producer: Layer, port: Port) -> Array | None:
+    kind = producer.type.lower()
+    if kind == "const":
+        value = read_constant(producer, net.binary)
+        return value if value.size <= _MAX_ELEMENTS else None
+    if kind == "shapeof":
+        return _shape_of(net, producer, port.dtype)
+    if kind not in _COMPUTE:
+        return None
+    inputs = [fold(net, producer, index) for index in range(len(producer.inputs))]
+    operands = [value for value in inputs if value is not None]
+    if len(operands) < len(inputs):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            value = _COMPUTE[kind](producer, *operands)
+    except _FAILURES as error:
+        raise ReadError(f"cannot be computed: {error}", producer.where) from error
+    if isinstance(value, tuple):
+        value = value[producer.outputs.index(port)]
+    return None if value is None or np.size(value) > _MAX_ELEMENTS else np.asarray(value)
+
+
+def _shape_of(net: Net, layer: Layer, dtype: str | None) -> Array | None:
+    shape = layer.inputs[0].shape
+    source = net.source(layer, 0)
+    if shape is None and source is not None:
+        shape = source[1].shape
+    if shape is None or None in shape or (shape == () and net.has_dynamic_ranks):  # a dynamic rank looks like a scalar
+        return None
+    return np.array(shape, "int32" if dtype == "int32" else "int64")
+
+
+def _convert(layer: Layer, value: Array) -> Array:
+    return value.astype(numpy_name(layer.attributes.get("destination_type", value.dtype.name)))
+
+
+def _concat(layer: Layer, *values: Array) -> Array:
+    return np.concatenate(values, axis=ir_files.integer(layer.attributes.get("axis", "0")))
+
+
+def _gather(layer: Layer, data: Array, indices: Array, axis: Array) -> Array | None:
+    in_batches = layer.attributes.get("batch_dims", "0") != "0"
+    return None if in_batches else np.take(data, indices, axis=int(axis.ravel()[0]))
+
+
+def _squeeze(layer: Layer, data: Array, axes: Array | None = None) -> Array:
+    return np.squeeze(data, None if axes is None else tuple(np.atleast_1d(axes)))
+
+
+def _unsqueeze(layer: Layer, data: Array, axes: Array) -> Array:
+    return np.expand_dims(data, tuple(np.atleast_1d(axes)))
+
+
+def _reshape(layer: Layer, data: Array, shape: Array) -> Array:
+    keeps = ir_files.flag(layer.attributes.get("special_zero", "false"))  # a 0 keeps the dimension of the input
+    return data.reshape([data.shape[axis] if keeps and size == 0 else int(size) for axis, size in enumerate(shape)])
+
+
+def _slice(layer: Layer, data: Array, start: Array, stop: Array, step: Array, axes: Array | None = None) -> Array:
+    places = [slice(None)] * data.ndim
+    for axis, *edges in zip(range(data.ndim) if axes is None else axes, start, stop, step, strict=False):
+        places[int(axis)] = slice(*map(int, edges))
+    return data[tuple(places)]
+
+
+def _strided_slice(layer: Layer, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array | None:
+    """Return a slice of a vector, the only form in which shapes are sliced."""
+    if data.ndim != 1 or begin.size != 1 or "1" in layer.attributes.get("new_axis_mask", ""):
+        return None
+    masks = {name: ir_files.integers(layer.attributes.get(name, "")) for name in ("begin_mask", "end_mask")}
+    shrinks = any(ir_files.integers(layer.attributes.get("shrink_axis_mask", ""))[:1])
+    if shrinks:  # whatever the mask of begin
+        return np.asarray(data[int(begin[0])])
+    start = None if any(masks["begin_mask"][:1]) else int(begin[0])
+    last = None if any(masks["end_mask"][:1]) else int(end[0])
+    return data[start : last : int(stride[0]) if stride is not None else 1]
+
+
+def _divide(layer: Layer, left: Array, right: Array) -> Array:
+    if left.dtype.kind not in "iu":
+        return np.divide(left, right)
+    floors = ir_files.flag(layer.attributes.get("m_pythondiv", "true"))  # the CPU plugin ignores it, folding does not
+    quotient = np.floor_divide(left, right)
+    return quotient if floors else quotient + ((quotient < 0) & (quotient * right != left))  # else towards 0
+
+
+def _broadcast(layer: Layer, data: Array, shape: Array, axes: Array | None = None) -> Array | None:
+    mode, target_shape = layer.attributes.get("mode", "numpy"), tuple(map(int, shape))
+    if mode == "numpy":
+        return np.broadcast_to(data, target_shape)
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, target_shape)) if mode == "bidirectional" else None
+
+
+def _split(layer: Layer, data: Array, axis: Array, lengths: Array | None = None) -> tuple[Array, ...]:
+    along = int(axis.ravel()[0])
+    if lengths is None:
+        return tuple(np.split(data, ir_files.integer(layer.attributes["num_splits"]), along))
+    rest = data.shape[along] - int(lengths[lengths >= 0].sum())  # the dimension that -1 stands for
+    return tuple(np.split(data, np.cumsum(np.where(lengths < 0, rest, lengths))[:-1], along))
+
+
+def _range(layer: Layer, start: Array, stop: Array, step: Array) -> Array | None:
+    # Negated, so that NaN is refused as well.
+    if not abs(stop.item() - start.item()) <= abs(step.item()) * _MAX_ELEMENTS:
+        return None
+    dtype = numpy_name(layer.attributes.get("output_type", start.dtype.name))
+    return np.arange(start.item(), stop.item(), step.item()).astype(dtype)
+
+
+def _rest(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda layer, left, right: function(left, right) if np.all(right) else None
+
+
+def _product(layer: Layer, data: Array, axes: Array) -> Array:
+    keeps = ir_files.flag(layer.attributes.get("keep_dims", "false"))
+    return np.asarray(np.prod(data, tuple(map(int, axes.ravel())), dtype=data.dtype, keepdims=keeps))
+
+
+def _tile(layer: Layer, data: Array, repeats: Array) -> Array | None:
+    # Python's integers do not overflow.
+    few = data.size * np.prod(repeats.astype(object)) <= _MAX_ELEMENTS
+    return np.tile(data, tuple(map(int, repeats.ravel()))) if few else None
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda layer, *values: function(*values)
+
+
+_COMPUTE: dict[str, Callable[..., Any]] = {
+    "broadcast": _broadcast,
+    "convert": _convert,
+    "concat": _concat,
+    "gather": _gather,
+    "squeeze": _squeeze,
+    "unsqueeze": _unsqueeze,
+    "range": _range,
+    "reshape": _reshape,
+    "slice": _slice,
+    "split": _split,
+    "stridedslice": _strided_slice,
+    "variadicsplit": _split,
+    "add": _plain(np.add),
+    "subtract": _plain(np.subtract),
+    "multiply": _plain(np.multiply),
+    "divide": _divide,
+    "floormod": _rest(np.mod),
+    "mod": _rest(np.fmod),
+    "reduceprod": _product,
+    "tile": _tile,
+    "floor": _plain(np.floor),
+    "ceiling": _plain(np.ceil),
+    "maximum": _plain(np.maximum),
+    "minimum": _plain(np.minimum),
+}
 
 
 class OpenAxesError(ReadError):
@@ -26,12 +290,12 @@ class OpenAxesError(ReadError):
 
 _TYPE = "interpolate"
 _PARSE: dict[str, Callable[[str], Any]] = {
-    "align_corners": xml.flag,
-    "antialias": xml.flag,
-    "axes": xml.integers,
-    "pads_begin": xml.integers,
-    "pads_end": xml.integers,
-    "cube_coeff": xml.real,
+    "align_corners": ir_files.flag,
+    "antialias": ir_files.flag,
+    "axes": ir_files.integers,
+    "pads_begin": ir_files.integers,
+    "pads_end": ir_files.integers,
+    "cube_coeff": ir_files.real_number,
 }
 
 

@@ -15,9 +15,8 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, ZipStore
 
 from ir_interp.errors import ReadError
-from ir_interp.files.kinds import is_zip
-from ir_interp.files.paths import exists, real
-from ir_interp.files.sources import check_regular
+from ir_interp.files.kinds import check_regular, is_zip
+from ir_interp.files.writing import exists, real
 
 _ARRAYS = ("zarr.json", ".zarray")
 _METADATA = (*_ARRAYS, ".zgroup", ".zattrs")

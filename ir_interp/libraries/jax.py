@@ -7,6 +7,7 @@ version here is the minor version: 10 for 0.10.
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
+from ir_interp.libraries import Library
 from ir_interp.spec import (
     Antialias,
     Area,
@@ -22,7 +23,6 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 _METHODS = ("linear", "nearest", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area")
 _COORDINATES = {"nearest": Coordinates.TF_HALF_PIXEL_FOR_NN, "area": Coordinates.ASYMMETRIC}

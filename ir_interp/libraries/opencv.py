@@ -9,7 +9,8 @@ IPP computes INTER_CUBIC, and INTER_LINEAR except for 8 bits, with 1, 3 or 4 cha
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.plan.libraries.opencv_sums import without_ipp
+from ir_interp.libraries import Library
+from ir_interp.plan.opencv_sums import without_ipp
 from ir_interp.spec import (
     Area,
     Arithmetic,
@@ -29,7 +30,6 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 _KERNELS: dict[str, Kernel] = {
     "INTER_LINEAR": Linear(),

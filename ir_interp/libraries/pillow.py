@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ir_interp.errors import SpecError
+from ir_interp.libraries import Library
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -35,9 +36,8 @@ from ir_interp.spec import (
     Rounding,
     Step,
 )
-from ir_interp.spec.parts import FLOATS
+from ir_interp.spec.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 _WIDENED = Antialias.SHRINKING
 _KERNELS: dict[str, Kernel] = {

@@ -9,6 +9,7 @@ supported here. The version here is the minor version: 17 for 1.17.
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
+from ir_interp.libraries import Library
 from ir_interp.spec import (
     Arithmetic,
     Coordinates,
@@ -22,7 +23,6 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 
 def read(attributes: Attributes, context: Context) -> ResizeSpec:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir_interp.errors import SpecError
-from ir_interp.libraries import scipy
+from ir_interp.libraries import Library, scipy
 from ir_interp.spec import Border, Images, Linear, ResizeSpec, Smooth
-from ir_interp.spec.parts import FLOATS
+from ir_interp.spec.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 _INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("u", ""))
 _BORDERS = {"reflect": Border.MIRRORED, "edge": Border.EDGE, "symmetric": Border.SYMMETRIC}

@@ -8,6 +8,7 @@ corners; ``tf.compat.v1.image.resize`` has no half-pixel centres, and aligns cor
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
+from ir_interp.libraries import Library
 from ir_interp.spec import (
     Antialias,
     Area,
@@ -25,7 +26,6 @@ from ir_interp.spec import (
     Step,
 )
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 _OF_V1 = ("bilinear", "nearest", "bicubic", "area")
 _METHODS = (*_OF_V1, "lanczos3", "lanczos5", "gaussian", "mitchellcubic")

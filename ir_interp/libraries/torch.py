@@ -9,6 +9,7 @@ row equal to the first (``plan.libraries.library_limits``).
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
+from ir_interp.libraries import Library
 from ir_interp.spec import (
     Antialias,
     Arithmetic,
@@ -25,9 +26,8 @@ from ir_interp.spec import (
     Rounding,
     Step,
 )
-from ir_interp.spec.parts import FLOATS
+from ir_interp.spec.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 # The ranks that a mode determines, batch and channels included.
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir_interp.errors import SpecError
-from ir_interp.libraries import pillow, torch
+from ir_interp.libraries import Library, pillow, torch
 from ir_interp.spec import IntegerRounding, Nearest, ResizeSpec, Step
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
-from ir_interp.translation.library_dialect import Library
 
 _FILTERED = ("bilinear", "bicubic", "lanczos")
 _OF_PIL = ("box", "hamming")

@@ -1,23 +1,43 @@
-"""Options of commands on one resize: to show, run or explain it."""
+"""Options of commands on one resize: to show, run, explain or plot it, or to put it in front of a model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from ir_interp import arguments
 from ir_interp.options import shared_options as shared
-from ir_interp.options.declaration import option
-from ir_interp.options.value_kinds import MEMORY, NAMES, NUMBER, PATH, POSITIVE, SWITCH, WORD, member
-from ir_interp.options.value_texts import LayerShape
-from ir_interp.pipelines.backends import Backend, CodeLanguage
+from ir_interp.options.declaration import (
+    ARRAY,
+    CONFIGURATION,
+    MEMORY,
+    NAMES,
+    NATURAL,
+    NUMBER,
+    PAIR,
+    PATH,
+    POSITIVE,
+    SWITCH,
+    WHOLE,
+    WORD,
+    Kind,
+    LayerShape,
+    member,
+    option,
+)
+from ir_interp.options.shared_options import Images
+from ir_interp.pipelines.pipeline import Pipeline
+from ir_interp.pipelines.rules import Backend, CodeLanguage
 from ir_interp.spec import Arithmetic
 from ir_interp.translation.dialect import Semantics
+from ir_interp.views.figures import Picture
 
-CALL, CALL_ON_STORE, ARRAY, STORE = "call", "call on a store", "array", "store"
+CALL, CALL_ON_STORE, IN_MEMORY, ON_STORE = "call", "call on a store", "array", "store"
 """The places where an option of ``run`` has an effect: a call of an image library, of an image or a store, a resize of
 an array, of a store."""
-_STORES = (STORE, CALL_ON_STORE)
-_ARRAYS = (ARRAY, *_STORES)
+_STORES = (ON_STORE, CALL_ON_STORE)
+_ARRAYS = (IN_MEMORY, *_STORES)
 RESIZE, RULE, PIPELINE, SCHEMA = "resize", "rule", "pipeline", "schema"
 """The places where an option of ``explain`` has an effect: a resize of a file, a rule, a configuration, a command."""
 _ZARR, _MISSING, _DEFINITION, _PIPELINES = "Zarr stores", "Missing pixels", "Definition", "Pipelines"
@@ -45,7 +65,9 @@ class IdentifyOptions:
 class RunOptions:
     """How to run a resize, and on what."""
 
-    source: Path | None = option(PATH, "Array (.npy), image or .zarr to resize.", "--input", places=(ARRAY, STORE))
+    source: Path | None = option(
+        PATH, "Array (.npy), image or .zarr to resize.", "--input", places=(IN_MEMORY, ON_STORE)
+    )
     like: str | None = option(
         WORD,
         "Resize FILE as a library call: pillow:bicubic, opencv@4:area, torch:bilinear.",
@@ -57,7 +79,7 @@ class RunOptions:
     dims: tuple[int | str, ...] | None = option(
         NAMES, "Axes that --like resizes, by name or number: y,x.", "--dims", places=(CALL_ON_STORE,), panel=_ZARR
     )
-    layer: str | None = shared.layer(shared.LAYER, "--layer", places=(ARRAY, STORE))
+    layer: str | None = shared.layer(shared.LAYER, "--layer", places=(IN_MEMORY, ON_STORE))
     sizes: tuple[int, ...] | None = shared.sizes()
     scales: tuple[float, ...] | None = shared.scales()
     arithmetic: Arithmetic | None = option(
@@ -66,9 +88,9 @@ class RunOptions:
         "--arithmetic",
         default=None,
         panel=_DEFINITION,
-        places=(ARRAY, STORE),
+        places=(IN_MEMORY, ON_STORE),
     )
-    semantics: Semantics = shared.semantics(places=(ARRAY, STORE), panel=_DEFINITION)
+    semantics: Semantics = shared.semantics(places=(IN_MEMORY, ON_STORE), panel=_DEFINITION)
     nodata: float | None = option(
         NUMBER, "Value of missing pixels, which get no weight: -9999, nan.", "--nodata", places=_ARRAYS, panel=_MISSING
     )
@@ -122,3 +144,86 @@ class ExplainOptions:
     )
     style: shared.Format | None = shared.style()
     as_json: bool = shared.as_json()
+
+
+_AXIS = tuple(picture.value for picture in Picture if picture is not Picture.IMAGE)
+_IMAGE = "With --what image"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotOptions:
+    """The picture to draw; ``ir_interp.plot`` documents the options."""
+
+    what: Picture = option(
+        member(Picture, "Picture | str", "PICTURE"),
+        "Picture to draw: positions, weights, kernel or image.",
+        "--what",
+        default=Picture.POSITIONS,
+    )
+    layer: str | None = shared.layer(shared.LAYER, "--layer")
+    axis: int | None = option(WHOLE, "Axis to show. Default: the first that changes.", "--axis", places=_AXIS)
+    shape: LayerShape | None = shared.layer_shape()
+    sizes: tuple[int, ...] | None = shared.sizes()
+    scales: tuple[float, ...] | None = shared.scales()
+    x: Any = option(ARRAY, "Array (.npy) or image to resize.", "--input", places=(Picture.IMAGE.value,), panel=_IMAGE)
+    against: Any = option(
+        CONFIGURATION,
+        "Semantics, arithmetic or file to compare with. Default: a runtime that differs.",
+        "--against",
+        complete="semantics",
+        places=(Picture.IMAGE.value,),
+        panel=_IMAGE,
+    )
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
+    quiet: bool = shared.quiet()
+
+
+STATED = ("like", "size", "letterbox", "mean", "scale", "bgr", "pixel_range")
+"""Options that a configuration or pipeline states as well."""
+_IMAGES, _NORMALIZATION = "Images", "Normalisation"
+_COLOUR = replace(NATURAL, check=arguments.whole, metavar="COLOUR")
+
+
+def _pipeline(value: Any, name: str) -> Pipeline:
+    if not isinstance(value, Pipeline):
+        raise arguments.misfit(value, name, "Pipeline")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreprocessOptions:
+    """The preprocessing of training; ``ir_interp.preprocess`` documents the options."""
+
+    like: str | None = option(
+        WORD, "Resize used in training: pillow:bicubic, opencv:linear.", "--like", metavar="CALL", complete="likes"
+    )
+    size: tuple[int, int] | None = option(PAIR, "Height and width of the model's input: 224,224.", "--size")
+    letterbox: int | None = option(
+        _COLOUR, "Keep the aspect ratio and pad with this value: 114, as YOLO does.", "--letterbox"
+    )
+    image_size: tuple[int, int] | None = shared.image_size(panel=_IMAGES)
+    config: Path | None = option(
+        PATH,
+        "Read the pipeline from a preprocessor_config.json (Hugging Face), config.json (timm), printed transforms "
+        "(torchvision) or a model with metadata (Ultralytics).",
+        "--config",
+    )
+    backend: Backend | None = shared.backend()
+    pipeline: Pipeline | None = option(Kind(takes="Pipeline", check=_pipeline), default=None, takes_none=True)
+    batch: int | None = option(NATURAL, "Images per batch; 0 for any number.", "--batch", panel=_IMAGES)
+    channels: int = option(
+        POSITIVE, "Channels: 1 (grey), 3 (RGB) or 4 (RGB and alpha).", "--channels", default=3, panel=_IMAGES
+    )
+    name: str | None = option(WORD, "Name of the image input, if the model has several.", "--input")
+    verify: bool = option(
+        SWITCH,
+        "Run the new nodes, and write only if they match the pipeline.",
+        "--verify",
+        "--no-verify",
+        default=True,
+    )
+    images: Images = shared.images(panel=_NORMALIZATION)
+    style: shared.Format | None = shared.style()
+    as_json: bool = shared.as_json()
+    quiet: bool = shared.quiet()

@@ -1,20 +1,125 @@
-"""Pipelines of torchvision's transforms, v1 and v2: the object itself, or the text that ``print`` shows.
+"""Pipelines of torchvision's transforms, v1 and v2, and of timm's ``pretrained_cfg`` as ``create_transform`` reads it.
 
-Source: torchvision 0.28, ``transforms/transforms.py``, ``transforms/v2`` and ``transforms/_presets.py``.
+A transform is the object itself, or the text that ``print`` shows. Sources: torchvision 0.28,
+``transforms/transforms.py``, ``transforms/v2`` and ``transforms/_presets.py``; for the text, ``__repr__`` and
+``extra_repr`` of 0.29. timm 1.0.31, ``data/config.py`` (``resolve_data_config`` with its defaults, ``use_test_size``
+off) and ``transforms_imagenet_eval``, on Pillow images; torchvision 0.28 for its crop.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ir_interp.arguments import natural
+import numpy as np
+
+from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
-from ir_interp.pipelines.backends import Backend
-from ir_interp.pipelines.output_size import Exactly, OutputSize, ShorterSide, SizeRounding
-from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.steps import CentreCrop, ImageStep, Normalise, Product, Rescale, Resize
-from ir_interp.pipelines.torchvision_listing import ATTRIBUTES, Transform, of_object, of_text
+from ir_interp.pipelines.pipeline import CentreCrop, ImageStep, Normalise, Pipeline, Product, Rescale, Resize
+from ir_interp.pipelines.rules import Backend, ByRatio, Exactly, OutputSize, ShorterSide, SizeRounding
+
+_LINE = re.compile(r"(\w+)\((.*)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A transform: the name of its class and its arguments; ``version`` is v1, v2, or empty if unknown."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    version: str = ""
+
+    def take(self, *known: str) -> Mapping[str, Any]:
+        """Return the arguments. Raises SpecError for one that is not among ``known``."""
+        unknown = sorted(self.arguments.keys() - set(known))
+        if unknown:
+            raise SpecError(f"{self.name} with {unknown[0]} is not supported")
+        return self.arguments
+
+
+def of_text(text: str) -> Iterator[Transform]:
+    """Yield printed transforms. Raises ReadError for other text."""
+    lines = [line.strip().rstrip(",") for line in text.strip().splitlines()]
+    if lines and lines[0] in ("Compose(", "Sequential("):
+        for line in lines[1:-1]:
+            yield _of_line(re.sub(r"^\(\d+\): ", "", line))
+    elif len(lines) > 1 and lines[0].endswith("("):  # a preset, one argument per line
+        yield _of_line(f"{lines[0]}{', '.join(lines[1:-1])})")
+    elif len(lines) == 1:
+        yield _of_line(lines[0])
+    else:
+        raise ReadError("not torchvision transforms; expected the printed text of a Compose")
+
+
+def _of_line(line: str) -> Transform:
+    match = _LINE.match(line)
+    if not match:
+        raise ReadError(f"not a torchvision transform: {line[:60]!r}; expected one a line, as in CenterCrop(size=224)")
+    words = re.sub(r"InterpolationMode\.|torch\.|nearest-", lambda hit: hit[0][:-1] + "_", match[2])
+    try:
+        call = ast.parse(f"f({words})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
+    if not isinstance(call, ast.Call) or call.args or not all(keyword.arg for keyword in call.keywords):
+        raise ReadError(f"{line[:60]!r}: expected arguments by name")
+    return Transform(match[1], {str(keyword.arg): _literal(keyword.value, line) for keyword in call.keywords})
+
+
+def _literal(node: ast.expr, line: str) -> Any:
+    """Return a number, a list or a word: ``bilinear``, ``InterpolationMode.BILINEAR``, ``torch.float32``."""
+    if isinstance(node, ast.Name):
+        word = node.id.replace("torch_", "torch.")
+        return word.removeprefix("InterpolationMode_").lower().replace("nearest_exact", "nearest-exact")
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise ReadError(f"{line[:60]!r}: the arguments cannot be read; expected literals") from None
+
+
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
+    "Resize": ("size", "interpolation", "max_size", "antialias"),
+    "CenterCrop": ("size",),
+    "Normalize": ("mean", "std"),
+    "ConvertImageDtype": ("dtype",),
+    "ToDtype": ("dtype", "scale"),
+    "ImageClassification": ("crop_size", "resize_size", "mean", "std", "interpolation", "antialias"),
+    "SemanticSegmentation": ("resize_size", "mean", "std", "interpolation", "antialias"),
+}
+
+
+def of_object(transforms: Any) -> Iterator[Transform]:
+    """Yield the transforms of a ``Compose``, ``Sequential``, preset or single transform.
+
+    Raises ReadError for one of another library, which may have the same name.
+    """
+    name = type(transforms).__name__
+    inner = getattr(transforms, "transforms", None)
+    if name == "Compose" and isinstance(inner, Sequence):
+        for transform in inner:
+            yield from of_object(transform)
+    elif name == "Sequential":
+        for transform in transforms.children():
+            yield from of_object(transform)
+    else:
+        module = type(transforms).__module__
+        if module.partition(".")[0] != "torchvision":
+            raise ReadError(f"the transform {name} is {module}'s; expected transforms of torchvision")
+        names, version = ATTRIBUTES.get(name, ()), "v2" if ".v2." in module else "v1"
+        arguments = {key: _plain(getattr(transforms, key)) for key in names if hasattr(transforms, key)}
+        yield Transform(name, arguments, version)
+
+
+def _plain(value: Any) -> Any:
+    """Return an argument in the form of its printed text."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if type(value).__name__ == "InterpolationMode":
+        return value.value
+    return str(value) if type(value).__name__ == "dtype" else value
+
 
 _FLOAT = "torch.float32"
 _NOTHING = {"ToPureTensor", "Identity", "RGB"}
@@ -199,3 +304,86 @@ def _numbers(values: Any) -> tuple[float, ...]:
     if not isinstance(values, list | tuple) or not all(isinstance(value, int | float) for value in values):
         raise SpecError(f"mean or std is {values!r}; expected numbers")
     return tuple(map(float, values))
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "input_size": (3, 224, 224),
+    "interpolation": "bicubic",
+    "mean": (0.485, 0.456, 0.406),
+    "std": (0.229, 0.224, 0.225),
+    "crop_pct": 0.875,
+    "crop_mode": "center",
+}
+_WITHOUT_EFFECT = {
+    "url", "file", "hash_sha256", "state_dict", "source", "hf_hub_id", "hf_hub_filename", "architecture", "tag",
+    "custom_load", "fixed_input_size", "min_input_size", "test_input_size", "test_crop_pct", "num_classes",
+    "pool_size", "test_pool_size", "first_conv", "classifier", "license", "description", "origin_url", "paper_name",
+    "paper_ids", "notes", "label_offset", "label_names", "label_descriptions",
+}  # fmt: skip
+"""Keys about files, layers and labels, and those that only ``use_test_size`` reads."""
+KEYS = {*_DEFAULTS, *_WITHOUT_EFFECT}
+FILTERS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
+MODES = ("center", "squash", "border")
+
+
+def is_timm(document: Mapping[str, Any]) -> bool:
+    """Return whether a document is timm's: a ``config.json`` of the hub, or a ``pretrained_cfg``."""
+    return "pretrained_cfg" in document or {"input_size", "crop_pct"} <= document.keys()
+
+
+def read_timm(document: Mapping[str, Any]) -> Pipeline:
+    """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
+    settings = document.get("pretrained_cfg", document)
+    if not isinstance(settings, Mapping):
+        raise ReadError("pretrained_cfg is not an object")
+    unknown = sorted(settings.keys() - KEYS)
+    if unknown:
+        raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
+    config = {**_DEFAULTS, **{key: value for key, value in settings.items() if value}}
+    return Pipeline(steps=tuple(_timm_steps(config)), name=f"timm {settings.get('architecture', 'model')}".strip())
+
+
+def _timm_steps(config: Mapping[str, Any]) -> Iterator[ImageStep]:
+    height, width = _timm_size(config["input_size"])
+    share, mean = real(config["crop_pct"], "crop_pct"), _timm_numbers(config, "mean")
+    if not share > 0:
+        raise SpecError(f"crop_pct is {share:g}; expected a number above 0")
+    scaled = int(height / share), int(width / share)  # positive, so that int() rounds down like math.floor
+    mode = _choice(config["crop_mode"], MODES, "crop_mode")
+    like = f"pillow:{_choice(config['interpolation'], FILTERS, 'interpolation')}"
+    colour: tuple[float, ...] = (0.0,)
+    if mode == "squash":
+        yield Resize(like=like, size=Exactly(height=scaled[0], width=scaled[1]))
+    elif mode == "border":
+        yield Resize(like=like, size=ByRatio(height=scaled[0], width=scaled[1], covers=False))
+        colour = tuple(float(round(255 * number)) for number in mean)
+    elif scaled[0] == scaled[1]:
+        yield Resize(like=like, size=ShorterSide(size=scaled[0]))
+    else:
+        yield Resize(like=like, size=ByRatio(height=scaled[0], width=scaled[1], covers=True))
+    yield CentreCrop(
+        size=Exactly(height=height, width=width), start=SizeRounding.HALF_EVEN, padding=SizeRounding.DOWN, colour=colour
+    )
+    yield Rescale(factor=1 / 255, product=Product.QUOTIENT)
+    yield Normalise(mean=_single(mean), deviation=_single(_timm_numbers(config, "std")))
+
+
+def _timm_size(size: Any) -> tuple[int, int]:
+    if not isinstance(size, list | tuple) or len(size) != 3 or size[0] != 3:
+        raise SpecError(f"input_size is {size!r}; expected 3 channels, height and width")
+    return natural(size[1], "the height of input_size"), natural(size[2], "the width of input_size")
+
+
+def _timm_numbers(config: Mapping[str, Any], name: str) -> tuple[float, ...]:
+    return reals(config[name], name)
+
+
+def _single(numbers: tuple[float, ...]) -> tuple[float, ...]:
+    """Return numbers rounded to float32, since timm converts them to tensors first."""
+    return tuple(float(np.float32(number)) for number in numbers)
+
+
+def _choice(value: Any, choices: tuple[str, ...], name: str) -> str:
+    if value not in choices:
+        raise SpecError(f"{name} is {value!r}; {closest(str(value), choices)}")
+    return str(value)

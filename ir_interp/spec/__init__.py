@@ -1,42 +1,49 @@
 """One resize as pure data, independent of any format: no files, no tensors."""
 
-from ir_interp.spec.integer_passes import FixedPoint, FloatingPoint
-from ir_interp.spec.kernel import (
-    Area,
-    Box,
-    Continuous,
-    Cubic,
-    Gaussian,
-    Hamming,
-    Kernel,
-    Lanczos,
-    Linear,
-    Magic,
-    Mean,
-    Mitchell,
-    Nearest,
-)
 from ir_interp.spec.modes import (
     Alpha,
     Antialias,
+    Area,
     Arithmetic,
     Aspect,
     AtRunTime,
     Between,
     Border,
+    Box,
+    Continuous,
     Coordinates,
+    Cubic,
+    Gaussian,
+    Hamming,
     IntegerRounding,
     Integers,
+    Kernel,
+    Lanczos,
     Length,
+    Linear,
+    Magic,
+    Mean,
+    Mitchell,
+    Nearest,
     Passes,
+    Reduce,
     Rounding,
+    Smooth,
     Step,
     SumRounding,
     Unrounded,
 )
-from ir_interp.spec.parts import Crop, Images, Pad, Scales, Sizes
-from ir_interp.spec.prefilters import Reduce, Smooth
-from ir_interp.spec.resize_spec import AREA_COORDINATES, ResizeSpec
+from ir_interp.spec.resize_spec import (
+    AREA_COORDINATES,
+    Crop,
+    FixedPoint,
+    FloatingPoint,
+    Images,
+    Pad,
+    ResizeSpec,
+    Scales,
+    Sizes,
+)
 
 __all__ = [
     "AREA_COORDINATES",

@@ -1,29 +1,315 @@
-"""One resize as pure data, independent of any format: no files, no tensors."""
+"""One resize as pure data, independent of any format: no files, no tensors.
+
+First its parts beside the kernel: targets, windows and pads; then sums of integers axis by axis, for cases that are no
+member of ``modes.Integers``; then the spec. Every field accepts its type, or a value with an unambiguous conversion:
+the value of an enumeration, a list for a tuple, 6.0 for 6, NumPy's scalars. Anything else is a SpecError immediately.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from ir_interp.arguments import settle
 from ir_interp.errors import SpecError, spelled
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
-from ir_interp.spec.fields import settle
-from ir_interp.spec.integer_passes import FixedPoint, FloatingPoint
-from ir_interp.spec.kernel import Area, Kernel, Lanczos, Mean, Nearest
 from ir_interp.spec.modes import (
     Alpha,
+    Area,
     Arithmetic,
     Aspect,
     AtRunTime,
+    Between,
     Coordinates,
     IntegerRounding,
     Integers,
+    Kernel,
+    Lanczos,
     Length,
+    Mean,
+    Nearest,
+    Passes,
+    Reduce,
+    Smooth,
     Step,
 )
-from ir_interp.spec.parts import Crop, Images, Pad, Scales, Sizes
-from ir_interp.spec.prefilters import Reduce, Smooth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crop:
+    """``tf_crop_and_resize``: the output spans a window of the source, in fractions of its corners.
+
+    ``roi`` holds (start, end) per resized axis in the order of ``ResizeSpec.axes``; ``None`` means that it is an
+    input at run time. Outputs whose source lies outside the image are ``extrapolation``. ``scales_window`` means that
+    scales multiply the window of an axis, not the whole axis.
+
+    Examples:
+        >>> crop = ir_interp.Crop(roi=((0.25, 1.5),), extrapolation=-1)
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", coordinates=crop, target=ir_interp.Sizes((6,)))
+        >>> ir_interp.resize(np.array([0.0, 4.0, 8.0]), spec)
+        array([ 2.,  4.,  6.,  8., -1., -1.])
+
+    """
+
+    roi: tuple[tuple[float, float], ...] | None
+    extrapolation: float = 0.0
+    scales_window: bool = False
+
+    word: ClassVar[str] = "tf_crop_and_resize"
+    example: ClassVar[str] = "Crop(roi=((0.25, 0.75), (0, 1)))"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if self.roi is not None and not self.roi:
+            raise SpecError("roi is empty; tf_crop_and_resize needs a start and an end for every resized axis")
+        if self.roi is not None and not all(abs(edge) <= 2**31 for window in self.roi for edge in window):
+            raise SpecError(f"roi must be finite, and within 2**31: {list(self.roi)}")
+
+    def __str__(self) -> str:
+        return self.word
+
+    @property
+    def edges(self) -> tuple[float, ...] | None:
+        """The starts of all windows, then their ends, as in ONNX; None if known only at run time."""
+        return None if self.roi is None else tuple(edge for side in zip(*self.roi, strict=True) for edge in side)
+
+    @property
+    def formula(self) -> str:
+        """The source coordinate of output index ``i``."""
+        return "start * (in - 1) + i * (end - start) * (in - 1) / (out - 1)"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The requested output sizes, in the order of ``ResizeSpec.axes``.
+
+    Examples:
+        >>> print(ir_interp.Sizes([50.0, 60]))
+        sizes [50, 60]
+
+    """
+
+    values: tuple[int, ...]
+
+    example: ClassVar[str] = "Sizes((50, 60))"
+
+    def __post_init__(self) -> None:
+        settle(self, values="sizes")
+        if not all(0 <= size < 2**63 for size in self.values):
+            raise SpecError(f"sizes must be non-negative 64-bit integers: {list(self.values)}")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __str__(self) -> str:
+        return f"sizes {list(self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """The requested output / input ratios, in the order of ``ResizeSpec.axes``; float32 values.
+
+    Examples:
+        >>> print(ir_interp.Scales((0.5, 2)))
+        scales [0.5, 2.0]
+
+    """
+
+    values: tuple[float, ...]
+
+    example: ClassVar[str] = "Scales((2.0, 2.0))"
+
+    def __post_init__(self) -> None:
+        settle(self, values="scales")
+        for scale in self.values:
+            if not _LEAST <= scale <= _LARGEST:
+                raise SpecError(f"scales must be finite and greater than 0 as float32: {list(self.values)}")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __str__(self) -> str:
+        return f"scales {list(self.values)}"
+
+
+_LEAST, _LARGEST = 2.0**-149, (2 - 2.0**-23) * 2.0**127  # the finite float32 above 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pad:
+    """Zeros added around one axis before the resize.
+
+    Examples:
+        >>> pad = ir_interp.Pad(axis=0, begin=0, end=1)
+        >>> spec = ir_interp.ResizeSpec(kernel="linear", pads=(pad,), target=ir_interp.Sizes((2,)))
+        >>> ir_interp.resize(np.array([2.0, 4.0, 6.0]), spec)
+        array([3., 3.])
+
+    """
+
+    axis: int
+    begin: int
+    end: int
+
+    example: ClassVar[str] = "Pad(axis=2, begin=0, end=1)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if not 0 <= min(self.begin, self.end) <= max(self.begin, self.end) < 2**63:
+            raise SpecError(f"pads must be non-negative 64-bit integers: {self}")
+
+    def __str__(self) -> str:
+        return f"axis {self.axis} ({self.begin}, {self.end})"
+
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """The images that a library call accepts: their element types and, if limited, their numbers of channels.
+
+    ``call`` is the argument that messages name, as ``INTER_AREA`` or ``mode RGB``; ``hint`` is the advice for a wrong
+    number of channels.
+    """
+
+    elements: tuple[str, ...]
+    call: str
+    channels: tuple[int, ...] | None = None
+    hint: str = ""
+
+    word: ClassVar[str] = "images"
+    example: ClassVar[str] = "Images(elements=('uint8',), call='INTER_AREA')"
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    @classmethod
+    def of(cls, dtype: str | None, usual: str, call: str) -> Images:
+        """Return the images of one element type, by default the ``usual`` one; floats of every width are included."""
+        return cls(elements=(dtype or usual, *(element for element in FLOATS if element != dtype)), call=call)
+
+    def check(self, dtype: str, channels: int) -> None:
+        """Raise SpecError for an image that the call does not accept."""
+        if dtype not in self.elements:
+            known = ", ".join(self.elements)
+            raise SpecError(f"{self.call} here takes {known}; the image is {dtype}: specify its dtype in the call")
+        if self.channels is not None and dtype not in FLOATS and channels not in self.channels:
+            known = ", ".join(map(str, self.channels))
+            raise SpecError(f"{self.call} takes images of {known} channels; this one has {channels}{self.hint}")
+
+
+_WIDEST = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPoint:
+    """Sums of integers: each weight becomes an integer over ``2**bits``, rounded half away from zero.
+
+    If the largest weight does not fit ``width`` bits, sign included, there are fewer fractional bits accordingly.
+    ``elements`` is the number of bits of the summed integers. With ``lanes``, full blocks of that many values of a row
+    are summed along the first axis as vectors of float32, from the last tap to the first. ``passes`` are not AT_ONCE.
+
+    Examples:
+        >>> print(ir_interp.FixedPoint(bits=22))
+        weights of 22 bits, sums rounded between axes, the last axis first
+
+    """
+
+    bits: int
+    width: int = 32
+    between: Between = Between.ROUNDED
+    passes: Passes = Passes.LAST_FIRST
+    elements: int = 8
+    lanes: int | None = None
+
+    word: ClassVar[str] = "fixed_point"
+    example: ClassVar[str] = "FixedPoint(bits=22)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if not (1 <= self.bits < 32 and 2 <= self.width <= 32):
+            raise SpecError(f"weights must have 1 to 31 fractional bits, in a width of 2 to 32: {self}")
+        if self.elements not in (8, _WIDEST):
+            raise SpecError(f"fixed-point sums require elements of 8 or 16 bits, not {self.elements}")
+        if self.passes is Passes.AT_ONCE:
+            raise SpecError(f"fixed-point sums must be of one axis after the other: {self}")
+        _check_lanes(self)
+
+    def __str__(self) -> str:
+        narrower = "" if self.width == 32 else f" that fit {self.width}"
+        return f"weights of {self.bits} bits{narrower}, {_order(self)}{_vectors(self.lanes)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloatingPoint:
+    """Sums of float32 or float64 products, from the first tap to the last, rounded to integers by ``rounding``.
+
+    With ``lanes``, full blocks of that many values of a row are summed along the first axis from the last tap to the
+    first.
+
+    Examples:
+        >>> print(ir_interp.FloatingPoint(bits=32, rounding="half_up"))
+        float32, sums kept in full between axes, the last axis first, rounded half up
+
+    """
+
+    bits: int
+    between: Between = Between.KEPT
+    passes: Passes = Passes.LAST_FIRST
+    rounding: IntegerRounding = IntegerRounding.HALF_EVEN
+    lanes: int | None = None
+
+    word: ClassVar[str] = "floating_point"
+    example: ClassVar[str] = "FloatingPoint(bits=32)"
+
+    def __post_init__(self) -> None:
+        settle(self)
+        if self.bits not in (32, 64):
+            raise SpecError(f"floats must have 32 or 64 bits, not {self.bits}")
+        if self.between is Between.SHORTENED:
+            raise SpecError(f"sums of floats must be kept or rounded between axes: {self}")
+        # The only library that sums over all axes at once is SciPy, which rounds so.
+        if self.passes is Passes.AT_ONCE and (self.between, self.rounding) != (Between.KEPT, IntegerRounding.HALF_AWAY):
+            raise SpecError(f"sums over all axes at once must be rounded half away from zero, at the end: {self}")
+        _check_lanes(self)
+
+    def __str__(self) -> str:
+        return f"float{self.bits}, {_order(self)}, {_ROUNDED[self.rounding]}{_vectors(self.lanes)}"
+
+
+_SUMS = {Between.ROUNDED: "rounded", Between.KEPT: "kept in full", Between.SHORTENED: "shortened"}
+_FIRST = {
+    Passes.LAST_FIRST: "the last axis first",
+    Passes.UNLESS_TALL: "the last axis first unless the image is over 100 times as tall as wide and gets shorter",
+    Passes.BY_LOSS: "the last axis first unless the first loses more than twice as many pixels",
+}
+_ROUNDED = {
+    IntegerRounding.HALF_EVEN: "rounded half to even",
+    IntegerRounding.HALF_UP: "rounded half up",
+    IntegerRounding.HALF_AWAY: "rounded half away from zero",
+    IntegerRounding.CUT_OFF: "rounded towards zero",
+}
+
+
+def _order(sums: FixedPoint | FloatingPoint) -> str:
+    """Return the order of the axes, and what happens to sums between them."""
+    if sums.passes is Passes.AT_ONCE:
+        return "sums over all axes at once"
+    return f"sums {_SUMS[sums.between]} between axes, {_FIRST[sums.passes]}"
+
+
+def _vectors(lanes: int | None) -> str:
+    return "" if lanes is None else f", in blocks of {lanes} values from the last tap to the first"
+
+
+def _check_lanes(sums: FixedPoint | FloatingPoint) -> None:
+    if sums.lanes is not None and (sums.lanes < 1 or sums.between is not Between.KEPT or sums.bits == _DOUBLE):
+        raise SpecError(f"lanes must be at least 1, in sums that keep their bits and are not float64: {sums}")
+
+
+_DOUBLE = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,9 +514,9 @@ class ResizeSpec:
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""
-        from ir_interp.views.notebook import table
+        from ir_interp.plain_text import notebook_table
 
-        return table(self.summary())
+        return notebook_table(self.summary())
 
 
 _IN_BOXES = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC, Coordinates.TF_HALF_PIXEL_FOR_NN)

@@ -1,17 +1,28 @@
-"""The meaning of a spec in a form that does not depend on its attributes, and the differences of two specs."""
+"""The meaning of a spec in a form that does not depend on its attributes, and comparisons of two specs.
+
+First the axes of a spec, however they are listed. Two specs are compared by meaning; for every shape, each in its own
+arithmetic (``arithmetics_agree``); or for one shape, tap by tap (``first_difference``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from ir_interp.errors import Difference
-from ir_interp.plan.libraries.library_weights import is_own
-from ir_interp.shapes import PartialShape
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import Difference, SpecError
+from ir_interp.plan.library_weights import is_own
+from ir_interp.plan.taps import Plan, Taps, axis_taps, plan
+from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.spec import (
     Alpha,
     Antialias,
+    Arithmetic,
     Aspect,
     Border,
     Coordinates,
@@ -26,7 +37,86 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
-from ir_interp.translation.axes import WHOLE_WINDOW, from_first, keeps, resized_axes, windows
+
+WHOLE_WINDOW = (0.0, 1.0)
+_MOVING = (Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)  # half a pixel, even where sizes stay
+
+
+def resized_axes(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
+    """Return the axes, counted from the first if the rank is known; None for all of an unknown number."""
+    return spec.axes if shape is None else resolve_axes(spec.axes, len(shape))
+
+
+def axis_windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] | None]:
+    """Return the window of each axis, or of a box its segment; None if known only at run time."""
+    if spec.box is not None:
+        return spec.box
+    if not isinstance(spec.coordinates, Crop):
+        return [WHOLE_WINDOW] * count
+    return [None] * count if spec.coordinates.roi is None else spec.coordinates.roi
+
+
+def keeps_axes(
+    spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
+) -> bool:
+    """Return whether an axis with this target is certain to be unchanged."""
+    whole = WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
+    moved = spec.coordinates in _MOVING
+    if window != whole or spec.aspect is not Aspect.STRETCH or moved:
+        return False
+    if isinstance(spec.target, Scales):
+        return value == 1
+    padded = any(axes_from_first(pad.axis, shape) == axis for pad in spec.pads)
+    return shape is not None and shape[axis] == value and not padded
+
+
+def axes_from_first(axis: int, shape: PartialShape | None) -> int:
+    """Return an axis counted from the first, if the rank is known."""
+    return axis % len(shape) if shape else axis
+
+
+def listed_axes(spec: ResizeSpec, shape: PartialShape) -> ResizeSpec:
+    """Return the same resize with its axes listed from the first, without those certain to be unchanged."""
+    axes = resolve_axes(spec.axes, len(shape))
+    if not isinstance(spec.target, Sizes | Scales):
+        return replace(spec, axes=axes)
+    entries = zip(axes, spec.target.values, axis_windows(spec, len(axes)), strict=True)
+    changing = [place for place, entry in enumerate(entries) if not keeps_axes(spec, *entry, shape)]
+    return replace(spec, axes=axes).only(changing)
+
+
+def spread_axes(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
+    """Return the same resize with a target for each of ``axes``, or for every axis if that is None.
+
+    Return None if it resizes other axes too, or needs a dynamic dimension.
+    """
+    current, target = (resolve_axes(listed, len(shape)) for listed in (spec.axes, axes))
+    if isinstance(spec.coordinates, Crop):
+        return _spread_crop(spec, spec.coordinates, shape, axes)
+    if current == target:
+        return replace(spec, axes=axes)
+    if (
+        not isinstance(spec.target, Sizes | Scales)
+        or spec.aspect is not Aspect.STRETCH
+        or not set(current) <= set(target)
+    ):
+        return None
+    if spec.box is not None:
+        return None
+    by_axis = dict(zip(current, spec.target.values, strict=True))
+    values: list[Any] = [by_axis.get(axis, 1.0 if spec.gives_scales else shape[axis]) for axis in target]
+    return None if None in values else replace(spec, axes=axes, target=type(spec.target)(tuple(values)))
+
+
+def _spread_crop(spec: ResizeSpec, crop: Crop, shape: PartialShape, axes: tuple[int, ...] | None) -> ResizeSpec | None:
+    """Return a crop of more axes; the added ones keep their whole window."""
+    plain = spread_axes(replace(spec, coordinates=Coordinates.ASYMMETRIC), shape, axes)
+    if plain is None or crop.roi is None:
+        return None
+    by_axis = dict(zip(resolve_axes(spec.axes, len(shape)), crop.roi, strict=True))
+    windows = tuple(by_axis.get(axis, WHOLE_WINDOW) for axis in resolve_axes(axes, len(shape)))
+    return replace(plain, coordinates=replace(crop, roi=windows))
+
 
 _REMEMBERED = 2**13  # specs: a model may hold thousands of resizes, each compared with hundreds of offers
 
@@ -67,7 +157,7 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> Mapping[str, H
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
     named["output length"] = _output_length(spec)
     named |= {"before": spec.before, "box": _boxed(spec, shape)}
-    named["pads"] = frozenset((from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
+    named["pads"] = frozenset((axes_from_first(pad.axis, shape), pad.begin, pad.end) for pad in spec.pads)
     named |= {"aspect policy": spec.aspect, "axes": _axes(spec, shape), "target": _target(spec)}
     if isinstance(spec.coordinates, Crop):
         named["windows"] = _windowed(spec, spec.coordinates, shape)
@@ -204,8 +294,8 @@ def _axes(spec: ResizeSpec, shape: PartialShape | None) -> Hashable:
         return "all", values
     if values is None:
         return axes  # the order of the input at run time
-    entries = zip(axes, values, windows(spec, len(axes)), strict=True)
-    return frozenset(entry[:2] for entry in entries if not keeps(spec, *entry, shape))
+    entries = zip(axes, values, axis_windows(spec, len(axes)), strict=True)
+    return frozenset(entry[:2] for entry in entries if not keeps_axes(spec, *entry, shape))
 
 
 def _windowed(spec: ResizeSpec, crop: Crop, shape: PartialShape | None) -> Hashable:
@@ -231,3 +321,100 @@ def _unfolded(needed: ResizeSpec, offered: ResizeSpec) -> list[Difference]:
     if isinstance(needed.coordinates, Crop) and isinstance(offered.coordinates, Crop):
         pairs.append(("extrapolation", needed.coordinates.extrapolation, offered.coordinates.extrapolation))
     return [Difference(name, mine, theirs) for name, mine, theirs in pairs if mine != theirs]
+
+
+_BY_RATIO = (
+    Coordinates.HALF_PIXEL,
+    Coordinates.PYTORCH_HALF_PIXEL,
+    Coordinates.ASYMMETRIC,
+    Coordinates.TF_HALF_PIXEL_FOR_NN,
+)
+
+
+def arithmetics_agree(spec: ResizeSpec, offered: ResizeSpec) -> bool:
+    """Return whether two specs of one meaning compute the same for every shape, each in its own arithmetic.
+
+    Weights of a continuous kernel move by a rounding error only. float32 can decide a nearest pixel, the edge of a
+    crop, and the size under fractional scales; integer scales have neither (axes below a million). With sizes,
+    onnxruntime and OpenVINO have the same float32 order for floor and ceil, but not where 1/2 is a tie.
+    """
+    same = spec.coordinates == offered.coordinates and spec.kernel == offered.kernel
+    if same and spec.arithmetic is offered.arithmetic:
+        return True
+    if isinstance(spec.coordinates, Crop) or spec.aspect is not Aspect.STRETCH:
+        return False
+    whole = isinstance(spec.target, Scales) and are_whole(spec.target)
+    if not isinstance(spec.kernel, Nearest):
+        return whole or spec.gives_sizes
+    if spec.coordinates not in _BY_RATIO or not isinstance(offered.kernel, Nearest):
+        return False
+    directed = spec.kernel.rounding in (Rounding.FLOOR, Rounding.CEIL, Rounding.SIMPLE)
+    float32 = {spec.arithmetic, offered.arithmetic} <= {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO}
+    return whole or (spec.gives_sizes and directed and float32 and same)
+
+
+def first_difference(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+    """Return the first point in which two specs compute different things for ``shape``; None if they agree.
+
+    Nearest pixels and sizes are compared in each spec's own arithmetic, weights as rationals, within 1e-6.
+    """
+    sums = [spec.sums_of_integers for spec in (needed, offered)]
+    if sums[0] != sums[1]:
+        return f"integers: {' become '.join(text or 'rounded once' for text in sums)}"
+    return difference_of_floats(needed, offered, shape)
+
+
+def difference_of_floats(needed: ResizeSpec, offered: ResizeSpec, shape: tuple[int, ...]) -> str | None:
+    """Return the first difference for floats, ignoring how integers are summed."""
+    try:
+        mine, theirs = plan(needed, shape), plan(offered, shape)
+    except SpecError as error:
+        return str(error)
+    if mine.out_shape != theirs.out_shape:
+        return f"output shape {list(mine.out_shape)} becomes {list(theirs.out_shape)}"
+    if mine.padding != theirs.padding:
+        return f"padding {mine.padding} becomes {theirs.padding}"
+    left, right = _remembered_taps(needed, shape), _remembered_taps(offered, shape)
+    for axis in sorted(left.keys() | right.keys()):
+        size, out = shape[axis] + sum(mine.padding[axis]), mine.out_shape[axis]
+        identity = Taps(np.arange(out)[:, None], None)
+        row = _first_row(left.get(axis, identity), right.get(axis, identity), size)
+        if row is not None:
+            return f"output {row} of axis {axis} ({size} -> {out}) takes other source pixels"
+    return None
+
+
+@lru_cache(maxsize=16)  # a spec is compared with hundreds of offers
+def _remembered_taps(spec: ResizeSpec, shape: tuple[int, ...]) -> dict[int, Taps]:
+    return taps_by_axis(plan(spec, shape))
+
+
+def taps_by_axis(bound: Plan) -> dict[int, Taps]:
+    """Return taps by axis: copied pixels in the spec's arithmetic, weights from exact coordinates."""
+    kernel, arithmetic = bound.spec.kernel, bound.spec.arithmetic
+    is_crop = isinstance(bound.spec.coordinates, Crop)
+    if not (isinstance(kernel, Nearest) or is_crop or is_own(kernel, arithmetic)):
+        bound = replace(bound, axes=tuple(replace(axis, arithmetic=Arithmetic.EXACT) for axis in bound.axes))
+    return {axis.axis: taps for axis, taps in zip(bound.axes, axis_taps(bound), strict=True)}
+
+
+def _first_row(left: Taps, right: Taps, size: int) -> int | None:
+    """Return the first output whose taps differ, compared as sparse matrices."""
+    entries = [entries_of(left, size), entries_of(right, size)]
+    keys, places = np.unique(np.concatenate([key for key, _ in entries]), return_inverse=True)
+    signed = np.concatenate([entries[0][1], -entries[1][1]])
+    residue = np.abs(np.bincount(places, signed, len(keys)))
+    # The rounding of float64 stays below; a pixel more or less weighs more.
+    rows = keys[residue > 1e-6] // (size + 1)
+    return int(rows[0]) if len(rows) else None
+
+
+def entries_of(taps: Taps, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return taps as keys row * (size + 1) + column, and weights; the last column is for extrapolated values."""
+    rows = np.arange(len(taps.indices))[:, None]
+    weights = np.ones(taps.indices.shape) if taps.weights is None else taps.weights
+    columns = taps.indices
+    if taps.outside is not None:
+        columns = np.where(taps.outside[:, None], size, columns)
+        weights = np.where(taps.outside[:, None], 1.0 / weights.shape[1], weights)
+    return (rows * (size + 1) + columns).ravel().astype(np.int64), weights.ravel()

@@ -8,18 +8,17 @@ from typing import TypedDict, cast
 
 import numpy as np
 
+from ir_interp import resize_op
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import bind
 from ir_interp.files.memory import check_bytes
-from ir_interp.plan.axes.coordinates import AxisPlan, positions
-from ir_interp.plan.axes.geometry import Plan, check_rank, plan
-from ir_interp.plan.axes.taps import Taps, axis_taps, count
+from ir_interp.plan.formulas import AxisPlan, positions
+from ir_interp.plan.taps import Plan, Taps, axis_taps, check_rank, count, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
-from ir_interp.translation.axes import listed
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import describe
+from ir_interp.translation.meaning import listed_axes
 
 Way = tuple[Semantics, Arithmetic]
 Readings = Mapping[Semantics, ResizeSpec]
@@ -144,7 +143,7 @@ class Explanation:
             "name": self.op.name,
             "where": self.op.where,
             "shape": list(self.shape),
-            "formula": describe.formula(self.op.spec),
+            "formula": resize_op.formula(self.op.spec),
             "diagnostics": [diagnostic.code for diagnostic in self.op.diagnostics],
             "axes": [_axis_record(table) for table in self.axes],
         }
@@ -231,7 +230,7 @@ def _fixed(specs: Iterable[ResizeSpec], shape: PartialShape) -> tuple[int, ...]:
     for spec in specs:
         check_rank(spec, len(shape))
         if isinstance(spec.target, Sizes | Scales):  # else there is a better complaint than dynamic dimensions
-            resized.update(resolve_axes(listed(spec, shape).axes, len(shape)))
+            resized.update(resolve_axes(listed_axes(spec, shape).axes, len(shape)))
     for axis in sorted(resized):
         if shape[axis] is None:
             example = ",".join(str(size or _EXAMPLE) for size in shape)

@@ -16,9 +16,7 @@ from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.files.kinds import IMAGES, FileKind, extension, is_tiff
-from ir_interp.files.sources import check_regular
-from ir_interp.files.tiff_header import further_bands, is_raster
+from ir_interp.files.kinds import IMAGES, FileKind, check_regular, extension, further_bands, is_raster, is_tiff
 from ir_interp.resize_op import ResizeOp
 
 

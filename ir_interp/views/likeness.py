@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
-from ir_interp.arrays.pillow_images import MODES
+from ir_interp.containers import MODES
 from ir_interp.errors import ReadError, ShapeError
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
-from ir_interp.library_registry import load, named
+from ir_interp.libraries import load, named
+from ir_interp.plain_text import labels
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 from ir_interp.spec import Alpha, Sizes
-from ir_interp.text.names import labels
-from ir_interp.translation.bounds import within
-from ir_interp.views import image_arrays, pictures
+from ir_interp.translation.translate import bound_within
+from ir_interp.views import figures, image_arrays
 
 _WITH_ALPHA = (2, 4)  # channels
 
@@ -179,16 +179,16 @@ def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | N
     if any(op.dtype != x.dtype.name for op in ops):
         return None
     specs = [replace(op.spec, axes=(0, 1), target=Sizes(sizes)) for op in ops]
-    return within(specs[0], specs[1], x.shape, x.dtype.name)
+    return bound_within(specs[0], specs[1], x.shape, x.dtype.name)
 
 
 def picture(likeness: Likeness, pair: tuple[Array, Array]) -> Any:
     """Return a figure of both results and their difference, without alpha. Raises ShapeError for what is no image."""
     first, second = (
-        pictures.Resized(name=name, values=_colours(y).astype(np.float64))
+        figures.Resized(name=name, values=_colours(y).astype(np.float64))
         for name, y in zip((likeness.first, likeness.second), pair, strict=True)
     )
-    return pictures.images(first, second, f"{likeness.unequal} of {likeness.count} values differ")
+    return figures.draw_images(first, second, f"{likeness.unequal} of {likeness.count} values differ")
 
 
 def _colours(y: Array) -> Array:

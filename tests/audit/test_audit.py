@@ -22,12 +22,12 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, ResizeOp, ResizeSpec, Sizes
+from ir_interp.converters import workers
 from ir_interp.converters.audit import probe
+from ir_interp.converters.audit.audited_resizes import Verdict, judge
 from ir_interp.converters.audit.auditing import audit, models
-from ir_interp.converters.audit.verdicts import Verdict, judge
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
+from ir_interp.converters.predictions import RUNTIMES, Runtime
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
-from ir_interp.converters.workers import child
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
@@ -471,7 +471,7 @@ def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
         "import os, time, numpy\nload = numpy.load\n"
         "numpy.load = lambda path: eval(os.environ['TROUBLE']) if str(path) == 'bad.npy' else load(path)\n"
     )
-    monkeypatch.setattr(child, "_START", before + child._START)
+    monkeypatch.setattr(workers, "_START", before + workers._START)
     monkeypatch.setattr(probe, "_CURRENT", ContextVar("anew", default=None))  # other tests share a child
 
 

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.processor import Processor, processor
+from ir_interp.version import Processor, processor
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.runtimes import Array

@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 import ir_interp
-from ir_interp.converters.audit.intended_scales import before_half, rounded_to_half, unrounded
-from ir_interp.plan.axes.geometry import scaled_length
+from ir_interp.converters.audit.mistakes import before_half, rounded_to_half, unrounded
+from ir_interp.plan.taps import scaled_length
 from ir_interp.spec import Arithmetic
 from tests.support.runtimes import onnx_model
 

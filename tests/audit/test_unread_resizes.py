@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions import RUNTIMES
 from tests.support.commands import command
 from tests.support.ir_text import interpolate
 

@@ -72,14 +72,14 @@ def test_more_memory_than_the_limit(runs_not: Callable[..., str], tmp_path: Path
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
     assert runs_not("--sizes", "1000000,1000000") == (
         "resizing [1, 1, 4, 6] to [1, 1, 1000000, 1000000] needs 3725.3 GiB; "
-        "the limit (ir_interp.executor.memory_limit.MAX_BYTES) is 8 GiB"
+        "the limit (ir_interp.executor.cases.MAX_BYTES) is 8 GiB"
     )
 
 
 @pytest.mark.parametrize("sizes", ["9007199254740992,1", "9007199254740992,9007199254740992", "1,99999999999"])
 def test_far_more_memory_than_the_limit(sizes: str, runs_not: Callable[..., str], tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.float32))
-    assert runs_not("--sizes", sizes).endswith("the limit (ir_interp.executor.memory_limit.MAX_BYTES) is 8 GiB")
+    assert runs_not("--sizes", sizes).endswith("the limit (ir_interp.executor.cases.MAX_BYTES) is 8 GiB")
 
 
 def test_more_elements_than_float64_counts(runs_not: Callable[..., str], tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_constant_that_asks_for_more_memory(fails: Fails, tmp_path: Path) -> N
     np.save(tmp_path / "x.npy", np.zeros(SHAPE, np.uint8))
     assert fails("run", "a.onnx", "--input", "x.npy", "--output", "y.npy") == (
         "resizing [1, 1, 4, 6] to [1, 1, 1048576, 1048576] needs 1024.0 GiB; "
-        "the limit (ir_interp.executor.memory_limit.MAX_BYTES) is 8 GiB"
+        "the limit (ir_interp.executor.cases.MAX_BYTES) is 8 GiB"
     )
 
 

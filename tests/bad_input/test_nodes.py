@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError
 from ir_interp.converters.onnx import onnx_files
-from ir_interp.converters.openvino.single_layer import interpolate_model
+from ir_interp.converters.openvino.ir_save import interpolate_model
 from tests.support.bad_input import SHAPE, Fails, LoadFails, resize
 
 

@@ -526,9 +526,9 @@ def test_convert_need_not_verify(cli: Cli, folder: Path) -> None:
 
 def test_convert_whose_result_differs(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No tolerance is small enough for random inputs in two runtimes, but a negative one; what was there remains."""
-    monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.OUTPUT", -1.0)
-    monkeypatch.setattr("ir_interp.converters.verify.compare.tolerances.MOST_NOISE", -1.0)
-    monkeypatch.setattr("ir_interp.converters.verify.compare.array_differences.coordinate_error", lambda *_, **__: -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.tolerances.OUTPUT", -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.tolerances.MOST_NOISE", -1.0)
+    monkeypatch.setattr("ir_interp.converters.verify.tolerances.coordinate_error", lambda *_, **__: -1.0)
     for name in ("b.xml", "b.bin", "b.json"):
         (folder / name).write_text("old")
     (folder / "a.onnx").write_bytes(model_of(resize("up", "", "up", mode="linear")).SerializeToString())

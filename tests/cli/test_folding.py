@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ir_interp.cli.folding import folded_cells, place
-from ir_interp.converters.audit.findings import Finding
+from ir_interp.cli.printed_results import folded_cells, place
+from ir_interp.converters.audit.audited_resizes import Finding
 from ir_interp.converters.conversion.next_steps import mistaken, next_step
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words

@@ -11,10 +11,9 @@ import pytest
 import typer.main
 
 import ir_interp
-from ir_interp.cli import command_help, completion
+from ir_interp.cli import command_line
 from ir_interp.cli.main import app
-from ir_interp.options.declaration import flagged
-from ir_interp.options.value_kinds import CALLS, FILES, SEVERITIES, SHAPES, WORDS
+from ir_interp.options.declaration import CALLS, FILES, SEVERITIES, SHAPES, WORDS, flagged
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -79,8 +78,8 @@ def test_words(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_headings(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    by_heading = command_help.headed(PROGRAM.commands[name].params)
-    assert len(by_heading.get(command_help.COMMON, [])) <= 8
+    by_heading = command_line.headed(PROGRAM.commands[name].params)
+    assert len(by_heading.get(command_line.COMMON, [])) <= 8
     assert all(each.help and each.metavar is not None for members in by_heading.values() for each in members)
     flags = [flag for members in by_heading.values() for each in members for flag in each.opts]
     assert len(flags) == len(set(flags))
@@ -89,7 +88,7 @@ def test_headings(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 def test_the_folder_options_of_convert_stand_together() -> None:
-    many = command_help.headed(PROGRAM.commands["convert"].params)["Many files"]
+    many = command_line.headed(PROGRAM.commands["convert"].params)["Many files"]
     assert [each.opts[0] for each in many] == ["--to", "--jobs", "--results", "--scheduler", "--time-limit"]
 
 
@@ -130,15 +129,15 @@ def test_words_that_a_shell_completes(tmp_path: Path) -> None:
     )
     context = typer.Context(PROGRAM.commands["inspect"])
     context.params = {"file": tmp_path / "a.onnx"}
-    assert completion.completion("layers")(context, "u") == ["up"]
-    assert completion.completion("codes")(context, "IRI011,IRI02")[0] == "IRI011,IRI021"
-    assert completion.completion("targets")(context, "onnx:11") == ["onnx:11"]
+    assert command_line.completion("layers")(context, "u") == ["up"]
+    assert command_line.completion("codes")(context, "IRI011,IRI02")[0] == "IRI011,IRI021"
+    assert command_line.completion("targets")(context, "onnx:11") == ["onnx:11"]
     context.params = {"file": tmp_path / "gone.onnx"}
-    assert completion.completion("layers")(context, "") == []
-    for call in completion.words("likes"):
+    assert command_line.completion("layers")(context, "") == []
+    for call in command_line.words("likes"):
         assert ir_interp.spec(call), call
     completed = {each.complete for name in COMMANDS for each in flagged(_options(name)) if each.complete}
-    assert completed == {*completion.WORDS, "layers"}
+    assert completed == {*command_line.WORDS, "layers"}
 
 
 def _options(name: str) -> Any:

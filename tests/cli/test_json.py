@@ -13,7 +13,7 @@ import typer.main
 import zarr
 from PIL import Image
 
-from ir_interp.cli import json_schemas
+from ir_interp.cli import printed_results
 from ir_interp.cli.main import app
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -73,7 +73,7 @@ def check(name: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, errors) == (0, "")
     jsonschema.Draft202012Validator.check_schema(json.loads(schema))
     record = json.loads(printed)
-    assert record["schema_version"] == json_schemas.VERSION
+    assert record["schema_version"] == printed_results.SCHEMA_VERSION
     jsonschema.Draft202012Validator(json.loads(schema)).validate(record)
 
 
@@ -95,13 +95,13 @@ def test_a_schema_refuses_other_records(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def check_record(name: str, record: dict[str, Any]) -> None:
-    jsonschema.Draft202012Validator(json_schemas.of_command(name)).validate(record)
+    jsonschema.Draft202012Validator(printed_results.schema_of_command(name)).validate(record)
 
 
 def test_every_command_with_json_has_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
     commands: Any = typer.main.get_command(app)
     printing = {name for name, each in commands.commands.items() if any("--json" in p.opts for p in each.params)}
-    assert printing == {name for name in commands.commands if json_schemas.is_command(name)}
+    assert printing == {name for name in commands.commands if printed_results.prints_json(name)}
     assert printing == {"reproduce", *(arguments[0] for arguments in CALLS)}
     assert printing == set(commands.commands)
     code, printed, errors = command(capsys, "explain", "plott", "--schema")

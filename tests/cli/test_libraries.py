@@ -13,7 +13,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import ShapeError, identify
 from ir_interp.cli.main import main
-from ir_interp.library_registry import get
+from ir_interp.libraries import get
 from ir_interp.origins import search
 from ir_interp.views.image_arrays import pixels
 from tests.support.graphs import save_model

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import ir_interp
-from ir_interp.options.value_kinds import MEMORY
+from ir_interp.options.declaration import MEMORY
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate

@@ -17,8 +17,8 @@ from rich.cells import cell_len
 from ir_interp import show_config
 from ir_interp.cli.terminal import Console, Marked
 from ir_interp.diagnostic_codes import RULES
-from ir_interp.executor.compiled.loop_runner import is_installed
-from ir_interp.text.names import labels
+from ir_interp.executor.loop_runner import is_installed
+from ir_interp.plain_text import labels
 from tests.support.commands import command, words
 from tests.support.graphs import save_model
 from tests.support.loops import use_loops

@@ -13,10 +13,10 @@ import openvino as ov
 import pytest
 
 import ir_interp
-from ir_interp.converters.decompose.integer_passes import are_integral
-from ir_interp.converters.onnx.single_node import write_resize as write_onnx
-from ir_interp.converters.openvino.single_layer import write_resize as write_ir
-from ir_interp.plan.libraries.passes import Pass
+from ir_interp.converters.decompose.integer_sums import are_integral
+from ir_interp.converters.onnx.resize_subgraph import write_resize as write_onnx
+from ir_interp.converters.openvino.ir_save import write_resize as write_ir
+from ir_interp.plan.library_passes import Pass
 from ir_interp.spec import IntegerRounding
 from tests.support.runtimes import Array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir_interp.plan.axes.scaled_lengths import LARGEST, deciding_sizes, formula_steps, length_steps
+from ir_interp.plan.float_arithmetic import LARGEST, deciding_sizes, formula_steps, length_steps
 
 SIZES = np.arange(1, LARGEST + 1)
 SCALES = (0.7, 1.3, 1.4, 2.3, 120 / 88, 1 / 1.3, 1920 / 1081, 0.123456789, 3**0.5, 2.0, 100.3, 7 / 4095)

@@ -10,9 +10,8 @@ import pytest
 
 from ir_interp import ResizeOp, resize
 from ir_interp.converters.decompose.decomposed_resize import decompose
-from ir_interp.converters.decompose.exact import Double, quotient
-from ir_interp.converters.decompose.tensor import ELEMENTWISE, Functions, Tensor
-from ir_interp.converters.runtimes.openvino_sizes import ANY_SIZE, LargestGather
+from ir_interp.converters.decompose.tensor import ELEMENTWISE, Double, Functions, Tensor, quotient
+from ir_interp.converters.runtimes.execution import ANY_SIZE, LargestGather
 from tests.support.configurations import OnnxCase, random_onnx_case
 from tests.support.graphs import assert_equal
 from tests.support.runtimes import Array

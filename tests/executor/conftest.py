@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ir_interp.executor.compiled.loop_runner import is_installed
+from ir_interp.executor.loop_runner import is_installed
 from tests.support.loops import use_loops
 
 _IN_BOTH = ("test_tiles", "test_libraries", "test_prepared")

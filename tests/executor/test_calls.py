@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("numba", reason="pip install 'ir-interp[fast]'")
 
-from ir_interp.executor.compiled import calls
+from ir_interp.executor import loop_calls
 from ir_interp.executor.loops import LOOPS
 
 WHERE = ("x", "y", "start", "stop")
@@ -22,7 +22,7 @@ def names(group: type, ending: type | None) -> Iterator[str]:
     hints: dict[str, Any] = get_type_hints(group)
     for field in fields(group):
         kind = ending if field.name == "ending" else hints[field.name]
-        if isinstance(kind, type) and issubclass(kind, calls.Group):
+        if isinstance(kind, type) and issubclass(kind, loop_calls.Group):
             yield from names(kind, None)
         else:
             yield field.name
@@ -35,5 +35,5 @@ def test_a_loop_takes_the_fields_of_its_call(key: tuple[type, ...]) -> None:
 
 
 def test_every_call_has_a_loop() -> None:
-    kinds = {each for each in vars(calls).values() if isinstance(each, type) and issubclass(each, calls.Call)}
-    assert {key[0] for key in LOOPS} == kinds - {calls.Call}
+    kinds = {each for each in vars(loop_calls).values() if isinstance(each, type) and issubclass(each, loop_calls.Call)}
+    assert {key[0] for key in LOOPS} == kinds - {loop_calls.Call}

@@ -29,10 +29,10 @@ from ir_interp import (
     Rounding,
     Sizes,
 )
-from ir_interp.executor.compiled import exact_jobs
-from ir_interp.executor.compiled import loop_runner as compiled_loops
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
-from ir_interp.plan.exact_sums import WholeSum, Windows, error_bound
+from ir_interp.executor import cases
+from ir_interp.executor import loop_runner as compiled_loops
+from ir_interp.executor.loop_runner import VARIABLE, is_installed
+from ir_interp.plan.integer_sums import WholeSum, Windows, error_bound
 from ir_interp.spec import Kernel
 from tests.support.loops import use_loops
 
@@ -205,7 +205,7 @@ def test_sums_in_doubt_are_settled(spec: ResizeSpec, dtype: str, monkeypatch: py
     for doubt in (0.75, None):
         with monkeypatch.context() as patch:
             if doubt:
-                patch.setattr(exact_jobs, "error_bound", lambda *_, doubt=doubt: doubt)
+                patch.setattr(cases, "error_bound", lambda *_, doubt=doubt: doubt)
             run = ir_interp.prepare(spec, x.shape, dtype)
             (job,) = run._jobs
             assert isinstance(job.call.arguments[-1], np.ndarray)
@@ -215,7 +215,7 @@ def test_sums_in_doubt_are_settled(spec: ResizeSpec, dtype: str, monkeypatch: py
 
 @compiled
 def test_a_doubt_below_the_error_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_jobs, "error_bound", lambda *_: 0.0)
+    monkeypatch.setattr(cases, "error_bound", lambda *_: 0.0)
     x = np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8)
     spec = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((224, 224)))
     products, loops = _both(x, spec, monkeypatch)

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
+from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from tests.support.golden import FROZEN
 from tests.support.places import ROOT
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ir_interp.executor.arrays import float16
-from ir_interp.executor.compiled.loop_runner import is_installed
+from ir_interp.executor import definition
+from ir_interp.executor.loop_runner import is_installed
 
 EVERY = np.arange(2**16, dtype=np.uint16).view(np.float16)
 FINITE = EVERY[np.isfinite(EVERY)]
@@ -15,7 +15,7 @@ FINITE = EVERY[np.isfinite(EVERY)]
 
 def test_every_finite_value_is_loaded() -> None:
     loaded = np.empty((1, FINITE.size), np.float32)
-    float16.load(FINITE[None], loaded)
+    definition.load_float16(FINITE[None], loaded)
     np.testing.assert_array_equal(loaded[0].view(np.uint32), FINITE.astype(np.float32).view(np.uint32))
 
 
@@ -39,7 +39,7 @@ def _any() -> NDArray[np.float32]:
 )
 def test_values_are_rounded_half_to_even(values: NDArray[np.float32]) -> None:
     stored = np.empty((1, values.size), np.float16)
-    float16.store(values[None], stored)
+    definition.store_float16(values[None], stored)
     with np.errstate(over="ignore", under="ignore"):
         wanted = values.astype(np.float16)
     np.testing.assert_array_equal(stored[0].view(np.uint16), wanted.view(np.uint16))
@@ -47,30 +47,30 @@ def test_values_are_rounded_half_to_even(values: NDArray[np.float32]) -> None:
 
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
 def test_loops_convert_alike() -> None:
-    loops = pytest.importorskip("ir_interp.executor.loops.sixteen")
+    loops = pytest.importorskip("ir_interp.executor.loops.floats")
     loaded = np.empty(FINITE.size + 3, np.float32)
     loops._load(FINITE.view(np.uint16), 0, loops.TO_HALF, loaded, 3, FINITE.size)
     np.testing.assert_array_equal(loaded[3:].view(np.uint32), FINITE.astype(np.float32).view(np.uint32))
     for values in (_between(), _any()):
         stored, wanted = np.empty(values.size + 3, np.uint16), np.empty((1, values.size), np.float16)
         loops._store(values, loops.TO_HALF, 0.0, 0.0, stored, 3, values.size)
-        float16.store(values[None], wanted)
+        definition.store_float16(values[None], wanted)
         np.testing.assert_array_equal(stored[3:], wanted[0].view(np.uint16))
 
 
 def test_parts_that_are_not_contiguous() -> None:
     values = np.linspace(-3, 3, 60, dtype=np.float16).reshape(3, 4, 5)
     loaded = np.empty((3, 4, 2), np.float32)
-    float16.load(values[:, :, 1:3], loaded)
+    definition.load_float16(values[:, :, 1:3], loaded)
     np.testing.assert_array_equal(loaded, values[:, :, 1:3])
     target = np.zeros((3, 4, 5), np.float16)
-    float16.store(loaded, target[:, :, 1:3])
+    definition.store_float16(loaded, target[:, :, 1:3])
     np.testing.assert_array_equal(target[:, :, 1:3], values[:, :, 1:3])
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_infinity_and_nan_are_found(value: float) -> None:
     values = np.zeros(100_000, np.float16)
-    assert float16.is_finite(values)
+    assert definition.is_finite_float16(values)
     values[77_777] = value
-    assert not float16.is_finite(values)
+    assert not definition.is_finite_float16(values)

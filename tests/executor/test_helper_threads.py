@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_interp.executor.arrays.helper_threads import ActiveWaiting, Helpers
-from ir_interp.executor.compiled import loop_runner
+from ir_interp.executor import loop_runner
+from ir_interp.executor.threads import ActiveWaiting, Helpers
 
 SOON = 10.0  # seconds
 

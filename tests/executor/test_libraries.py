@@ -25,10 +25,10 @@ from ir_interp import (
     resize,
 )
 from ir_interp.cli.main import main
-from ir_interp.library_registry import get, names, parse
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.libraries.opencv_sums import is_of_ipp
-from ir_interp.plan.libraries.passes import passes
+from ir_interp.libraries import get, names, parse
+from ir_interp.plan.library_passes import passes
+from ir_interp.plan.opencv_sums import is_of_ipp
+from ir_interp.plan.taps import plan
 from tests.support.libraries import Call, calls
 from tests.sweeps.libraries import compared, known
 from tests.sweeps.library_vectors import EDGES, FOLDER, PARTS, at_edges, drawn, frozen, sizes_of, whole

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ir_interp import Linear, Nearest, ResizeSpec, Rounding, Sizes
-from ir_interp.executor.axis_order import in_order
-from ir_interp.plan.axes.geometry import plan
+from ir_interp.executor.definition import axes_in_order
+from ir_interp.plan.taps import plan
 from ir_interp.spec import Kernel
 
 FLOOR = Nearest(rounding=Rounding.FLOOR)
@@ -32,4 +32,4 @@ def test_the_order(
     kernel: Kernel, shape: tuple[int, ...], axes: tuple[int, ...], sizes: tuple[int, ...], wanted: list[int]
 ) -> None:
     bound = plan(ResizeSpec(kernel=kernel, axes=axes, target=Sizes(sizes)), shape)
-    assert [axis.axis for axis in in_order(bound)] == wanted
+    assert [axis.axis for axis in axes_in_order(bound)] == wanted

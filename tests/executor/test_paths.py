@@ -22,9 +22,8 @@ from ir_interp import (
     Sizes,
     prepare,
 )
-from ir_interp.executor.arrays import tiles
-from ir_interp.executor.compiled import loop_runner
-from ir_interp.library_registry import parse
+from ir_interp.executor import loop_runner, tiles
+from ir_interp.libraries import parse
 from tests.sweeps.paths import drawn, faults, values
 
 

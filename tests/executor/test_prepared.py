@@ -11,8 +11,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, ShapeError, Sizes, SpecError
-from ir_interp.executor.arrays import tiles
-from ir_interp.executor.compiled import float_jobs
+from ir_interp.executor import cases, tiles
 
 SPEC = ResizeSpec(kernel=Linear(), axes=(0, 1), target=Sizes((31, 40)))
 SPECS = [
@@ -47,7 +46,7 @@ def test_gives_what_resize_gives(spec: ResizeSpec, dtype: str) -> None:
 def test_plans_nothing_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     run = ir_interp.prepare(SPEC, (60, 50, 3), sizes=(11, 12))
     wanted = ir_interp.resize(_image("float32"), SPEC, sizes=(11, 12))
-    monkeypatch.setattr(float_jobs, "floats", None)
+    monkeypatch.setattr(cases, "floats", None)
     monkeypatch.setattr(tiles, "tiled", None)
     np.testing.assert_array_equal(run(_image("float32")), wanted)
 

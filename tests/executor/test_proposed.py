@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from ir_interp import Antialias, Cubic, Linear, ResizeSpec, Sizes, prepare
-from ir_interp.executor.arrays.tiles import Tile
-from ir_interp.executor.prepared import Prepared
-from ir_interp.executor.strategies.float_proposal import Proposed, Rounding
-from ir_interp.library_registry import parse
+from ir_interp.executor.byte_proposals import Proposed, Rounding
+from ir_interp.executor.resize import Prepared
+from ir_interp.executor.tiles import Tile
+from ir_interp.libraries import parse
 from ir_interp.spec import Kernel
 from tests.support.loops import use_loops
 

@@ -16,9 +16,8 @@ from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
-from ir_interp.library_registry import get, names, parse
-from ir_interp.plan import exact_sums
-from ir_interp.plan.axes import taps
+from ir_interp.libraries import get, names, parse
+from ir_interp.plan import integer_sums, taps
 from ir_interp.spec import (
     Alpha,
     Antialias,
@@ -260,8 +259,8 @@ def test_small_pieces_of_images_that_no_memory_holds() -> None:
 
 def test_what_holds_for_the_whole_is_found_once_for_all_of_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long axis it takes longer than the sums of a piece."""
-    largest = Mock(side_effect=exact_sums._size)
-    monkeypatch.setattr(exact_sums, "_size", largest)
+    largest = Mock(side_effect=integer_sums._size)
+    monkeypatch.setattr(integer_sums, "_size", largest)
     spec = ResizeSpec(kernel=Linear(antialias=Antialias.SHRINKING), axes=(0,), target=Scales((0.25,)))
     x = np.arange(4321, dtype=np.uint8)
     for start in range(0, 1000, 100):

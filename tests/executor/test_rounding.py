@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ir_interp import IntegerRounding, Linear, ResizeSpec, Sizes, resize
-from ir_interp.executor.arrays.store import round_in_place, rounded, store
-from ir_interp.executor.compiled.loop_runner import is_installed
+from ir_interp.executor.definition import round_in_place, rounded, store
+from ir_interp.executor.loop_runner import is_installed
 
 BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 VALUES = [0.0, 0.25, 0.5, 1.5, 2.5, BELOW_HALF, 0.75, 8388607.5, 4194303.75, 8388609.0]
@@ -51,7 +51,7 @@ def test_what_is_rounded_is_held_within_the_type() -> None:
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
 @pytest.mark.parametrize("rounding", IntegerRounding)
 def test_loops_round_alike(rounding: IntegerRounding) -> None:
-    from ir_interp.executor.loops import rounding as loops
+    from ir_interp.executor.loops import vectors as loops
 
     made = [loops.rounded(np.float32(each), rounding.code) for each in VALUES]
     np.testing.assert_array_equal(made, [float(EXPECTED[rounding](Decimal(each))) for each in VALUES])

@@ -31,7 +31,7 @@ from ir_interp import (
     resize,
 )
 from ir_interp.executor import definition
-from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.taps import plan
 from ir_interp.spec import IntegerRounding, Kernel
 
 Array = NDArray[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_interp.executor.compiled.jobs import Timing
+from ir_interp.executor.loop_runner import Timing
 
 
 def shared_calls(timing: Timing, seconds: dict[bool, float], count: int) -> list[int]:

@@ -14,7 +14,7 @@ from onnx import external_data_helper, numpy_helper
 
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
-from ir_interp.converters.fix import fixed_model as of_model
+from ir_interp.converters import fix as of_model
 from ir_interp.converters.portable import portable_model as portable
 from tests.support.commands import command, words
 from tests.support.graphs import onnxruntime_outputs, save_model, values

@@ -16,12 +16,9 @@ from typing import Any
 
 import pytest
 
-from ir_interp.converters.fleet import flat_table, work
-from ir_interp.converters.fleet.exporters import exporter
-from ir_interp.converters.fleet.results import Results, stamp
-from ir_interp.converters.fleet.summary import Summary
-from ir_interp.converters.workers import pool
-from ir_interp.options.audit_options import AuditOptions
+from ir_interp.converters import fleet, workers
+from ir_interp.converters.fleet import Results, Summary, exporter, stamp
+from ir_interp.options.model_options import AuditOptions
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -73,21 +70,21 @@ def test_results_come_by_model_and_are_not_made_twice(capsys: pytest.CaptureFixt
 
 
 @pytest.fixture
-def question(monkeypatch: pytest.MonkeyPatch) -> pool.Question:
+def question(monkeypatch: pytest.MonkeyPatch) -> workers.Question:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    return pool.Question(function="answers:answer", setting=3, limit=6)
+    return workers.Question(function="answers:answer", setting=3, limit=6)
 
 
-def test_what_kills_its_process_or_hangs_costs_only_itself(question: pool.Question) -> None:
-    answers = dict(pool.each(question, range(7), 2))
+def test_what_kills_its_process_or_hangs_costs_only_itself(question: workers.Question) -> None:
+    answers = dict(workers.each(question, range(7), 2))
     assert str(answers.pop(3)) == "the processes that worked on it died, the last with status -9"
     assert str(answers.pop(5)) == "it was stopped after 6 seconds"
     assert answers == {number: number * 10 for number in (0, 1, 2, 4, 6)}
 
 
-def test_who_stops_asking_waits_for_nobody(question: pool.Question) -> None:
+def test_who_stops_asking_waits_for_nobody(question: workers.Question) -> None:
     begin = time.monotonic()
-    with closing(pool.each(replace(question, limit=3600), (0, 5, 5), 2)) as answers:
+    with closing(workers.each(replace(question, limit=3600), (0, 5, 5), 2)) as answers:
         assert next(answers) == (0, 0)
     assert time.monotonic() - begin < 60
 
@@ -113,15 +110,15 @@ def test_a_model_that_took_too_long_is_tried_again_by_the_next_run(monkeypatch: 
     _zoo(2)
     paths, asked = sorted(Path("zoo").rglob("*.onnx")), []
 
-    def each(question: pool.Question, items: list[Path], count: int) -> Any:
+    def each(question: workers.Question, items: list[Path], count: int) -> Any:
         assert (question.limit, count) == (5, 2)
         asked.append([path.name for path in items])
-        return [(n, pool.Late(5) if path.name == "m1.onnx" else _record(path)) for n, path in enumerate(items)]
+        return [(n, workers.Late(5) if path.name == "m1.onnx" else _record(path)) for n, path in enumerate(items)]
 
-    monkeypatch.setattr(pool, "each", each)
+    monkeypatch.setattr(workers, "each", each)
     for _ in range(2):
         with Results(Path("r.jsonl"), "") as results:
-            summary = work.run(paths, work.Auditing(options=AuditOptions()), results, work.Crew(jobs=2, limit=5))
+            summary = fleet.run(paths, fleet.Auditing(options=AuditOptions()), results, fleet.Crew(jobs=2, limit=5))
         assert (summary.models, summary.errors) == (2, 1)
     assert asked == [["m1.onnx", "m0.onnx"], ["m1.onnx"]]
     assert [each["message"] for each in _lines("r.jsonl")[0]["errors"]] == ["it was stopped after 5 seconds"]
@@ -188,7 +185,7 @@ def test_a_table_has_a_row_for_each_resize_and_runtime(capsys: pytest.CaptureFix
         (line,) = (each for each in _lines("r.jsonl") if each["file"] == rows[1]["file"])
         verdict = line["resizes"][0]["verdicts"]["openvino"]
         assert (rows[1]["runtime"], rows[1]["verdict"]) == ("openvino", verdict["verdict"])
-    flat_table.write(Path("t.csv"), [{"file": "=1+1", "exporter": "x", "resizes": [], "errors": []}])
+    fleet.write_table(Path("t.csv"), [{"file": "=1+1", "exporter": "x", "resizes": [], "errors": []}])
     assert Path("t.csv").read_text(encoding="utf-8").splitlines()[1].startswith("'=1+1,x,")
 
 

@@ -17,10 +17,10 @@ import pytest
 from lxml import etree
 
 from ir_interp import ReadError
-from ir_interp.converters.ir_to_onnx import write
-from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.converters.ir_to_onnx.emitters import refused
 from ir_interp.converters.ir_to_onnx.emitters.elementwise import PDPD_TYPES
+from ir_interp.converters.ir_to_onnx.onnx_model import EMITTERS
 from ir_interp.translation.dialect import Semantics
 from tests.support.layer_types import drawn, saved
 from tests.support.places import ROOT
@@ -76,7 +76,7 @@ def test_each_other_value_is_refused(kind: str, attribute: str, tmp_path: Path) 
                     layer.find("data").set(attribute, FIXED[kind, attribute])
             tree.write(path)
             with pytest.raises((ExceptionGroup, ReadError)):
-                write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+                onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
             refusals += 1
     assert refusals
 

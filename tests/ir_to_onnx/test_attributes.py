@@ -14,10 +14,10 @@ import openvino as ov
 import pytest
 
 from ir_interp import ReadError
-from ir_interp.converters.ir_to_onnx import attributes, onnx_model, openvino_attributes, write
-from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.converters.ir_to_onnx.emitters import refused
-from ir_interp.converters.ir_to_onnx.layer import Op
+from ir_interp.converters.ir_to_onnx.layers import Op
+from ir_interp.converters.ir_to_onnx.onnx_model import EMITTERS
 from ir_interp.translation.dialect import Semantics
 from tests.ir_to_onnx import test_detection, test_elementwise, test_indices, test_recurrent, test_windows
 from tests.support.layer_types import attributes_of_openvino, drawn, saved
@@ -31,7 +31,7 @@ def test_a_state_that_the_weights_are_not_for(size: str, tmp_path: Path) -> None
     saved(test_recurrent.TABLE["RNNSequence"], 0, path)
     path.write_text(_stated(path.read_text(), "RNNSequence", "hidden_size", size))
     with pytest.raises(ReadError, match=rf"@hidden_size: {size}, but the recurrent weights are for 3$"):
-        write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+        onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
 
 
 REFUSED = ("deformableconvolution", 1)  # it lacks the attribute without which version 8 is refused
@@ -53,7 +53,7 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
     read: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
 
     def watch(op: Op) -> tuple[str, ...]:
-        assert op.layer.attributes.keys() <= op.read | attributes.may_stay_unread(op.layer.type), op.layer.where
+        assert op.layer.attributes.keys() <= op.read | onnx_model.may_stay_unread(op.layer.type), op.layer.where
         read[op.layer.type.lower(), op.version] |= {name.partition(".")[0] for name in op.read}
         return ()
 
@@ -61,11 +61,11 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
     for configuration in drawn().values():
         for seed in range(4):
             saved(configuration, seed, tmp_path / "x.xml")
-            write.write_model(tmp_path / "x.xml", tmp_path / "x.onnx", Semantics.RUNTIME)
+            onnx_model.write_model(tmp_path / "x.xml", tmp_path / "x.onnx", Semantics.RUNTIME)
     assert {kind for kind, _ in read} == EMITTERS.keys() - {kind.lower() for kind in refused.TABLE}
     stated = attributes_of_openvino()
     assert stated.keys() - read.keys() == {REFUSED}, "versions that nothing draws"
-    unread = {key: names - read[key] - attributes.may_stay_unread(key[0]) for key, names in stated.items()}
+    unread = {key: names - read[key] - onnx_model.may_stay_unread(key[0]) for key, names in stated.items()}
     del unread[REFUSED]
     assert {key: names for key, names in unread.items() if names} == {}
     unknown = {key: names - stated[key] for key, names in read.items() if key[0] not in ("const", "interpolate")}
@@ -75,7 +75,7 @@ def test_every_attribute_is_read_or_has_no_effect(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("table", ["WITHOUT_EFFECT", "READ_WHERE_EFFECTIVE", "WRITTEN_OF_OLD"])
 def test_the_lists_name_what_exists(table: str) -> None:
     """And no attribute twice; the Model Optimizer's are those that OpenVINO's operations lack."""
-    lists: dict[str, frozenset[str]] = getattr(attributes, table)
+    lists: dict[str, frozenset[str]] = getattr(onnx_model, table)
     stated = attributes_of_openvino()
     for kind, names in lists.items():
         versions = [stated[key] for key in stated if key[0] == kind]
@@ -83,9 +83,9 @@ def test_the_lists_name_what_exists(table: str) -> None:
         known = frozenset[str]().union(*versions)
         if table == "READ_WHERE_EFFECTIVE":
             assert names <= known, kind
-            assert not names & attributes.WITHOUT_EFFECT.get(kind, frozenset()), kind
+            assert not names & onnx_model.WITHOUT_EFFECT.get(kind, frozenset()), kind
         if table == "WRITTEN_OF_OLD":
-            assert not names & (known | attributes.may_stay_unread(kind)), kind
+            assert not names & (known | onnx_model.may_stay_unread(kind)), kind
 
 
 IDLE: dict[str, tuple[Configuration, str, str, str]] = {
@@ -177,7 +177,7 @@ WHERE_EFFECTIVE: dict[tuple[str, ...], tuple[tuple[Layer, Layer], tuple[str, ...
 
 def test_each_attribute_that_is_read_where_effective_has_a_row() -> None:
     names = {(layers[0].type.lower(), name) for keys, (layers, _) in WHERE_EFFECTIVE.items() for name in keys}
-    assert names == {(kind, name) for kind, each in attributes.READ_WHERE_EFFECTIVE.items() for name in each}
+    assert names == {(kind, name) for kind, each in onnx_model.READ_WHERE_EFFECTIVE.items() for name in each}
 
 
 @pytest.mark.parametrize("names", WHERE_EFFECTIVE, ids=" and ".join)
@@ -215,7 +215,7 @@ def _read(layer: Layer, path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]
 
     monkeypatch.setattr(onnx_model, "check_unread", watch)
     layer.save(path)
-    write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+    onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
     return names
 
 
@@ -256,7 +256,7 @@ def test_an_attribute_that_openvino_does_not_have_is_noted(
     )
     for one, other in zip(before, in_openvino(ov.Core().read_model(path), draw.feeds), strict=True):
         np.testing.assert_array_equal(one, other)
-    (found,) = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
+    (found,) = onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
     assert found.endswith(f"@{attribute}: OpenVINO has no such attribute and ignores it{note}")
 
 
@@ -268,7 +268,7 @@ def test_what_the_model_optimizer_wrote_is_noted(name: str, kind: str, attribute
     path = tmp_path / "x.xml"
     saved(test_detection.TABLE[name], 0, path)
     path.write_text(_stated(path.read_text(), kind, attribute, "3"))
-    notes = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
+    notes = onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
     known = f"@{attribute}: the Model Optimizer wrote it, and no release of OpenVINO reads it"
     assert [note[note.index("@") :] for note in notes] == [known]
 
@@ -279,7 +279,7 @@ def test_an_attribute_that_openvino_has_and_nothing_reads_is_refused(
     path = tmp_path / "x.xml"
     saved(test_elementwise.UNARY["Elu"], 0, path)
     path.write_text(_stated(path.read_text(), "Elu", "beta", "1"))
-    monkeypatch.setattr(openvino_attributes, "names", lambda kind, version: frozenset(("alpha", "beta")))
+    monkeypatch.setattr(onnx_model, "effective_attributes", lambda kind, version: frozenset(("alpha", "beta")))
     assert "@beta: unknown attribute; expected alpha" in refusals(path)
 
 
@@ -287,14 +287,14 @@ def test_an_operation_that_does_not_say_what_it_has(tmp_path: Path, monkeypatch:
     path = tmp_path / "x.xml"
     saved(test_elementwise.UNARY["Elu"], 0, path)
     path.write_text(_stated(path.read_text(), "Elu", "alfa", "1"))
-    monkeypatch.setattr(openvino_attributes, "names", lambda kind, version: None)
+    monkeypatch.setattr(onnx_model, "effective_attributes", lambda kind, version: None)
     assert "@alfa: unknown attribute; expected alpha; did you mean 'alpha'?" in refusals(path)
 
 
 def test_the_process_that_asks_may_die() -> None:
-    assert openvino_attributes.names("ReadValue", 6) is None
-    assert openvino_attributes.names("NoSuchLayer", 1) is None
-    assert openvino_attributes.names("OneHot", 16) == frozenset(("axis", "negative_indices_mode"))
+    assert onnx_model.effective_attributes("ReadValue", 6) is None
+    assert onnx_model.effective_attributes("NoSuchLayer", 1) is None
+    assert onnx_model.effective_attributes("OneHot", 16) == frozenset(("axis", "negative_indices_mode"))
 
 
 def test_an_attribute_of_a_resize(tmp_path: Path) -> None:
@@ -305,13 +305,13 @@ def test_an_attribute_of_a_resize(tmp_path: Path) -> None:
     made = ov.opset13.interpolate(x, sizes, axes=np.array([2, 3], np.int64), **attributes)
     ov.save_model(ov.Model([ov.opset13.result(made)], [x]), path)
     path.write_text(_stated(path.read_text(), "Interpolate", "nearest_mod", "floor"))
-    (note,) = write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
+    (note,) = onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME).notes
     assert note.endswith("@nearest_mod: OpenVINO has no such attribute and ignores it; did you mean 'nearest_mode'?")
 
 
 def refusals(path: Path) -> str:
     """Return why an IR is not written."""
     with pytest.raises(ExceptionGroup) as caught:
-        write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+        onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
     (error,) = caught.value.exceptions
     return str(error)

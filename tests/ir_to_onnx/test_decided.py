@@ -10,10 +10,10 @@ import numpy as np
 import openvino as ov
 import pytest
 
-from ir_interp.converters.ir_to_onnx import write
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.errors import ReadError
-from ir_interp.ir.fold import fold
-from ir_interp.ir.reading import nets
+from ir_interp.ir.interpolates import fold
+from ir_interp.ir.ir_files import nets
 from ir_interp.translation.dialect import Semantics
 from tests.support.layers import Configuration, Draw, check, configurations, constant, layer, loaded
 
@@ -134,7 +134,7 @@ def test_values(configuration: Configuration, seed: int) -> None:
 
 def node_types(folder: Path, model: ov.Model) -> list[str]:
     ov.save_model(model, folder / "one.xml", compress_to_fp16=False)
-    write.write_model(folder / "one.xml", folder / "one.onnx", Semantics.RUNTIME)
+    onnx_model.write_model(folder / "one.xml", folder / "one.onnx", Semantics.RUNTIME)
     return [node.op_type for node in loaded(folder / "one.onnx").graph.node]
 
 

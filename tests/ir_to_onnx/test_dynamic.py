@@ -15,8 +15,8 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.ir_to_onnx.quantised import byte_products, dynamic
-from ir_interp.converters.onnx.graph import Graph
+from ir_interp.converters.ir_to_onnx import layer_passes, small_weights
+from ir_interp.converters.onnx.onnx_graph import Graph
 from tests.support.layers import in_onnxruntime, in_openvino
 from tests.support.quantised import types, written
 
@@ -160,13 +160,13 @@ def test_products_of_bytes(tmp_path: Path, low: int, high: int, zero: int, is_on
 
 
 def test_a_wrong_scale_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = dynamic.emit
+    right = layer_passes.emit_dynamic
 
     def wrong(graph: Graph, op: Any) -> tuple[str, ...]:
         levels, scale, zero = right(graph, op)
         return levels, graph.node("Mul", scale, graph.constant(np.float32(1.001))), zero
 
-    monkeypatch.setattr(dynamic, "emit", wrong)
+    monkeypatch.setattr(layer_passes, "emit_dynamic", wrong)
     with pytest.raises(VerificationError, match="differs"):
         ir_interp.convert(as_ir(quantised(tmp_path, QuantType.QInt8)), tmp_path / "b.onnx")
 
@@ -183,14 +183,14 @@ def test_wrong_levels_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         levels = moved[0] if hidden else graph.node("Identity", moved[0])
         return levels, *moved[1:]
 
-    monkeypatch.setattr(dynamic, "emit", wrong)
+    monkeypatch.setattr(layer_passes, "emit_dynamic", wrong)
     with pytest.raises(VerificationError, match="differs"):
         ir_interp.convert(as_ir(quantised(tmp_path, QuantType.QInt8)), tmp_path / "b.onnx")
 
 
 @pytest.mark.long
 def test_a_wrong_product_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = byte_products._counted
-    monkeypatch.setattr(byte_products, "_counted", lambda graph, values: right(graph, values + 1))
+    right = small_weights._counted
+    monkeypatch.setattr(small_weights, "_counted", lambda graph, values: right(graph, values + 1))
     with pytest.raises(VerificationError, match="is the first that differs"):
         ir_interp.convert(as_ir(quantised(tmp_path, QuantType.QInt8)), tmp_path / "b.onnx")

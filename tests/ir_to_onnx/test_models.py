@@ -18,8 +18,8 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import InexactError, IrInterpError, ReadError, UnsupportedLayerError
-from ir_interp.converters.ir_to_onnx import write
-from ir_interp.converters.onnx import onnx_save
+from ir_interp.converters.ir_to_onnx import onnx_model
+from ir_interp.converters.onnx import onnx_graph
 from ir_interp.files import memory
 from ir_interp.translation.dialect import Semantics
 from tests.support import ir_text
@@ -29,7 +29,7 @@ from tests.support.places import REAL_IRS, ROOT
 
 
 def converted(source: Path, opset: int | None = None, semantics: Semantics = Semantics.RUNTIME) -> onnx.ModelProto:
-    write.write_model(source, source.with_suffix(".onnx"), semantics, opset)
+    onnx_model.write_model(source, source.with_suffix(".onnx"), semantics, opset)
     return onnx.load(str(source.with_suffix(".onnx")))
 
 
@@ -207,7 +207,7 @@ def test_the_same_bytes_at_every_run(tmp_path: Path) -> None:
 
 def test_constants_too_large_for_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Block by block, also where they lie otherwise than in the file; shapes stay in the model, which is checked."""
-    monkeypatch.setattr(onnx_save, "LARGEST", 1000)
+    monkeypatch.setattr(onnx_graph, "LARGEST", 1000)
     monkeypatch.setattr(memory, "_BLOCK", 1000)
     x, weights = ops.parameter([2, 64], np.float32, name="x"), np.random.default_rng(0).random((64, 32), np.float32)
     y = ops.matmul(ops.matmul(x, constant(weights), False, False), constant(weights), False, True)

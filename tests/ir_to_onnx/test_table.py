@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ir_interp.converters.ir_to_onnx import emitter_table, emitters
-from ir_interp.converters.ir_to_onnx.operation_sets import NEWEST, SINCE
+from ir_interp.converters.ir_to_onnx import emitters, onnx_model
+from ir_interp.converters.ir_to_onnx.layers import NEWEST, SINCE
 from tests.support.layer_types import listed
 from tests.support.places import ROOT
 
@@ -32,15 +32,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_module_adds_a_type(folder: Path) -> None:
     (folder / "wobbles.py").write_text(MODULE % "Wobble")
-    assert emitter_table.found().keys() - emitter_table.EMITTERS.keys() == {"wobble"}
+    assert onnx_model.found_emitters().keys() - onnx_model.EMITTERS.keys() == {"wobble"}
 
 
 def test_every_layer_of_every_operation_set_is_written_or_refused_with_a_reason() -> None:
     held = listed()
     assert {number for numbers in held.values() for number in numbers} == set(range(1, NEWEST + 1))
-    assert held.keys() - emitter_table.EMITTERS.keys() == set()
+    assert held.keys() - onnx_model.EMITTERS.keys() == set()
     assert all(numbers == list(range(SINCE.get(kind, 1), NEWEST + 1)) for kind, numbers in held.items())
-    assert emitter_table.EMITTERS.keys() >= SINCE.keys()
+    assert onnx_model.EMITTERS.keys() >= SINCE.keys()
 
 
 def test_the_page_has_every_layer() -> None:
@@ -49,10 +49,10 @@ def test_the_page_has_every_layer() -> None:
     converted, _, refused = page.partition("\nThese are refused:\n")
     rows = re.findall("^- .*?: (.*)$", converted, re.MULTILINE) + re.findall("^- (.*?): ", refused, re.MULTILINE)
     named = {name.partition("-")[0].lower() for row in rows for name in row.split(", ")}
-    assert named == emitter_table.EMITTERS.keys() - {"const"}
+    assert named == onnx_model.EMITTERS.keys() - {"const"}
 
 
 def test_two_emitters_of_one_type_are_an_error(folder: Path) -> None:
     (folder / "wobbly_sums.py").write_text(MODULE % "ADD")
     with pytest.raises(ValueError, match=r"^two emitters write ADD: one of elementwise, one of wobbly_sums$"):
-        emitter_table.found()
+        onnx_model.found_emitters()

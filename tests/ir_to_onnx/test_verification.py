@@ -13,9 +13,9 @@ from openvino import opset13 as ops
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.cli.main import main
-from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
-from ir_interp.converters.ir_to_onnx.layer import Op
-from ir_interp.converters.onnx.graph import Graph
+from ir_interp.converters.ir_to_onnx.layers import Op
+from ir_interp.converters.ir_to_onnx.onnx_model import EMITTERS
+from ir_interp.converters.onnx.onnx_graph import Graph
 from tests.support.layers import constant
 
 

@@ -12,7 +12,7 @@ import pytest
 from openvino import opset13 as ops
 
 import ir_interp
-from ir_interp.converters.ir_to_onnx import write
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.translation.dialect import Semantics
 from tests.support.layers import Configuration, Draw, check, configurations, layer
 
@@ -104,7 +104,7 @@ def test_weights_stay_small(name: str, tmp_path: Path) -> None:
     draw = Draw(1)
     model = ov.Model([ops.result(TABLE[name](draw))], draw.parameters, "one")
     ov.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
-    write.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
+    onnx_model.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
     graph = onnx.load(tmp_path / "one.onnx").graph
     (node,) = (each for each in graph.node if each.op_type == "DequantizeLinear")
     held = {each.name: each for each in graph.initializer}
@@ -120,7 +120,7 @@ def test_weights_of_a_table_stay_small(tmp_path: Path) -> None:
     draw = Draw(1)
     model = ov.Model([ops.result(looked_up(draw))], draw.parameters, "one")
     ov.save_model(model, tmp_path / "one.xml", compress_to_fp16=False)
-    write.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
+    onnx_model.write_model(tmp_path / "one.xml", tmp_path / "one.onnx", Semantics.RUNTIME)
     held = {each.data_type: list(each.dims) for each in onnx.load(tmp_path / "one.onnx").graph.initializer}
     rows, columns = model.get_output_partial_shape(0)[1].get_length(), draw.feeds["x0"].shape[1]
     assert int(np.prod(held[onnx.TensorProto.UINT4])) == rows * columns

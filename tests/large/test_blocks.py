@@ -29,8 +29,8 @@ from ir_interp import (
     Sizes,
     SpecError,
 )
-from ir_interp.large.dask_blocks import chosen
-from ir_interp.library_registry import parse
+from ir_interp.large.layout import chosen_chunks
+from ir_interp.libraries import parse
 
 Array = NDArray[Any]
 SOFT = Linear(antialias=Antialias.SHRINKING)
@@ -119,10 +119,10 @@ def test_memory_is_bounded() -> None:
 
 
 def test_chunks_are_chosen() -> None:
-    assert chosen(((100, 100, 50),), (250,), (125,)) == ((50, 50, 25),)
-    assert chosen(((100, 100),), (200,), (500,)) == ((83,) * 6 + (2,),)
-    assert chosen(((7, 3), (2, 2)), (10, 4), (10, 1)) == ((7, 3), (1,))
-    assert chosen(((0,),), (0,), (0,)) == ((0,),)
+    assert chosen_chunks(((100, 100, 50),), (250,), (125,)) == ((50, 50, 25),)
+    assert chosen_chunks(((100, 100),), (200,), (500,)) == ((83,) * 6 + (2,),)
+    assert chosen_chunks(((7, 3), (2, 2)), (10, 4), (10, 1)) == ((7, 3), (1,))
+    assert chosen_chunks(((0,),), (0,), (0,)) == ((0,),)
 
 
 def test_what_has_no_effect_is_refused() -> None:

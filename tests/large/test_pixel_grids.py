@@ -19,7 +19,7 @@ import zarr
 import ir_interp
 from ir_interp import IrInterpError, Nearest, ResizeSpec
 from ir_interp.cli.main import main
-from ir_interp.library_registry import get, load, names
+from ir_interp.libraries import get, load, names
 
 HEIGHT, WIDTH = 30, 60
 SIZES = ((60, 120), (90, 180), (15, 30), (10, 20), (6, 12), (21, 37), (47, 101))

@@ -23,9 +23,8 @@ import ir_interp
 from ir_interp import Antialias, Linear, Pad, ResizeSpec, Scales, Sizes, SpecError
 from ir_interp.cli.main import main
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
-from ir_interp.large import budget, stores, zarr_arrays
-from ir_interp.large.dealing import Dealer
-from ir_interp.large.layout import Layout, Work
+from ir_interp.large import stores, zarr_arrays
+from ir_interp.large.layout import Dealer, Layout, Work
 from ir_interp.large.stores import Request, resize_store
 from ir_interp.large.zarr_arrays import ZarrArray
 from tests.support.graphs import save_model
@@ -391,7 +390,7 @@ def test_blocks_may_lie_in_pads_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("memory", "widths"), [(2**30, [16]), (2**28, [4, 4, 4, 4]), (2**20, [1] * 16)])
 def test_strips_are_as_wide_as_memory_lets_them(memory: int, widths: list[int]) -> None:
     work = Work(SOFT, (65536, 65536), np.dtype(np.uint8), ((4096,) * 16,) * 2)
-    strips = list(budget.strips(Layout(work, ((1024,) * 16,) * 2), memory))
+    strips = list(stores.strips(Layout(work, ((1024,) * 16,) * 2), memory))
     assert [len(strip) / 16 for strip in strips] == widths
     assert len({place for strip in strips for place in strip}) == 256
 

@@ -12,8 +12,8 @@ import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from ir_interp.converters.audit.saturation import most_lost
 from ir_interp.converters.onnx.byte_products import count_products, make_factors_unsigned, products
-from ir_interp.converters.predictions.saturation import most_lost
 from tests.support.runtimes import Array
 
 U, S = np.uint8, np.int8

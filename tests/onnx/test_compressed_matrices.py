@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.converters.onnx.compressed_matrices import IN_FLOAT32, notes
+from ir_interp.converters.onnx.low_precision import IN_FLOAT32, compression_notes
 
 
 @pytest.mark.parametrize("product", ["MatMul", "Gemm"])
@@ -37,6 +37,6 @@ def test_a_note_where_the_default_rounds(product: str, is_transposed: bool, tmp_
         for options in (onnxruntime.SessionOptions(), in_float32)
     )
     np.testing.assert_allclose(exact, x @ (matrix * np.float32(0.1)), rtol=1e-4, atol=1e-4)
-    assert bool(notes(path)) is not is_transposed
+    assert bool(compression_notes(path)) is not is_transposed
     if is_transposed:  # elsewhere the processor decides whether onnxruntime rounds
         np.testing.assert_allclose(default, exact, rtol=1e-4, atol=1e-4)

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.converters.onnx.half_weights import MIN_ELEMENTS, halve
+from ir_interp.converters.onnx.onnx_graph import MIN_ELEMENTS, halve
 from tests.support.commands import command
 from tests.support.graphs import save_model
 

@@ -11,7 +11,7 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError, resize
-from ir_interp.converters.onnx.origins import may_change
+from ir_interp.converters.onnx.neighbours import may_change
 from ir_interp.converters.onnx.resize_nodes import nodes
 from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import onnxruntime_outputs, openvino_outputs, save_model

@@ -20,7 +20,7 @@ from onnx.backend.test.case.node import _NodeTestCases
 
 import ir_interp
 from ir_interp.translation.dialect import Semantics
-from ir_interp.translation.grades import Grade
+from ir_interp.translation.translate import Grade
 from tests.support.runtimes import openvino_resize
 
 with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from onnx.external_data_helper import load_external_data_for_model
 
 from ir_interp import ReadError
-from ir_interp.converters.onnx import outlines
+from ir_interp.converters.onnx import onnx_files
 from ir_interp.converters.onnx.onnx_files import external_files, load_weights, read_file, read_outline
 from tests.support.runtimes import Array
 
@@ -86,7 +86,7 @@ def test_other_bytes_stay(content: bytes, tmp_path: Path) -> None:
     """The time is that of a megabyte, however long they are."""
     (tmp_path / "a").write_bytes(content)
     with (tmp_path / "a").open("rb") as file:
-        assert outlines.outline(file, "a") == content
+        assert onnx_files.outline(file, "a") == content
 
 
 def test_weights_behind_a_link_are_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.converters.onnx import onnx_save
+from ir_interp.converters.onnx import onnx_graph
 from ir_interp.files.memory import blocks
 from tests.support.runtimes import Array
 
@@ -36,8 +36,8 @@ TYPES: list[tuple[Any, tuple[int, ...]]] = [
 def test_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: bool) -> None:
     """Those of each type, of axes that were swapped, and where a block is much smaller than a constant."""
     monkeypatch.setattr("ir_interp.files.memory._BLOCK", 3)
-    monkeypatch.setattr(onnx_save, "LARGEST", 0 if is_apart else onnx_save.LARGEST)
-    monkeypatch.setattr(onnx_save, "_SMALL", 0)
+    monkeypatch.setattr(onnx_graph, "LARGEST", 0 if is_apart else onnx_graph.LARGEST)
+    monkeypatch.setattr(onnx_graph, "_SMALL", 0)
     rng = np.random.default_rng(0)
     values: list[Array] = [np.asarray(rng.integers(0, 8, shape)).astype(dtype) for dtype, shape in TYPES]
     values += [value.T for value in values if value.ndim == 2]
@@ -48,7 +48,7 @@ def test_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_apart: boo
     whole.graph.initializer.extend(wanted)
     empty = onnx.ModelProto()
     empty.CopyFrom(MODEL)
-    onnx_save.save(onnx_save.Unsaved(model=empty, constants=constants), tmp_path / "a.onnx")
+    onnx_graph.save(onnx_graph.Unsaved(model=empty, constants=constants), tmp_path / "a.onnx")
     if is_apart:
         data = (tmp_path / "a.onnx.data").read_bytes()
         assert data == b"".join(each.raw_data for each in wanted)
@@ -76,8 +76,8 @@ def test_weights_of_a_second_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     apart = onnx.ModelProto()
     apart.CopyFrom(whole)
     onnx.save(apart, str(source), save_as_external_data=True, location="a.onnx.data", size_threshold=0)
-    monkeypatch.setattr(onnx_save, "LARGEST", 0 if is_large else onnx_save.LARGEST)
-    onnx_save.save_joined(source, output)
+    monkeypatch.setattr(onnx_graph, "LARGEST", 0 if is_large else onnx_graph.LARGEST)
+    onnx_graph.save_joined(source, output)
     assert sorted(path.name for path in tmp_path.glob("a*")) == ["a.onnx", *(["a.onnx.data"] if is_large else [])]
     result = onnx.load(str(output))
     for tensor, value in zip(result.graph.initializer, values, strict=True):
@@ -89,8 +89,8 @@ def test_memory(tmp_path: Path) -> None:
     """A model of one file holds no copy of its constants but for a block."""
     value = np.zeros(2**27, np.uint8)
     tracemalloc.start()
-    onnx_save.save(
-        onnx_save.Unsaved(model=onnx.ModelProto(graph=MODEL.graph), constants={"a": value}), tmp_path / "a.onnx"
+    onnx_graph.save(
+        onnx_graph.Unsaved(model=onnx.ModelProto(graph=MODEL.graph), constants={"a": value}), tmp_path / "a.onnx"
     )
     assert tracemalloc.get_traced_memory()[1] < 2**26
     tracemalloc.stop()

@@ -9,7 +9,7 @@ import openvino as ov
 import pytest
 
 import ir_interp
-from ir_interp.converters.openvino.cures import CURES
+from ir_interp.converters.openvino.from_onnx import CURES
 from tests.support.graphs import onnxruntime_outputs, openvino_outputs, save_model, values
 
 LOOPS = {  # what stands around the body; the body's inputs, outputs and nodes

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.onnx import half_models
+from ir_interp.converters.onnx import low_precision
 from tests.support.graphs import onnxruntime_outputs
 from tests.support.runtimes import Array
 
@@ -63,7 +63,7 @@ def test_nothing_is_lost_between_float32_ends(tmp_path: Path) -> None:
     source = _network(tmp_path / "a.onnx", half_ends=False)
     ir_interp.convert(source, tmp_path / "a.xml")
     x = np.random.default_rng(0).random((1, 3, 12, 16), np.float32)
-    twin = half_models.in_float32(source, tmp_path)
+    twin = low_precision.in_float32(source, tmp_path)
     wanted = onnxruntime_outputs(twin, {"x": x})[0]
     assert np.abs(_run(tmp_path / "a.xml", x) - wanted).max() < 1e-6 * np.abs(wanted).max()
     theirs = ov.Core().compile_model(source, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -79,7 +79,7 @@ def test_ends_and_weights_stay_halves(tmp_path: Path) -> None:
     assert [each.get_element_type() for each in (*model.inputs, *model.outputs)] == [ov.Type.f16] * 2
     assert [each.get_any_name() for each in (*model.inputs, *model.outputs)] == ["x", "y"]
     x = np.random.default_rng(0).random((1, 3, 12, 16)).astype(np.float16)
-    wanted = onnxruntime_outputs(half_models.in_float32(source, tmp_path), {"x": x.astype(np.float32)})[0]
+    wanted = onnxruntime_outputs(low_precision.in_float32(source, tmp_path), {"x": x.astype(np.float32)})[0]
     apart = np.abs(_run(tmp_path / "a.xml", x).astype(np.float32) - wanted)
     assert (apart <= 0.51 * np.spacing(np.abs(wanted).astype(np.float16))).all()  # rounded once, at the end
 

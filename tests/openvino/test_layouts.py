@@ -6,7 +6,7 @@ import openvino as ov
 import openvino.opset13 as ops
 import pytest
 
-from ir_interp.converters.openvino.layouts import with_channels_second
+from ir_interp.converters.openvino.frontends import with_channels_second
 from ir_interp.errors import UnsupportedLayerError
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import ir_interp
 from ir_interp import resize
-from ir_interp.converters.reports.conversion_report import ConversionReport
+from ir_interp.converters.reports import ConversionReport
 from tests.support.configurations import OnnxCase, model_of, run_in_onnxruntime
 from tests.support.external import LENGTH, save_external
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values

@@ -16,7 +16,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantiz
 
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
-from ir_interp.converters.onnx import qoperator
+from ir_interp.converters.onnx import low_precision
 from ir_interp.converters.openvino import from_onnx
 from tests.support import exact_sums
 from tests.support.graphs import onnxruntime_outputs
@@ -60,7 +60,7 @@ def network(tmp_path: Path) -> Path:
 
 
 def test_levels_are_the_same(network: Path, tmp_path: Path) -> None:
-    kinds = [node.op_type for node in qoperator.quantised_operators(onnx.load(network))]
+    kinds = [node.op_type for node in low_precision.quantised_operators(onnx.load(network))]
     assert {"QLinearConv", "QLinearAdd", "QLinearSigmoid"} <= set(kinds)
     report = ir_interp.convert(network, tmp_path / "a.xml")
     assert [row.name for row in report.rows] == ["up"]
@@ -86,7 +86,7 @@ def test_runtimes_are_given_plain_operators(target: str, has_quantised: bool, ne
     verification = ir_interp.convert(network, tmp_path / "b.onnx", target=target).verification
     assert verification is not None
     assert verification.levels is not None
-    assert bool(qoperator.quantised_operators(onnx.load(tmp_path / "b.onnx"))) == has_quantised
+    assert bool(low_precision.quantised_operators(onnx.load(tmp_path / "b.onnx"))) == has_quantised
 
 
 @pytest.mark.parametrize("tensor", ["c_scale", "e_scale"])
@@ -161,8 +161,8 @@ def test_each_operator(op: str, tmp_path: Path) -> None:
     }
     if "k" in feeds:
         feeds["k"] = feeds["k"] > 99
-    plain = qoperator.in_plain_operators(tmp_path / "a.onnx", tmp_path)
-    assert qoperator.quantised_operators(onnx.load(plain)) == []
+    plain = low_precision.in_plain_operators(tmp_path / "a.onnx", tmp_path)
+    assert low_precision.quantised_operators(onnx.load(plain)) == []
     (wanted,), (got,) = (onnxruntime_outputs(each, feeds) for each in (tmp_path / "a.onnx", plain))
     assert np.unique(wanted).size > 2
     apart = np.abs(wanted.astype(int) - got.astype(int))

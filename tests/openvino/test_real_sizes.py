@@ -17,7 +17,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
+from ir_interp.converters.runtimes.execution import LARGEST_GATHER
 from tests.support.configurations import OnnxCase, model_of
 from tests.support.runtimes import Array, Child, onnxruntime_resize
 from tests.sweeps.real_sizes import RealCase, check

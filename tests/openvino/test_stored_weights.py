@@ -7,9 +7,9 @@ import openvino as ov
 import openvino.opset13 as ops
 import pytest
 
-from ir_interp.converters.openvino import stored_weights
-from ir_interp.files import stored_arrays
-from ir_interp.files.stored_arrays import append, created
+from ir_interp.converters.openvino import ir_save
+from ir_interp.files import memory
+from ir_interp.files.memory import append, created
 
 _X = np.arange(12, dtype=np.float32).reshape(3, 4)
 _W = np.arange(20, dtype=np.float32).reshape(5, 4) / 8
@@ -36,10 +36,10 @@ def _types(model: ov.Model) -> list[str]:
 )
 def test_weights_replace_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int, types: list[str]) -> None:
     """Moves of small weights are left to others."""
-    monkeypatch.setattr(stored_arrays, "LARGE", large)
+    monkeypatch.setattr(memory, "LARGE", large)
     append(np.zeros(3, np.int8), tmp_path / "weights")
     model = _model()
-    stored_weights.with_weights(model, {"w": append(_W, tmp_path / "weights")}, tmp_path)
+    ir_save.with_weights(model, {"w": append(_W, tmp_path / "weights")}, tmp_path)
     assert _types(model) == types
     result = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(_X)[0]
     np.testing.assert_array_equal(result, _X @ _W.T)
@@ -47,12 +47,12 @@ def test_weights_replace_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_moves_of_bfloat16_are_left_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NumPy reads its bits as those of float16."""
-    monkeypatch.setattr(stored_arrays, "LARGE", 1)
+    monkeypatch.setattr(memory, "LARGE", 1)
     constant = ops.constant(ov.Tensor(np.array([[16256, 16384]], np.uint16), [1, 2], ov.Type.bf16))  # 1 and 2
     x = ops.parameter([2, 1], np.float32, "x")
     moved = ops.convert(ops.transpose(constant, np.array([1, 0])), "f32")
     model = ov.Model([ops.add(x, moved)], [x], "model")
-    stored_weights.fold_moves(model, tmp_path)
+    ir_save.fold_moves(model, tmp_path)
     np.testing.assert_array_equal(ov.compile_model(model, "CPU")(np.zeros((2, 1), np.float32))[0], [[1], [2]])
 
 

@@ -13,15 +13,9 @@ import pytest
 import ir_interp
 from ir_interp import Images, SpecError
 from ir_interp.cli.main import app
-from ir_interp.options.audit_options import AuditOptions
-from ir_interp.options.compare_options import CompareOptions
-from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import declared, flagged, identity, keywords, options_set, settled
-from ir_interp.options.fix_options import FixOptions
-from ir_interp.options.plot_options import PlotOptions
-from ir_interp.options.preprocess_options import PreprocessOptions
-from ir_interp.options.reproduce_options import ReproduceOptions
-from ir_interp.options.resize_options import ExplainOptions
+from ir_interp.options.model_options import AuditOptions, CompareOptions, ConvertOptions, FixOptions, ReproduceOptions
+from ir_interp.options.resize_options import ExplainOptions, PlotOptions, PreprocessOptions
 from tests.support.graphs import save_model
 
 FUNCTIONS: dict[Callable[..., Any], type[Any]] = {

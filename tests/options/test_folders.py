@@ -13,14 +13,12 @@ import pytest
 from PIL import Image
 
 import ir_interp
+from ir_interp.converters import fleet, workers
 from ir_interp.converters.audit import auditing
 from ir_interp.converters.conversion import converting
-from ir_interp.converters.fleet import cluster, work
-from ir_interp.converters.verify.run.inputs import Inputs
-from ir_interp.converters.workers import pool
-from ir_interp.options.audit_options import REPORT, RESULTS, AuditOptions
-from ir_interp.options.convert_options import FILE, FOLDER, ConvertOptions
+from ir_interp.converters.verify.inputs import Inputs
 from ir_interp.options.declaration import Option, flagged
+from ir_interp.options.model_options import FILE, FOLDER, REPORT, RESULTS, AuditOptions, ConvertOptions
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -103,11 +101,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Image.new("RGB", (6, 4), (9, 90, 200)).save("photo.png")
 
-    def answered(question: pool.Question, items: list[Path], _: object) -> Iterator[tuple[int, Any]]:
-        return ((number, work.record_of(item, question.setting)) for number, item in enumerate(items))
+    def answered(question: workers.Question, items: list[Path], _: object) -> Iterator[tuple[int, Any]]:
+        return ((number, fleet.record_of(item, question.setting)) for number, item in enumerate(items))
 
-    monkeypatch.setattr(pool, "each", answered)
-    monkeypatch.setattr(cluster, "each", answered)
+    monkeypatch.setattr(workers, "each", answered)
+    monkeypatch.setattr(fleet, "each", answered)
 
 
 def sets(values: dict[str, str | None], part: int = 0, parts: int = 1) -> Iterator[tuple[str, ...]]:

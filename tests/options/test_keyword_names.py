@@ -15,16 +15,10 @@ import pytest
 
 import ir_interp
 from ir_interp.arguments import checked
-from ir_interp.options.audit_options import AuditOptions
-from ir_interp.options.compare_options import CompareOptions
-from ir_interp.options.convert_options import ConvertOptions
 from ir_interp.options.declaration import declared
-from ir_interp.options.fix_options import FixOptions
-from ir_interp.options.plot_options import PlotOptions
-from ir_interp.options.preprocess_options import PreprocessOptions
-from ir_interp.options.reproduce_options import ReproduceOptions
-from ir_interp.options.resize_options import ExplainOptions
-from ir_interp.text.keyword_names import in_python, keyword
+from ir_interp.options.model_options import AuditOptions, CompareOptions, ConvertOptions, FixOptions, ReproduceOptions
+from ir_interp.options.resize_options import ExplainOptions, PlotOptions, PreprocessOptions
+from ir_interp.plain_text import in_python, keyword
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
@@ -126,7 +120,7 @@ def test_a_resize_and_all_errors_of_a_group_name_keywords(tmp_path: Path) -> Non
 
 OF_PROGRAMS = {"cli", "options", "pages", "reproduce", "others"}
 """Rooms whose texts reach no caller of Python as an error, or are options of other programs."""
-OF_COMMANDS = {"readings.py", "audit_rules.py", "next_steps.py"}
+OF_COMMANDS = {"diagnostic_codes.py", "next_steps.py"}
 """Modules whose texts are commands."""
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import ir_interp
-from ir_interp.converters.pages.graph_picture import picture
-from ir_interp.converters.pages.surroundings import Neighbour, Surroundings, surroundings
+from ir_interp.converters.pages.gallery import Neighbour, Surroundings, picture, surroundings
 from tests.support.graphs import save_model
 from tests.support.ir_text import interpolate
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions import RUNTIMES
 from tests.support.places import ROOT
 
 NAMED = {  # by runtime, how pages name a release of it

@@ -23,7 +23,7 @@ from PIL import Image
 from ir_interp import AtRunTime, Coordinates, Linear, Nearest, ResizeOp, ResizeSpec, Rounding, Scales, Sizes
 from ir_interp.cli.main import main
 from ir_interp.converters.pages import frame, gallery
-from ir_interp.converters.reports.verification import Compared
+from ir_interp.converters.reports import Compared
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.version import versions
 from tests.support.browser import Browser
@@ -165,7 +165,7 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A prediction that is wrong stands beside what was seen."""
-    from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
+    from ir_interp.converters.predictions import RUNTIMES, Runtime
     from ir_interp.converters.runtimes.outcome import refused
 
     wrong = Runtime(title="onnxruntime", version="0", predict=lambda node: refused("it is late"))

@@ -16,7 +16,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import ReadError, ShapeError, SpecError
 from ir_interp.cli.main import main
-from ir_interp.pipelines.alpha import AlphaRule, blended
+from ir_interp.pipelines.rules import AlphaRule, blended
 from tests.preprocess.test_preprocess import identity, made
 
 CLIP = {

@@ -15,10 +15,11 @@ from onnx import TensorProto, helper
 import ir_interp
 from ir_interp import IrInterpError, Pipeline, ReadError, ShapeError, SpecError
 from ir_interp.converters.decompose.tensor import Functions
-from ir_interp.converters.onnx.graph import Graph
-from ir_interp.converters.onnx.onnx_primitives import tensor
-from ir_interp.pipelines import ultralytics_metadata
-from ir_interp.pipelines.output_size import (
+from ir_interp.converters.onnx.onnx_graph import Graph
+from ir_interp.converters.onnx.operators import tensor
+from ir_interp.pipelines import pipeline_source
+from ir_interp.pipelines.pipeline import Resize
+from ir_interp.pipelines.rules import (
     NUMPY,
     ByRatio,
     Exactly,
@@ -32,7 +33,6 @@ from ir_interp.pipelines.output_size import (
     SidesWithin,
     SizeRounding,
 )
-from ir_interp.pipelines.steps import Resize
 from tests.preprocess.test_preprocess import identity, image, letterboxed, made
 
 PLAIN = {
@@ -244,7 +244,7 @@ def test_metadata_of_ultralytics(tmp_path: Path) -> None:
     assert np.array_equal(made(whole, x)[0].transpose(1, 2, 0), expected)
     stretched = [Resize(like="opencv:linear", size=Exactly(height=32, width=64))]
     for changed in ({"head": "RTDETRDecoder"}, {"description": "Ultralytics rtdetr-l model trained on coco.yaml"}):
-        assert list(ultralytics_metadata.read({**METADATA, **changed}).steps[:-1]) == stretched
+        assert list(pipeline_source.read_ultralytics({**METADATA, **changed}).steps[:-1]) == stretched
     of_caller = {**METADATA, "args": "{'batch': 1, 'dynamic': True}"}
     for metadata, message in (
         (of_caller, "exported with dynamic=True, so that the caller chooses the size of the images; export with "),
@@ -256,7 +256,7 @@ def test_metadata_of_ultralytics(tmp_path: Path) -> None:
         ({**METADATA, "imgsz": "[32]"}, r"imgsz is '\[32\]'; expected height and width"),
     ):
         with pytest.raises(ReadError, match=f"^{message}"):
-            ultralytics_metadata.read(metadata)
+            pipeline_source.read_ultralytics(metadata)
     with pytest.raises(ReadError, match=r"b\.onnx: no Ultralytics metadata"):
         ir_interp.pipeline(identity(tmp_path / "b.onnx", 1, 3, 4, 4))
     with pytest.raises(SpecError, match="backend has no effect on the metadata of a model"):

@@ -10,11 +10,10 @@ import pytest
 import ir_interp
 from ir_interp import InexactError, Pipeline
 from ir_interp.cli.main import main
-from ir_interp.pipelines import cpp_code, source_code, torch_code
-from ir_interp.pipelines.openvino_steps import Interpolate, Scale
-from ir_interp.pipelines.output_size import Exactly, Inside, Multiple, ShorterSide, SizeRounding
-from ir_interp.pipelines.steps import (
+from ir_interp.pipelines import source_code
+from ir_interp.pipelines.pipeline import (
     CentreCrop,
+    Interpolate,
     Normalise,
     PadTo,
     Place,
@@ -22,8 +21,10 @@ from ir_interp.pipelines.steps import (
     Rescale,
     Resize,
     ReverseChannels,
+    Scale,
     letterbox,
 )
+from ir_interp.pipelines.rules import Exactly, Inside, Multiple, ShorterSide, SizeRounding
 
 COLOURS = (0.485, 0.456, 0.406)
 CROP = CentreCrop(
@@ -41,7 +42,7 @@ PIPELINES = [
 def test_torch(pipeline: Pipeline) -> None:
     torch = pytest.importorskip("torch")
     names: dict[str, Any] = {}
-    exec(torch_code.torch(pipeline), names)
+    exec(source_code.torch(pipeline), names)
     for shape in ((20, 33), (5, 8), (41, 29)):
         x = np.random.default_rng(0).integers(0, 256, (*shape, 3), np.uint8)
         y = names["preprocess"](torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1)))).numpy()
@@ -80,14 +81,14 @@ std::vector<float> preprocess(cv::Mat x) {
 
 def test_cpp() -> None:
     resize = Resize(like="opencv:linear", size=ShorterSide(size=40))
-    text = cpp_code.cpp(Pipeline(steps=(resize, Rescale(factor=1 / 255)), name='a"\n*/ int x; //\\'))
+    text = source_code.cpp(Pipeline(steps=(resize, Rescale(factor=1 / 255)), name='a"\n*/ int x; //\\'))
     assert CPP in text
     assert 'in the order RGB: a" */ int x; //?\n' in text
 
 
 @pytest.mark.parametrize("language", ["opencv", "cpp", "torch"])
 def test_other_libraries_are_refused(language: str) -> None:
-    write = {"opencv": source_code.opencv, "cpp": cpp_code.cpp, "torch": torch_code.torch}[language]
+    write = {"opencv": source_code.opencv, "cpp": source_code.cpp, "torch": source_code.torch}[language]
     with pytest.raises(InexactError, match="expected resizes of"):
         write(ir_interp.pipeline({"image_processor_type": "ViTImageProcessorPil"}))
     step = Interpolate(mode="cubic", height=4, width=4)

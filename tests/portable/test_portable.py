@@ -14,9 +14,9 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp import InexactError, IrInterpError, ReadError, VerificationError
-from ir_interp.converters.onnx import operator_sets
-from ir_interp.converters.onnx.graph import Graph
-from ir_interp.converters.portable.portable_primitives import ExactPrimitivesForOpenVINO
+from ir_interp.converters.onnx.onnx_graph import Graph
+from ir_interp.converters.portable import operator_sets
+from ir_interp.converters.portable.targets import ExactPrimitivesForOpenVINO
 from ir_interp.converters.runtimes import openvino
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import computes

@@ -12,9 +12,9 @@ import pytest
 
 import ir_interp
 from ir_interp import InexactError, Pipeline
-from ir_interp.converters.preprocess import any_size_weights
-from ir_interp.pipelines.output_size import ByRatio, Exactly, ShorterSide, SizeRounding
-from ir_interp.pipelines.steps import CentreCrop, Resize, letterbox
+from ir_interp.converters.preprocess import any_size_resize
+from ir_interp.pipelines.pipeline import CentreCrop, Resize, letterbox
+from ir_interp.pipelines.rules import ByRatio, Exactly, ShorterSide, SizeRounding
 from tests.preprocess.test_preprocess import identity, image
 
 SIZE = (14, 20)
@@ -49,7 +49,7 @@ PIPELINES = (
 @pytest.fixture
 def few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write fewer windows, which takes less time. Results stay the same."""
-    monkeypatch.setattr(any_size_weights, "_GROUPS", 2)
+    monkeypatch.setattr(any_size_resize, "_GROUPS", 2)
 
 
 @pytest.mark.sampled(3)

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from onnx import helper
 
-from ir_interp.converters.onnx.graph import Graph
-from ir_interp.converters.onnx.onnx_primitives import tensor
-from ir_interp.converters.preprocess.triples import TRIPLES, Triple
-from ir_interp.pipelines.output_size import (
+from ir_interp.converters.onnx.onnx_graph import Graph
+from ir_interp.converters.onnx.operators import tensor
+from ir_interp.converters.preprocess.extended_precision import TRIPLES, Triple
+from ir_interp.pipelines.rules import (
     NUMPY,
     Exactly,
     Inside,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import ir_interp
-from ir_interp.converters.audit.findings import Audited
-from ir_interp.converters.fix.remedies import CODES
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.audit.audited_resizes import Audited
+from ir_interp.converters.fix import CODES
+from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.reports import Report, reports
 

@@ -13,10 +13,10 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
+from ir_interp.converters.audit.probe import RUNNERS
+from ir_interp.converters.reproduce.conformance_kit import function
 from ir_interp.converters.reproduce.known_faults import PLACES, faults
-from ir_interp.converters.reproduce.scripts import function
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.runtimes.running import RUNNERS
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.sweeps.faults import problem, unnamed

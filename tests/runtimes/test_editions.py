@@ -11,10 +11,9 @@ import pytest
 import ir_interp
 from ir_interp import Cubic
 from ir_interp.converters.portable.portable_model import write_model
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
-from ir_interp.converters.predictions.tensorrt_importer import importer
-from ir_interp.converters.runtimes import openvino_editions
-from ir_interp.converters.runtimes.openvino_layer_editions import LAYER_EDITIONS
+from ir_interp.converters.predictions import RUNTIMES, importer
+from ir_interp.converters.runtimes import openvino
+from ir_interp.converters.runtimes.openvino import LAYER_EDITIONS
 from ir_interp.converters.runtimes.tensorrt import EDITIONS
 from tests.support.runtimes import onnx_model
 
@@ -60,7 +59,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         },
     ),
 ]
-OF_LAYERS = {f"openvino:{name}" for name in LAYER_EDITIONS.keys() - openvino_editions.EDITIONS.keys()}
+OF_LAYERS = {f"openvino:{name}" for name in LAYER_EDITIONS.keys() - openvino.EDITIONS.keys()}
 RELEASED = [name for name in RUNTIMES if ":" in name and name not in OF_LAYERS]
 
 

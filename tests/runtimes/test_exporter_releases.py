@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_interp.converters.runtimes.exporter_releases import CHANGES, RELEASES, earlier
+from ir_interp.converters.audit.mistakes import CHANGES, RELEASES, earlier
 from ir_interp.libraries import torch
 from ir_interp.resize_op import read
 from ir_interp.translation.dialect import Context

@@ -16,11 +16,11 @@ import pytest
 import ir_interp
 from ir_interp import InexactError, ResizeOp
 from ir_interp.converters.audit.auditing import audit
-from ir_interp.converters.onnx import native
+from ir_interp.converters.onnx import resize_subgraph
 from ir_interp.converters.onnx.resize_nodes import nodes_in
 from ir_interp.converters.openvino import interpolate_subgraph
-from ir_interp.converters.openvino.single_layer import interpolate_model
-from ir_interp.converters.reports.conversion_report import Form, FormPolicy
+from ir_interp.converters.openvino.ir_save import interpolate_model
+from ir_interp.converters.reports import Form, FormPolicy
 from ir_interp.converters.runtimes import onnxruntime, openvino
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from ir_interp.ir.interpolate_dialect import DIALECT
@@ -99,12 +99,12 @@ def test_what_is_written_for_onnxruntime_is_predicted_to_run() -> None:
     """The same of nodes: one that is written is predicted to compute what it means; one that is not, is not."""
     written, refused = 0, 0
     for op in _nodes():
-        made, why = native.native(op)
+        made, why = resize_subgraph.native(op)
         if made is not None:
             assert [onnxruntime.outcome(each.op).reason for each in nodes_in(made.model, Path("x"))] in ([], [""])
             written += 1
         elif why.startswith("onnxruntime: ") and not why.startswith("onnxruntime: it"):
-            (node,) = nodes_in(native.native_model(op).model, Path("x"))
+            (node,) = nodes_in(resize_subgraph.native_model(op).model, Path("x"))
             assert onnxruntime.outcome(node.op).kind is Kind.REFUSED
             refused += 1
     assert written > NODES / 4

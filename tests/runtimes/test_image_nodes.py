@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import Crop, ResizeOp, Step
 from ir_interp.converters.audit.probe import INSTALLED, Job, run
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.image_nodes import ImageNode, lay_between_transposes, loosen, values

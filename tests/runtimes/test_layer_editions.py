@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ir_interp
-from ir_interp.converters.predictions.runtimes_asked import LAYER_RUNTIMES
+from ir_interp.converters.predictions import LAYER_RUNTIMES
 from tests.support.ir_text import interpolate
 from tests.support.runtimes import onnx_model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_interp.converters.runtimes.messages import reason
+from ir_interp.converters.runtimes.execution import reason
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, resize
 from ir_interp.converters.audit.probe import Job, run
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.runtimes import others as folder
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
@@ -328,7 +328,7 @@ def test_what_is_told_is_what_is_seen(
 
 
 def test_those_that_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_interp.converters.runtimes.runner.find_spec", lambda name: name == "cv2" or None)
+    monkeypatch.setattr("ir_interp.converters.runtimes.outcome.find_spec", lambda name: name == "cv2" or None)
     path = saved(tmp_path, {"mode": "linear"}, {"sizes": (1, 2, 8, 9)})
     (plain,), (row,) = ir_interp.audit(path).rows, ir_interp.audit(path, runtimes=["installed"]).rows
     assert row.predictions.keys() == {*plain.predictions, "opencv-dnn"}

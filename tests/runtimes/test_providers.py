@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ir_interp
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
+from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.runtimes.onnxruntime_providers import PROVIDERS
 from tests.support.graphs import save_model
 from tests.support.runtimes import onnx_model

@@ -16,8 +16,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
-from ir_interp.converters.runtimes import openvino_editions
+from ir_interp.converters.predictions import RUNTIMES
+from ir_interp.converters.runtimes import openvino
 
 DROPPING, KEEPING = ("1.16", "1.20", "1.26"), ("1.30", "1.31")
 MODES: tuple[tuple[dict[str, Any], str], ...] = (
@@ -72,7 +72,7 @@ def test_in_levels(dtype: str, attributes: dict[str, Any], kind: str, tmp_path: 
 @pytest.mark.parametrize("attributes", [attributes for attributes, _ in MODES])
 def test_releases_of_openvino_compute_floats(dtype: str, attributes: dict[str, Any], tmp_path: Path) -> None:
     onnx.save(quantised(dtype, attributes), tmp_path / "a.onnx")
-    names = ["openvino", *(f"openvino:{name}" for name in openvino_editions.EDITIONS)]
+    names = ["openvino", *(f"openvino:{name}" for name in openvino.EDITIONS)]
     (row,) = ir_interp.audit(tmp_path / "a.onnx", runtimes=names).rows
     assert {name: row.predictions[name].kind for name in names} == dict.fromkeys(names, ir_interp.Kind.SAME)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from ir_interp.converters.workers import worker
-from ir_interp.files.scratch import scratch
+from ir_interp.converters import workers
+from ir_interp.files.writing import scratch
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
 
@@ -198,13 +198,13 @@ def test_a_file_system_without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="other systems have no such signal")
 def test_a_child_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Should its parent hang: this one does not stop it."""
-    monkeypatch.setattr(worker, "LATER", 0)
+    monkeypatch.setattr(workers, "LATER", 0)
     monkeypatch.setattr(threading.Timer, "start", lambda _: None)
-    question = worker.Question(function="operator:pow", setting=10**12, limit=1, attempts=1)
-    with closing(worker.Worker()) as one:
+    question = workers.Question(function="operator:pow", setting=10**12, limit=1, attempts=1)
+    with closing(workers.Worker()) as one:
         process = one._waiting_process(60)
         assert process is not None
-        assert one.answer(question, 3) == worker.Late(1)
+        assert one.answer(question, 3) == workers.Late(1)
     assert process.returncode == -signal.SIGALRM
 
 

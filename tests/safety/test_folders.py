@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ir_interp.converters.audit import auditing, runtime_results
+from ir_interp.converters.audit import auditing
 from tests.support.commands import command
 
 pytestmark = pytest.mark.usefixtures("one_worker")
@@ -64,7 +64,7 @@ def test_models_of_every_element_type_are_audited_and_run(
 @pytest.mark.parametrize("error", [TypeError("no"), MemoryError(), ValueError("no"), RecursionError("no")], ids=repr)
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(auditing, "of_file"), (auditing, "_audited"), (runtime_results, "_written"), (runtime_results, "_judged")],
+    [(auditing, "of_file"), (auditing, "_audited"), (auditing, "_written"), (auditing, "_judged")],
 )
 def test_what_nobody_expects_costs_one_file(
     module: Any, name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

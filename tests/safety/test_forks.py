@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ir_interp import Sizes, resize
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
+from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from tests.support.places import ROOT
 from tests.sweeps.forks import SPECS
 

@@ -27,27 +27,23 @@ from markdown_it.token import Token
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp import ReadError
-from ir_interp.cli import json_schemas
-from ir_interp.converters.audit.audit_report import Audit
-from ir_interp.converters.audit.findings import Audited, Finding
-from ir_interp.converters.audit.formats import FORMATS, record
-from ir_interp.converters.audit.probe import Ran
-from ir_interp.converters.audit.verdicts import Verdict
+from ir_interp import ReadError, plain_text
+from ir_interp.cli import printed_results
+from ir_interp.converters.audit.audit_report import FORMATS, Audit, record
+from ir_interp.converters.audit.audited_resizes import Audited, Finding, Verdict
+from ir_interp.converters.audit.probe import RUNNERS, Ran
 from ir_interp.converters.dialects.tensorrt import DIALECT
 from ir_interp.converters.pages import frame
 from ir_interp.converters.pages.audit_page import audit_page
-from ir_interp.converters.pages.provenance import Provenance
-from ir_interp.converters.reproduce.folder import Reproduced, story
-from ir_interp.converters.reproduce.scripts import script
+from ir_interp.converters.pages.frame import Provenance
+from ir_interp.converters.reproduce.conformance_kit import script
+from ir_interp.converters.reproduce.reproduction import Reproduced, story
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.runtimes.running import RUNNERS
-from ir_interp.converters.sources import layer_json
-from ir_interp.converters.tensorrt.layer import python_script
+from ir_interp.converters.sources import registry
+from ir_interp.converters.tensorrt import python_script
+from ir_interp.plain_text import printable
 from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Antialias, Linear, ResizeSpec, Sizes
-from ir_interp.text import quoting
-from ir_interp.text.names import printable
 from ir_interp.translation.translate import write
 from tests.support.commands import command
 
@@ -191,7 +187,7 @@ def parsed_page(text: str) -> Parsed:
 
 def json_of_layers(text: str) -> str:
     op = op_of(text)
-    return layer_json.dump([(op, write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=text))])
+    return registry.dump_layers([(op, write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=text))])
 
 
 def parsed_json(text: str) -> Parsed:
@@ -235,7 +231,7 @@ def decoded(text: str) -> str:
 
 
 def shell(text: str) -> str:
-    return quoting.shell("ir-interp", text, f"--shape={text}")
+    return plain_text.quote_shell("ir-interp", text, f"--shape={text}")
 
 
 def parsed_shell(line: str) -> Parsed:
@@ -249,7 +245,7 @@ KINDS: dict[str, tuple[Callable[[str], str], Callable[[str], Parsed], Callable[[
     "README.md": (markdown, parsed_markdown, printable),
     "a page": (page, parsed_page, frame.clean),
     "layers as JSON": (json_of_layers, parsed_json, str),
-    "an audit as JSON": (lambda text: json_schemas.printed(record(audit_of(text))), parsed_json, str),
+    "an audit as JSON": (lambda text: printed_results.printed_json(record(audit_of(text))), parsed_json, str),
     "SARIF": (lambda text: FORMATS["sarif"](audit_of(text)), parsed_sarif, str),
     "GitHub's commands": (lambda text: FORMATS["github"](audit_of(text)), parsed_workflow, printable),
     "a shell's line": (shell, parsed_shell, str),
@@ -293,4 +289,4 @@ def test_the_script_of_a_hostile_model_runs_nothing_of_it(
 
 def test_a_path_of_any_bytes_is_a_reference() -> None:
     """On Linux names of files are bytes; what is no UTF-8 is a lone surrogate in Python."""
-    assert quoting.uri("a b/\udcff#?:%.onnx") == "a%20b/%FF%23%3F%3A%25.onnx"
+    assert plain_text.quote_uri("a b/\udcff#?:%.onnx") == "a%20b/%FF%23%3F%3A%25.onnx"

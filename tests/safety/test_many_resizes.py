@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from ir_interp.converters.portable.portable_model import write_model
-from ir_interp.converters.reports.conversion_report import Form, FormPolicy
+from ir_interp.converters.reports import Form, FormPolicy
 from tests.support.graphs import assert_equal, onnxruntime_outputs, values
 
 WISH = FormPolicy(form=Form.DECOMPOSED)

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.text.names import printable
+from ir_interp.plain_text import printable
 from tests.support.commands import command, words
 
 NAME = "up\n::error::gone\r\x1b[31m\x07\x9b2J\x85\u202e\u2066\u2028[red]\x7f"

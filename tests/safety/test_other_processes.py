@@ -15,9 +15,9 @@ import openvino as ov
 import pytest
 from onnx import helper, numpy_helper
 
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
-from ir_interp.files import folder_lock
-from ir_interp.files.atomic import OutputError, replacing
+from ir_interp.executor.loop_runner import VARIABLE, is_installed
+from ir_interp.files import writing
+from ir_interp.files.writing import OutputError, replacing
 from tests.support.places import ROOT
 
 CHANNELS = {"a": 4, "b": 6}
@@ -82,9 +82,9 @@ def test_renames_of_two_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_folder_that_another_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_lock, "_SECONDS", 0.1)
+    monkeypatch.setattr(writing, "_SECONDS", 0.1)
     problem = "out.xml cannot be written: Another program holds the lock of its folder"
-    with folder_lock.locked(tmp_path), pytest.raises(OutputError, match=problem), replacing(tmp_path / "out.xml"):
+    with writing.locked_folder(tmp_path), pytest.raises(OutputError, match=problem), replacing(tmp_path / "out.xml"):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -132,7 +132,7 @@ def test_loops_without_a_place_for_their_code(tmp_path: Path) -> None:
         "caching.CacheImpl._locator_classes = [Nowhere]",
         "import numpy as np",
         "from ir_interp import Linear, ResizeSpec, prepare",
-        "from ir_interp.executor.compiled import loop_runner",
+        "from ir_interp.executor import loop_runner",
         "run = prepare(ResizeSpec(kernel=Linear(), axes=(0,)), (4,), sizes=(8,))",
         "assert run(np.arange(4, dtype='f4')).tolist() == [0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]",
         "assert loop_runner.state().startswith('numba'), loop_runner.state()",

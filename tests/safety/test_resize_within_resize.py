@@ -20,7 +20,7 @@ import pytest
 
 import ir_interp
 from ir_interp import Coordinates, Linear, ResizeSpec, Sizes, resize
-from ir_interp.executor.arrays.threads import in_call, is_within_another, scratch
+from ir_interp.executor.threads import in_call, is_within_another, scratch
 from tests.support.places import ROOT
 from tests.support.runtimes import Child
 

@@ -16,7 +16,7 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.files import sources
+from ir_interp.files import kinds
 from tests.support.commands import command
 from tests.support.external import PLACES, save_external
 from tests.support.graphs import save_model
@@ -160,9 +160,9 @@ def test_results_that_are_none(line: str, capsys: pytest.CaptureFixture[str]) ->
 def test_a_pipe_that_takes_the_place_of_a_checked_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Opening it must not wait for somebody to write to it."""
     os.mkfifo("pipe")
-    monkeypatch.setattr(sources, "check_regular", lambda _: None)
+    monkeypatch.setattr(kinds, "check_regular", lambda _: None)
     with pytest.raises(OSError, match="Not a regular file"):
-        sources.opened(Path("pipe"))
+        kinds.opened(Path("pipe"))
 
 
 def test_a_folder_with_such_files_is_audited(capsys: pytest.CaptureFixture[str]) -> None:

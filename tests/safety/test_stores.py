@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ir_interp.converters.workers.forks import Forks
+from ir_interp.converters.workers import Forks
 from tests.support.commands import command, command_in_a_fork
 from tests.support.graphs import save_model
 

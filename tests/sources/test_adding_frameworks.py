@@ -16,7 +16,7 @@ from tests.support.graphs import save_model
 SHAPE = [1, 2, 4, 6]
 MODULES = {
     "__init__": """
-        from ir_interp.files.frameworks import Framework
+        from ir_interp.files.kinds import Framework
 
         FRAMEWORK = Framework(
             folder=__name__, title="Blocks", packages=("blocks",), extra="blocks", extensions=(".blk", ".blocks"),
@@ -30,7 +30,7 @@ MODULES = {
         from ir_interp.translation.dialect import Context
 
         from ...dialects.onnx import DIALECT
-        from ...sources.frameworks import Reading
+        from ...sources.readers import Reading
         from ...sources.model_description import Description, End
         from . import FRAMEWORK
 
@@ -73,7 +73,7 @@ MODULES = {
 
         import onnx.parser
 
-        from ir_interp.files.scratch import scratch
+        from ir_interp.files.writing import scratch
 
         from ..intermediate import Intermediate
         from .reading import load, shape_of

@@ -14,11 +14,11 @@ import openvino as ov
 import pytest
 
 from ir_interp import IrInterpError
-from ir_interp.array_types import Array
-from ir_interp.converters.frameworks.tensorflow import keras_config, stored_variables, tensorflow_child
-from ir_interp.converters.frameworks.tensorflow.frontend import build
+from ir_interp.converters.frameworks.tensorflow import frozen_graph, reading, tensorflow_child
+from ir_interp.converters.frameworks.tensorflow.conversion import build
 from ir_interp.converters.openvino.ir_save import save
-from ir_interp.files import stored_arrays
+from ir_interp.files import memory
+from ir_interp.shapes import Array
 
 tensorflow: Any = pytest.importorskip("tensorflow", reason="pip install 'ir-interp[tensorflow]'")
 keras = tensorflow.keras
@@ -120,7 +120,7 @@ MODELS = [module, version_1, graph, saved("net.keras"), saved("net.h5"), saved("
 
 def built(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> tuple[ov.Model, int, list[Array]]:
     """Return a model as it is saved, the number of its variables in files, and its outputs in TensorFlow."""
-    monkeypatch.setattr(stored_arrays, "LARGE", large)
+    monkeypatch.setattr(memory, "LARGE", large)
     monkeypatch.setattr(tensorflow_child, "_LOADED", {})
     keras.backend.clear_session()  # which counts names
     folder = Path(f"{path.stem} {large}")
@@ -166,7 +166,7 @@ def test_the_same_model_whether_variables_are_in_files(
 
 def test_variables_that_are_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second folder gets their values, too, and the first may be gone."""
-    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
+    monkeypatch.setattr(memory, "LARGE", ALL)
     path, values = saved("net.keras")(), []
     for folder in map(Path, ("first", "second")):
         folder.mkdir()
@@ -183,9 +183,9 @@ def test_variables_that_are_loaded_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("value", [np.zeros(3, np.float32), np.zeros(4)])
 def test_a_value_that_does_not_fit(value: Array, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
+    monkeypatch.setattr(memory, "LARGE", ALL)
     with pytest.raises(ValueError, match=r"shape|dtype"):
-        stored_variables.store(tensorflow.Variable(np.zeros(4, np.float32)), value, Path())
+        frozen_graph.store(tensorflow.Variable(np.zeros(4, np.float32)), value, Path())
 
 
 def test_a_keras_file_that_unpacks_to_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +195,6 @@ def test_a_keras_file_that_unpacks_to_much_more(monkeypatch: pytest.MonkeyPatch)
         file.writestr("assets/zeros", bytes(2**20))
     Path("folder").mkdir()
     with pytest.raises(IrInterpError) as error:
-        keras_config.unpack(Path("net.keras"), Path("folder"))
+        reading.unpack(Path("net.keras"), Path("folder"))
     assert re.fullmatch(r"net\.keras would need 0\.000\d+ GiB; the limit is .*", str(error.value)), str(error.value)
     assert not list(Path("folder").iterdir())

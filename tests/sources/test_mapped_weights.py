@@ -13,7 +13,7 @@ import pytest
 
 import ir_interp
 from ir_interp.converters.frameworks.programs.program_files import read
-from ir_interp.converters.onnx import onnx_save
+from ir_interp.converters.onnx import onnx_graph
 
 torch: Any = pytest.importorskip("torch", reason="pip install 'ir-interp[torch]'")
 pytest.importorskip("onnxscript", reason="pip install 'ir-interp[torch]'")
@@ -91,7 +91,7 @@ def _anonymous() -> int:
 def test_a_result_has_a_second_file_only_beyond_the_limit(
     is_large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onnx_save, "LARGEST", 0 if is_large else onnx_save.LARGEST)
+    monkeypatch.setattr(onnx_graph, "LARGEST", 0 if is_large else onnx_graph.LARGEST)
     (tmp_path / "results").mkdir()
     path = saved(tmp_path / "net.pt2", Net(size=200), torch.rand(200, 3))
     ir_interp.convert(path, tmp_path / "results" / "new.onnx")

@@ -17,18 +17,17 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError
 from ir_interp.converters.frameworks.paddle.conversion import intermediate
-from ir_interp.converters.frameworks.paddle.paddle_files import described, write_skeleton
-from ir_interp.converters.frameworks.paddle.paddle_resizes import resize
-from ir_interp.converters.reports.conversion_report import FormPolicy
+from ir_interp.converters.frameworks.paddle.reading import described, resize, write_skeleton
+from ir_interp.converters.reports import FormPolicy
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.verify.graphs import read as read_graph
-from ir_interp.converters.verify.run.deciding_lengths import deciding_images
+from ir_interp.converters.verify.input_shapes import deciding_images
 from ir_interp.errors import ReadError, VerificationError
-from ir_interp.files import stored_arrays
-from ir_interp.options.convert_options import ConvertOptions
-from ir_interp.plan.axes.scaled_lengths import deciding_sizes
+from ir_interp.files import memory
+from ir_interp.options.model_options import ConvertOptions
+from ir_interp.plan.float_arithmetic import deciding_sizes
+from ir_interp.resize_op import summary
 from ir_interp.spec import AtRunTime, Scales, Sizes
-from ir_interp.views.describe import summary
 from tests.support.commands import command
 from tests.support.places import ROOT
 
@@ -336,7 +335,7 @@ def test_levels_may_be_why_a_verification_fails(models: Path) -> None:
 def test_weights_in_files_change_nothing(models: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO's frontend reads a program whose larger weights are inputs; with 2^40 bytes none is."""
     for least in (16, 2**40):
-        monkeypatch.setattr(stored_arrays, "LARGE", least)
+        monkeypatch.setattr(memory, "LARGE", least)
         ir_interp.convert(models / f"{name}.pdmodel", f"{least}.xml")
     named = re.compile(r'name="(.*?)(?:_\d+)?" type="(\w+)"')  # OpenVINO numbers the nodes that have no name
     layers = [sorted(named.findall(Path(f"{least}.xml").read_text())) for least in (16, 2**40)]

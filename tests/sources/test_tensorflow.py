@@ -14,18 +14,17 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.frameworks.tensorflow import keras_config
-from ir_interp.converters.frameworks.tensorflow.graph_safety import reaching_outside
-from ir_interp.converters.frameworks.tensorflow.tensorflow_operations import RESIZES
-from ir_interp.converters.frameworks.tensorflow.tensorflow_resizes import resize
+from ir_interp.converters.frameworks.tensorflow import reading
+from ir_interp.converters.frameworks.tensorflow.reading import RESIZES, resize
+from ir_interp.converters.frameworks.tensorflow.tensorflow_child import reaching_outside
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.sources.readers import model_file
 from ir_interp.converters.verify.graphs import read as read_graph
-from ir_interp.converters.verify.run.deciding_lengths import SizeHints, deciding_images
+from ir_interp.converters.verify.input_shapes import SizeHints, deciding_images
 from ir_interp.errors import UnsupportedLayerError
-from ir_interp.plan.axes.scaled_lengths import deciding_sizes
+from ir_interp.plan.float_arithmetic import deciding_sizes
+from ir_interp.resize_op import summary
 from ir_interp.spec import AtRunTime, Sizes
-from ir_interp.views.describe import summary
 from tests.support.commands import command
 
 V1 = {"align_corners": False, "half_pixel_centers": True}
@@ -163,7 +162,7 @@ def test_files_that_hold_code_are_refused(layer: Any, problem: str, capsys: pyte
 def test_parts_of_keras_are_loaded() -> None:
     size = {"class_name": "__tuple__", "items": [2, 2]}
     policy = part("DTypePolicy", "keras", name="float32")
-    keras_config.check(model_of(part("UpSampling2D", "keras.layers", name="up", size=size, dtype=policy)), "net.keras")
+    reading.check(model_of(part("UpSampling2D", "keras.layers", name="up", size=size, dtype=policy)), "net.keras")
 
 
 @pytest.mark.parametrize(

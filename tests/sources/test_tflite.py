@@ -23,9 +23,8 @@ from tests.support.commands import command
 pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
 from ir_interp.converters.dialects.tflite import DIALECT
-from ir_interp.converters.frameworks.tflite import frontend, interpreter, operator_proof, single_operator, tflite_files
-from ir_interp.converters.frameworks.tflite.packing import packed, unpacked
-from ir_interp.converters.frameworks.tflite.schema import schema
+from ir_interp.converters.frameworks.tflite import conversion, frontend, litert_proof, reading, tflite_files
+from ir_interp.converters.frameworks.tflite.tflite_files import packed, schema, unpacked
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.verify.graphs import read as read_graph
@@ -74,7 +73,7 @@ def different(count: int, seed: int) -> list[str]:
     ops, jobs = [], []
     for number in range(count):
         op, path = random_operator(rng), Path(f"{number}.tflite")
-        single_operator.write_resize(op, path)
+        conversion.write_resize(op, path)
         (back,) = tflite_files.load(path)
         assert (back.spec, back.shape, back.dtype) == (op.spec, op.shape, op.dtype)
         np.save(path.with_suffix(".npy"), values(op, rng))
@@ -102,13 +101,13 @@ def test_litert_computes_the_same_of_more() -> None:
 
 def test_another_rounding_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11 nearly every 8-bit operator differs."""
-    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._OF_XNNPACK", 10)
+    monkeypatch.setattr("ir_interp.plan.library_passes._OF_XNNPACK", 10)
     assert different(20, 8)
 
 
 def write_for_any_size(op: ResizeOp, path: Path) -> None:
     """Write an operator whose size is an input."""
-    single_operator.write_resize(op, path)
+    conversion.write_resize(op, path)
     model = unpacked(path)
     (graph,) = model.subgraphs
     _, size, result = graph.tensors
@@ -131,7 +130,7 @@ def test_sizes_of_run_time(seed: int) -> None:
     (back,) = tflite_files.load(path)
     outcome = litert.outcome(replace(back, spec=replace(back.spec, target=op.spec.target)))
     x = values(op, rng)
-    (y,) = interpreter.outputs(path, [x, np.array(op.spec.target.values, np.int32)])
+    (y,) = reading.outputs(path, [x, np.array(op.spec.target.values, np.int32)])
     differences = np.abs(y.astype(np.float64) - back.run(x, sizes=op.spec.target.values))
     assert outcome.spec is None or differences.max() <= (1e-4 if op.dtype == "float32" else 0)
     for target in ("a.onnx", "a.xml"):
@@ -148,7 +147,7 @@ def test_long_copies_of_bytes(tmp_path: Path) -> None:
         ("int16", (8, 5000), Kind.SAME),
         ("float32", (8, 5000), Kind.SAME),
     ):
-        single_operator.write_resize(operator(shape=(1, 3, 14, 1), dtype=dtype, op=KINDS[1], size=size), path)
+        conversion.write_resize(operator(shape=(1, 3, 14, 1), dtype=dtype, op=KINDS[1], size=size), path)
         (row,) = ir_interp.audit(path, runtimes=["litert"], run=True).rows
         assert (row.predictions["litert"].kind, row.seen["litert"].kind) == (kind, kind), (dtype, size)
 
@@ -162,7 +161,7 @@ def test_long_bilinear_int16_reads_beyond_the_image() -> None:
 
 
 def test_dynamic_lengths_and_sizes(tmp_path: Path) -> None:
-    single_operator.write_resize(operator(shape=(None, 5, 6, 2)), Path("a.tflite"))
+    conversion.write_resize(operator(shape=(None, 5, 6, 2)), Path("a.tflite"))
     (op,) = ir_interp.load("a.tflite")
     assert (op.shape, op.name, op.where) == ((None, 5, 6, 2), "y", "a.tflite:operator[0]")
 
@@ -170,7 +169,7 @@ def test_dynamic_lengths_and_sizes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_layers_become_others(kind: str, dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
-    single_operator.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
+    conversion.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
     assert command(capsys, "convert", "a.tflite", "a.json", "--dialect", "tflite", "-q")[0] == 0
     assert command(capsys, "convert", "a.json", "b.tflite", "-q")[0] == 0
     assert Path("a.tflite").read_bytes() == Path("b.tflite").read_bytes()
@@ -180,12 +179,12 @@ def test_layers_become_others(kind: str, dtype: str, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("name", ["c.onnx", "c.xml"])
 def test_integers_with_dynamic_dimensions_are_converted(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    single_operator.write_resize(operator(dtype="int8", shape=(1, None, 6, 2)), Path("a.tflite"))
+    conversion.write_resize(operator(dtype="int8", shape=(1, None, 6, 2)), Path("a.tflite"))
     assert command(capsys, "convert", "a.tflite", name, "-q")[0] == 0
 
 
 def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
-    single_operator.write_resize(operator(), Path("a.tflite"))
+    conversion.write_resize(operator(), Path("a.tflite"))
     code, printed, _ = command(capsys, "inspect", "a.tflite")
     assert code == 0
     assert "TFLite, version 3" in printed
@@ -206,7 +205,7 @@ def test_the_verbs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_tensorrt_makes_of_it(kind: str, dtype: str) -> None:
     """Nobody knows how its int8 is rounded; copies are copies."""
-    single_operator.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
+    conversion.write_resize(operator(dtype=dtype, op=kind, half_pixel_centers=True), Path("a.tflite"))
     (row,) = ir_interp.audit("a.tflite", runtimes=["tensorrt"]).rows
     assert (row.predictions["tensorrt"].kind.value == "refused") == (kind == KINDS[0] and dtype == "int8")
 
@@ -238,7 +237,7 @@ def test_what_is_no_file_of_it(held: bytes, message: str) -> None:
 
 def test_broken_files_are_refused() -> None:
     """Whatever bytes are changed or truncated: the file is read, or refused in words."""
-    single_operator.write_resize(operator(), Path("a.tflite"))
+    conversion.write_resize(operator(), Path("a.tflite"))
     whole, rng = Path("a.tflite").read_bytes(), Random(5)
     refused = 0
     for _ in range(600):
@@ -259,7 +258,7 @@ def whole_model(path: Path, dtype: str, resize: ResizeOp | None = None) -> None:
     import flatbuffers
 
     of = schema()
-    single_operator.write_resize(resize or operator(dtype=dtype), path)
+    conversion.write_resize(resize or operator(dtype=dtype), path)
     model = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
     (graph,) = model.subgraphs
     again = of.ModelT.InitFromPackedBuf(path.read_bytes(), 0).subgraphs[0].tensors[0]
@@ -309,7 +308,7 @@ def change(path: Path, changed: Callable[[Any], None]) -> None:
 
 def test_an_operator_that_cannot_be_read_is_a_row_with_its_error() -> None:
     """The others of the file are audited; the file itself was unread."""
-    single_operator.write_resize(operator(), Path("a.tflite"))
+    conversion.write_resize(operator(), Path("a.tflite"))
 
     def requantise_another(model: Any) -> None:
         of, (graph,) = schema(), model.subgraphs
@@ -335,7 +334,7 @@ def test_an_operator_that_cannot_be_read_is_a_row_with_its_error() -> None:
 @pytest.mark.parametrize("target", ["a.onnx", "a.xml"])
 def test_outputs_beside_a_single_resize(target: str) -> None:
     """They were dropped, since the file was read as one layer."""
-    single_operator.write_resize(operator(), Path("a.tflite"))
+    conversion.write_resize(operator(), Path("a.tflite"))
     change(Path("a.tflite"), lambda model: setattr(model.subgraphs[0], "outputs", [0, 2]))
     ir_interp.convert("a.tflite", target)
     assert len(read_graph(Path(target)).outputs) == 2
@@ -429,7 +428,7 @@ def test_channels_become_the_second_axis(dtype: str, target: str, capsys: pytest
     assert (code, f"input       front: {dtype} 1x2x5x6\noutput      y: {dtype} 1x2x8x9" in printed) == (0, True)
 
     def litert(x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-        return [interpreter.outputs(Path("a.tflite"), [x.transpose(0, 2, 3, 1)])[0].transpose(0, 3, 1, 2)]
+        return [reading.outputs(Path("a.tflite"), [x.transpose(0, 2, 3, 1)])[0].transpose(0, 3, 1, 2)]
 
     assert ir_interp.compare(target, reference=litert, seed=2).passes
 
@@ -440,7 +439,7 @@ SCALES = (0.02, 0.0173)
 def leaky(path: Path, dtype: str = "int8", zero: int = -3) -> None:
     """Write a model of one LeakyRelu between tensors of levels of two scales."""
     of = schema()
-    single_operator.write_resize(operator(shape=(1, 32, 32, 3), dtype=dtype), path)
+    conversion.write_resize(operator(shape=(1, 32, 32, 3), dtype=dtype), path)
     model = unpacked(path)
     (graph,), (code,) = model.subgraphs, model.operatorCodes
     code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.LEAKY_RELU
@@ -501,13 +500,13 @@ def test_a_constant_of_a_single_level() -> None:
 def test_a_whole_model_that_differs_is_refused() -> None:
     leaky(Path("a.tflite"))
     x = np.zeros((1, 32, 32, 3), np.int8)
-    expected = interpreter.outputs(Path("a.tflite"), [x])
+    expected = reading.outputs(Path("a.tflite"), [x])
     others = [expected[0] + 9]
-    proof = operator_proof.Proof(operators=1, levels=1, flipped=0, furthest=0.0)
-    note = operator_proof.whole(Path("a.tflite"), [x], others, proof, lambda: expected)
+    proof = litert_proof.Proof(operators=1, levels=1, flipped=0, furthest=0.0)
+    note = litert_proof.compared_whole(Path("a.tflite"), [x], others, proof, lambda: expected)
     assert note == "as a whole it differs by 0 where OpenVINO works in 8 bits, else by 9"
     with pytest.raises(VerificationError, match=r"^as a whole it differs from a.tflite in LiteRT by 9$"):
-        operator_proof.whole(Path("a.tflite"), [x], others, proof, lambda: others)
+        litert_proof.compared_whole(Path("a.tflite"), [x], others, proof, lambda: others)
 
 
 @pytest.mark.parametrize(
@@ -548,13 +547,13 @@ def change_rounding(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any], Non
         change([node for node in built.model.get_ordered_ops() if node.get_type_name() == "FakeQuantize"][-1])
         return built
 
-    monkeypatch.setattr(operator_proof, "build", changed)
+    monkeypatch.setattr(litert_proof, "build", changed)
 
 
 def test_a_resize_that_litert_computes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 10 bits instead of 11, weights make other levels."""
     whole_model(Path("a.tflite"), "int8", operator(shape=(1, 9, 11, 4), dtype="int8", size=(31, 29)))
-    monkeypatch.setattr("ir_interp.plan.runtimes.litert_weights._OF_XNNPACK", 10)
+    monkeypatch.setattr("ir_interp.plan.library_passes._OF_XNNPACK", 10)
     with pytest.raises(
         VerificationError, match=r"^a.tflite: RESIZE_BILINEAR that computes 'y' differs from LiteRT by "
     ):

@@ -13,16 +13,16 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.array_types import Array
+from ir_interp.shapes import Array
 
 pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
 
-from ir_interp.converters.frameworks.tflite import packing, skeleton
+from ir_interp.converters.frameworks.tflite import frontend, tflite_files
 from ir_interp.converters.frameworks.tflite.frontend import build
-from ir_interp.converters.frameworks.tflite.schema import schema
-from ir_interp.converters.openvino import trial
+from ir_interp.converters.frameworks.tflite.tflite_files import schema
+from ir_interp.converters.openvino import frontends
 from ir_interp.converters.openvino.ir_save import save
-from ir_interp.files import stored_arrays
+from ir_interp.files import memory
 from tests.support.tflite_nets import Net, X
 
 ALL, NONE = 1, 2**40
@@ -117,8 +117,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def built(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> ov.Model:
     """Return a model as it is saved, with weights of ``large`` bytes in their files."""
-    monkeypatch.setattr(stored_arrays, "LARGE", large)
-    monkeypatch.setattr(trial, "check_frontend", lambda *_: None)  # which starts a process
+    monkeypatch.setattr(memory, "LARGE", large)
+    monkeypatch.setattr(frontends, "check_frontend", lambda *_: None)  # which starts a process
     folder = Path(f"{path.stem} {large}")
     folder.mkdir()
     save(build(path, folder).model, folder / "model.xml")
@@ -196,8 +196,8 @@ def test_weights_that_stay_in_their_files(draw: Any, stored: list[str], monkeypa
     draw(net)
     net.save(path)
     assert nodes(built(path, ALL, monkeypatch)) == nodes(built(path, NONE, monkeypatch))
-    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
-    assert list(skeleton.write(path, Path("skeleton.tflite"))) == stored
+    monkeypatch.setattr(memory, "LARGE", ALL)
+    assert list(frontend.write(path, Path("skeleton.tflite"))) == stored
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_levels_beside_levels(kind: str, options: str, monkeypatch: pytest.Monke
 
 def test_the_frontend_reads_no_large_weights() -> None:
     write(Path("a.tflite"), "FULLY_CONNECTED", lambda net, *_: floats(net, (2**17, 4), 0))
-    (weight,) = skeleton.write(Path("a.tflite"), Path("skeleton.tflite")).values()
+    (weight,) = frontend.write(Path("a.tflite"), Path("skeleton.tflite")).values()
     assert (weight.stored.path, weight.stored.shape) == (Path("a.tflite"), (2**17, 4))
     assert Path("skeleton.tflite").stat().st_size < 2**10
 
@@ -236,7 +236,7 @@ def test_the_frontend_reads_no_large_weights() -> None:
 def test_weights_behind_the_model(kind: str, weights: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """LiteRT's converter writes models beyond 2 GB so; OpenVINO's frontend does not read these."""
     write(Path("a.tflite"), kind, weights)
-    packing.write_apart(packing.unpacked(Path("a.tflite")), Path("b.tflite"))
+    tflite_files.write_apart(tflite_files.unpacked(Path("a.tflite")), Path("b.tflite"))
     assert nodes(built(Path("b.tflite"), ALL, monkeypatch)) == nodes(built(Path("a.tflite"), NONE, monkeypatch))
     assert ir_interp.convert("b.tflite", target).verification is not None
     assert ir_interp.compare(target, "a.tflite", seed=2).passes
@@ -244,7 +244,7 @@ def test_weights_behind_the_model(kind: str, weights: Any, target: str, monkeypa
 
 def test_weights_that_a_file_lacks() -> None:
     write(Path("a.tflite"), "CONV_2D", floats)
-    packing.write_apart(packing.unpacked(Path("a.tflite")), Path("b.tflite"))
+    tflite_files.write_apart(tflite_files.unpacked(Path("a.tflite")), Path("b.tflite"))
     Path("b.tflite").write_bytes(Path("b.tflite").read_bytes()[:-1])
     with pytest.raises(IrInterpError) as error:
         ir_interp.convert("b.tflite", "b.xml")
@@ -256,20 +256,20 @@ def test_a_model_holds_its_weights_if_it_can(monkeypatch: pytest.MonkeyPatch) ->
     write(Path("a.tflite"), "CONV_2D", floats)
 
     def is_split() -> bool:
-        packing.write(packing.unpacked(Path("a.tflite")), Path("b.tflite"))
-        (graph,) = packing.unpacked(Path("b.tflite")).subgraphs
+        tflite_files.write(tflite_files.unpacked(Path("a.tflite")), Path("b.tflite"))
+        (graph,) = tflite_files.unpacked(Path("b.tflite")).subgraphs
         model = schema().Model.GetRootAs(Path("b.tflite").read_bytes(), 0)
         return bool(model.Buffers(graph.tensors[1].buffer).Offset())
 
     assert not is_split()
-    monkeypatch.setattr(packing, "_MOST", 5 * 3 * 3 * 4 * 4)
+    monkeypatch.setattr(tflite_files, "_MOST", 5 * 3 * 3 * 4 * 4)
     assert is_split()
 
 
 def test_constants_that_the_frontend_needs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path("a.tflite"), "GATHER", floats)
-    monkeypatch.setattr(stored_arrays, "LARGE", ALL)
-    monkeypatch.setattr(packing, "_MOST", 6 * 4)
+    monkeypatch.setattr(memory, "LARGE", ALL)
+    monkeypatch.setattr(tflite_files, "_MOST", 6 * 4)
     with pytest.raises(IrInterpError) as error:
         ir_interp.convert("a.tflite", "a.xml")
     assert str(error.value) == (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ir_interp.cli.main import main
-from ir_interp.converters.workers.forks import Call, Forks
+from ir_interp.converters.workers import Call, Forks
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -1,7 +1,7 @@
 """Sessions whose sums of 8-bit products are exact on every processor.
 
 onnxruntime lets them saturate on x86 with AVX2 but without VNNI, and OpenVINO on all x86 without VNNI; see
-``converters/runtimes/byte_products.py``. ``tests/onnx/test_byte_products.py`` compares the models that replace others
+``converters/runtimes/execution.py``. ``tests/onnx/test_byte_products.py`` compares the models that replace others
 here with integer formulas.
 """
 
@@ -14,8 +14,8 @@ import onnx
 import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 
 from ir_interp.converters.onnx.byte_products import make_factors_unsigned
-from ir_interp.converters.runtimes.byte_products import ONNXRUNTIME
-from ir_interp.processor import processor
+from ir_interp.converters.runtimes.execution import ONNXRUNTIME
+from ir_interp.version import processor
 
 OPENVINO = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "LP_TRANSFORMS_MODE": "NO"}
 """Settings of OpenVINO's CPU plugin with which it computes what a model says, in float32."""

@@ -38,9 +38,9 @@ from ir_interp import (
     prepare,
     resize,
 )
-from ir_interp.executor.compiled import loop_runner
-from ir_interp.executor.compiled.choice_of_loops import jobs_of
-from ir_interp.library_registry import get, names, parse
+from ir_interp.executor import loop_runner
+from ir_interp.executor.cases import jobs_of
+from ir_interp.libraries import get, names, parse
 from ir_interp.spec import Box, Gaussian, Hamming, Kernel, Mitchell
 
 Array = NDArray[Any]
@@ -138,12 +138,11 @@ def faults(name: str, x: Array, spec: ResizeSpec, y: Array) -> Iterator[str]:
 
 def main() -> None:
     """Print what ``tests/executor/test_golden.py`` reads, or freeze the digests."""
-    from ir_interp.executor.arrays import tiles
-    from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
+    from ir_interp.executor import byte_proposals, library_sums, strategies, tiles
 
     loop_runner._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
-    strided_box._MIN_ELEMENTS_FOR_THREADS = two_tap_gather._MIN_ELEMENTS_FOR_THREADS = (
-        library_passes._MIN_ELEMENTS_FOR_THREADS
+    strategies._MIN_ELEMENTS_FOR_THREADS = byte_proposals._MIN_ELEMENTS_FOR_THREADS = (
+        library_sums._MIN_ELEMENTS_FOR_THREADS
     ) = 0
     os.environ["IR_INTERP_THREADS"] = "1"
     made: dict[str, str] = {}

@@ -14,9 +14,8 @@ import pytest
 
 from ir_interp import AtRunTime, InexactError, ReadError, ResizeSpec, SpecError
 from ir_interp.shapes import PartialShape
-from ir_interp.translation.agreement import first_difference
 from ir_interp.translation.dialect import Context, Dialect
-from ir_interp.translation.meaning import differences, meaning
+from ir_interp.translation.meaning import differences, first_difference, meaning
 from ir_interp.translation.translate import write
 
 LENGTHS = (3, 1, 2, 6, 8)

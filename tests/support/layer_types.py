@@ -10,8 +10,8 @@ import openvino as ov
 from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.converters.ir_to_onnx import emitters
-from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
-from ir_interp.converters.ir_to_onnx.operation_sets import NEWEST
+from ir_interp.converters.ir_to_onnx.layers import NEWEST
+from ir_interp.converters.ir_to_onnx.onnx_model import EMITTERS
 from tests.support.layers import Configuration, Draw
 from tests.support.places import ROOT
 

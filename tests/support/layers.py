@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import ArrayLike
 from openvino.utils.node_factory import NodeFactory
 
-from ir_interp.converters.ir_to_onnx import write
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.translation.dialect import Semantics
 from tests.support import exact_sums
 from tests.support.runtimes import Array
@@ -130,7 +130,7 @@ def check(configuration: Configuration, seed: int, opset: int | None = None, tol
         source, made = Path(folder, "one.xml"), Path(folder, "one.onnx")
         openvino.save_model(model, source, compress_to_fp16=False)
         try:
-            write.write_model(source, made, Semantics.RUNTIME, opset or OPSET)
+            onnx_model.write_model(source, made, Semantics.RUNTIME, opset or OPSET)
         except ExceptionGroup as refusals:
             reasons = ("needs operator set", "of operator sets up to")
             if OPSET is None or not any(reason in str(refusals.exceptions) for reason in reasons):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import ResizeSpec, Scales, Sizes
-from ir_interp.library_registry import get
-from ir_interp.plan.axes.geometry import Plan, plan
+from ir_interp.libraries import get
+from ir_interp.plan.taps import Plan, plan
 
 Array = NDArray[Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_interp.executor.compiled import loop_runner
+from ir_interp.executor import loop_runner
 
 
 def use_loops(patch: pytest.MonkeyPatch, value: str | None) -> None:

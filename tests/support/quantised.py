@@ -12,7 +12,7 @@ import onnxruntime
 import openvino as ov
 from openvino import opset13 as ops
 
-from ir_interp.converters.ir_to_onnx import write
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.translation.dialect import Semantics
 from tests.support.layers import in_onnxruntime, in_openvino
 
@@ -64,7 +64,7 @@ def check_levels(
 
 
 def written(source: Path, opset: int | None = None) -> onnx.ModelProto:
-    write.write_model(source, source.with_suffix(".onnx"), Semantics.RUNTIME, opset)
+    onnx_model.write_model(source, source.with_suffix(".onnx"), Semantics.RUNTIME, opset)
     return onnx.load(source.with_suffix(".onnx"))
 
 

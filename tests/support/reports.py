@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ir_interp.converters.reproduce.single_nodes import Node
+from ir_interp.converters.reproduce.conformance_kit import Node
 from tests.support.places import ROOT
 
 PATH = ROOT / "docs" / "known-issues.toml"

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
-from ir_interp.converters.frameworks.tflite import packing
-from ir_interp.converters.frameworks.tflite.schema import DTYPES, schema
+from ir_interp.converters.frameworks.tflite import tflite_files
+from ir_interp.converters.frameworks.tflite.tflite_files import DTYPES, schema
+from ir_interp.shapes import Array
 
 X = (1, 6, 5, 4)
 """The shape of the input."""
@@ -71,4 +71,4 @@ class Net:
         return int(operator.outputs[0])
 
     def save(self, path: Path) -> None:
-        path.write_bytes(packing.packed(self.model))
+        path.write_bytes(tflite_files.packed(self.model))

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan.axes import kernels
-from ir_interp.plan.axes.geometry import Plan
-from ir_interp.plan.axes.taps import Taps, axis_taps
+from ir_interp.plan import formulas
+from ir_interp.plan.taps import Plan, Taps, axis_taps
 from ir_interp.spec import Area, Continuous, Kernel, Mean, Nearest
 
 ROUNDINGS = {
@@ -72,7 +71,7 @@ def _slope(kernel: Kernel) -> float:
 
 
 def _slope_of(kernel: Continuous) -> float:
-    reach, step = math.ceil(kernels.radius(kernel)) + 1, 2.0**-10
+    reach, step = math.ceil(formulas.radius(kernel)) + 1, 2.0**-10
     at = np.arange(-reach, reach)[:, None] + np.arange(0, 1, step)
-    slopes = np.abs(np.diff(kernels.weigh(kernel, at), axis=1)) / step
+    slopes = np.abs(np.diff(formulas.weigh(kernel, at), axis=1)) / step
     return max(1.0, float(slopes.sum(axis=0).max()) / 2)

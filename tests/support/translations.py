@@ -17,7 +17,7 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import InexactError, VerificationError
-from ir_interp.converters.workers.forks import forks
+from ir_interp.converters.workers import forks
 from tests.support.configurations import IrCase, OnnxCase, model_of
 from tests.support.runtimes import Array, onnxruntime_resize, openvino_resize
 

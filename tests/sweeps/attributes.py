@@ -23,9 +23,9 @@ import openvino as ov
 from lxml import etree
 
 from ir_interp import IrInterpError
-from ir_interp.converters.ir_to_onnx import attributes, write
-from ir_interp.converters.ir_to_onnx.emitter_table import EMITTERS
-from ir_interp.converters.ir_to_onnx.layer import Op
+from ir_interp.converters.ir_to_onnx import onnx_model
+from ir_interp.converters.ir_to_onnx.layers import Op
+from ir_interp.converters.ir_to_onnx.onnx_model import EMITTERS
 from ir_interp.translation.dialect import Semantics
 from tests.support.layer_types import drawn, saved
 from tests.support.layers import Draw, assert_equal, in_onnxruntime, in_openvino
@@ -77,7 +77,7 @@ class Change:
 
 def effective(kind: str, name: str) -> bool:
     """Say whether an attribute has to have an effect: unless it never has one, or is of the model's frame."""
-    return kind not in _NOT_OF_LAYERS and kind in EMITTERS and name not in attributes.without_effect(kind)
+    return kind not in _NOT_OF_LAYERS and kind in EMITTERS and name not in onnx_model.without_effect(kind)
 
 
 def apply(change: Change, path: Path) -> tuple[Draw, list[Array], list[Array]]:
@@ -194,7 +194,7 @@ def _known_words(path: Path) -> dict[tuple[str, str], list[str]]:
     try:
         for configuration in drawn().values():
             saved(configuration, 0, path)
-            write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+            onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
     finally:
         Op.word = word  # type: ignore[method-assign]
     return words
@@ -303,7 +303,7 @@ def _follows(path: Path, draw: Draw, expected: Sequence[Array]) -> str:
     Raises RuntimeError where onnxruntime does not run it, as where a value is outside what the layer is for.
     """
     try:
-        write.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
+        onnx_model.write_model(path, path.with_suffix(".onnx"), Semantics.RUNTIME)
     except ExceptionGroup:
         return ""
     try:

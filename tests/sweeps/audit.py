@@ -19,12 +19,11 @@ import onnx
 import openvino
 
 from ir_interp import Arithmetic, Coordinates, Length, ResizeOp
+from ir_interp.converters.audit.audited_resizes import Audited, Verdict
 from ir_interp.converters.audit.auditing import audit
-from ir_interp.converters.audit.findings import Audited
-from ir_interp.converters.audit.verdicts import Verdict
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.plan.axes.coordinates import positions
-from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.formulas import positions
+from ir_interp.plan.taps import plan
 from tests.support.configurations import IrCase, OnnxCase, Rng, model_of, random_ir_case, random_node, random_onnx_case
 from tests.support.sweeps import options
 

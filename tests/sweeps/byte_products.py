@@ -25,8 +25,8 @@ import openvino as ov
 from onnx import TensorProto, helper, numpy_helper
 from openvino import opset13 as ops
 
-from ir_interp.converters.predictions.saturation import saturation
-from ir_interp.processor import Processor, processor
+from ir_interp.converters.audit.saturation import saturation
+from ir_interp.version import Processor, processor
 from tests.support import emulated
 from tests.support.runtimes import Array
 from tests.support.sweeps import aligned, options

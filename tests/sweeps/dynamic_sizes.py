@@ -30,7 +30,7 @@ from torch.nn import functional
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.plan.axes.scaled_lengths import deciding_sizes
+from ir_interp.plan.float_arithmetic import deciding_sizes
 
 Rng = np.random.Generator
 Array = NDArray[Any]

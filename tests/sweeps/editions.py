@@ -19,8 +19,8 @@ import onnx
 
 import ir_interp
 from ir_interp.converters.onnx.resize_nodes import nodes
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES
-from ir_interp.converters.runtimes import onnxruntime_editions, openvino_editions
+from ir_interp.converters.predictions import RUNTIMES
+from ir_interp.converters.runtimes import onnxruntime, openvino
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.configurations import input_array, model_of
 from tests.support.other_interpreters import results_in
@@ -57,7 +57,7 @@ def _same(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
 def main(arguments: list[str]) -> int:
     """Print what was told and seen, and how often."""
     parser = argparse.ArgumentParser(description=__doc__)
-    editions = {"onnxruntime": onnxruntime_editions.EDITIONS, "openvino": openvino_editions.EDITIONS}
+    editions = {"onnxruntime": onnxruntime.EDITIONS, "openvino": openvino.EDITIONS}
     parser.add_argument(
         "edition", choices=[f"{runtime}:{name}" for runtime, names in editions.items() for name in names]
     )

@@ -20,9 +20,9 @@ import onnx
 
 import ir_interp
 from ir_interp import IrInterpError
+from ir_interp.converters.audit.probe import RUNNERS
 from ir_interp.converters.reproduce.known_faults import Fault, causes, faults, reason
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.runtimes.running import RUNNERS
 from tests.support.image_nodes import ImageNode, random_image_node
 from tests.support.surroundings import ALONE
 

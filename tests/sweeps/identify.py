@@ -22,9 +22,9 @@ import numpy as np
 from PIL import Image, ImageFilter, ImageOps
 
 import ir_interp
-from ir_interp.library_registry import names
+from ir_interp.libraries import names
 from ir_interp.origins.candidates import Identified
-from ir_interp.origins.library_calls import effective
+from ir_interp.origins.layouts import effective
 from tests.support.libraries import Array, Call, calls, lengths
 from tests.support.sweeps import aligned, options
 

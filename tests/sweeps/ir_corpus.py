@@ -21,7 +21,7 @@ import openvino as ov
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.reports.verification import Verification
+from ir_interp.converters.reports import Verification
 from tests.support import ir_forms
 from tests.support.ir_forms import Form
 from tests.support.places import REAL_IRS

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.predictions.runtimes_asked import LAYER_RUNTIMES
+from ir_interp.converters.predictions import LAYER_RUNTIMES
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from tests.support.ir_text import Net, attributes
 from tests.support.other_interpreters import results_in

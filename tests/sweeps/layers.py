@@ -15,9 +15,9 @@ from pathlib import Path
 
 import openvino
 
-from ir_interp.converters.ir_to_onnx import write
+from ir_interp.converters.ir_to_onnx import onnx_model
 from ir_interp.converters.ir_to_onnx.emitters import refused
-from ir_interp.ir.reading import nets
+from ir_interp.ir.ir_files import nets
 from ir_interp.translation.dialect import Semantics
 from tests.support.layer_types import drawn, listed, saved
 from tests.support.layers import assert_equal, in_onnxruntime, in_openvino
@@ -45,7 +45,7 @@ def become(key: tuple[str, str], seed: int, opsets: Sequence[int]) -> Found:
 def _in(opset: int, path: Path, feeds: dict[str, Array], wanted: list[Array]) -> str:
     made = path.with_suffix(f".{opset}.onnx")
     try:
-        write.write_model(path, made, Semantics.RUNTIME, opset)
+        onnx_model.write_model(path, made, Semantics.RUNTIME, opset)
     except ExceptionGroup as refusals:
         text = str(refusals.exceptions[0])
         return next((kind for tell, kind in _TELLS.items() if tell in text), f"refused: {text}")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ir_interp import Antialias, Coordinates, Cubic, Linear, ResizeSpec, Sizes, resize
-from ir_interp.converters.verify.compare.tolerances import OUTPUT
+from ir_interp.converters.verify.tolerances import OUTPUT
 
 _ROUNDING = 2e-6  # what is less is the same resize, said otherwise
 _COORDINATES = (

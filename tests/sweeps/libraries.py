@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import IrInterpError
-from ir_interp.library_registry import get, names
+from ir_interp.libraries import get, names
 from ir_interp.translation.dialect import Context
 from tests.support.libraries import Call, calls, edges, lengths
 from tests.support.tolerances import tolerance

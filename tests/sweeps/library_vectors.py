@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import IrInterpError
-from ir_interp.library_registry import get, names
+from ir_interp.libraries import get, names
 from tests.support.libraries import ONLY_FLOATS, Call, calls, edges
 
 FOLDER = Path(__file__).parent.parent / "executor" / "vectors"

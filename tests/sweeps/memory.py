@@ -120,7 +120,7 @@ def onnx(path: Path, layers: int) -> None:
     """Write an ONNX model whose weights are in another file."""
     import onnx
 
-    from ir_interp.converters.onnx.onnx_save import Unsaved, _save_apart
+    from ir_interp.converters.onnx.onnx_graph import Unsaved, _save_apart
 
     constants = {f"w{place}": matrix for place, matrix in enumerate(matrices(layers))}
     lines = [f"a{place + 1} = MatMul(x{place}, w{place}) x{place + 1} = Relu(a{place + 1})" for place in range(layers)]

@@ -24,7 +24,7 @@ from openvino import opset13 as ops
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.verify.conversion import verify
-from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.verify.inputs import Inputs
 from tests.support.configurations import Rng
 from tests.support.runtimes import Array
 from tests.support.sweeps import options

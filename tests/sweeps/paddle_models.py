@@ -2,7 +2,7 @@
 
 ``python -m tests.sweeps.paddle_models --cases 300 --seed 1`` prints a row for each difference, counts, and the largest
 difference as a part of its bound (``tests/support/tolerances.py``). ``--operations`` instead asks OpenVINO's frontend
-about each operation of Paddle, and compares with ``paddle_operations``; ``--nets`` converts nets of ``paddle.vision``,
+about each operation of Paddle, and compares with ``paddle.reading``; ``--nets`` converts nets of ``paddle.vision``,
 with all weights left to OpenVINO's frontend and then none, which must give the same IR. It needs the extra ``paddle``.
 Exits with 1 for a difference, or an error that is no refusal.
 """
@@ -22,12 +22,12 @@ import openvino.frontend
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.frameworks.paddle import paddle_files
-from ir_interp.converters.frameworks.paddle.paddle_operations import CONVERTED
+from ir_interp.converters.frameworks.paddle import reading
+from ir_interp.converters.frameworks.paddle.reading import CONVERTED
 from ir_interp.converters.sources.model_description import Resize
-from ir_interp.files import stored_arrays
-from ir_interp.files.scratch import scratch
-from ir_interp.plan.axes.geometry import plan
+from ir_interp.files import memory
+from ir_interp.files.writing import scratch
+from ir_interp.plan.taps import plan
 from ir_interp.spec import Nearest
 from tests.support.tolerances import tolerance
 
@@ -61,7 +61,7 @@ def judged(operation: Resize, x: Any, folder: Path, *, converts: bool) -> tuple[
     """Return how one operation fares: equal, refused or different; and its difference as a part of the bound."""
     source = folder / "net.pdmodel"
     try:
-        expected = paddle_files.write_resize(operation, x, source)
+        expected = reading.write_resize(operation, x, source)
     except IrInterpError:
         return "Paddle refuses it", 0.0
     try:
@@ -145,7 +145,7 @@ def nets_are_proven(folder: Path) -> bool:
     for name in _NETS:
         layers = []
         for least in (16, 2**40):
-            stored_arrays.LARGE = least
+            memory.LARGE = least
             report = ir_interp.convert(folder / f"{name}.pdmodel", folder / f"{name}.xml")
             text = (folder / f"{name}.xml").read_text()
             layers.append(

@@ -35,19 +35,15 @@ from ir_interp import (
     region,
     resize,
 )
-from ir_interp.executor import definition
-from ir_interp.executor.arrays.store import store
-from ir_interp.executor.compiled import loop_runner
-from ir_interp.executor.compiled.loop_runner import is_installed
-from ir_interp.executor.strategies import library_passes, opencv_ipp
-from ir_interp.executor.strategies.runtime_integer_sums import planned
-from ir_interp.library_registry import parse
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.exact_sums import WholeSum
-from ir_interp.plan.libraries import passes as plans
-from ir_interp.plan.libraries.opencv_sums import is_of_ipp
-from ir_interp.plan.pieces import whole
-from ir_interp.plan.runtimes.integer_steps import CORNER_BITS, Corners, rounding_at_once
+from ir_interp.executor import definition, library_sums, loop_runner
+from ir_interp.executor.definition import store
+from ir_interp.executor.loop_runner import is_installed
+from ir_interp.executor.ordered_sums import planned_steps
+from ir_interp.libraries import parse
+from ir_interp.plan import library_passes as plans
+from ir_interp.plan.integer_sums import CORNER_BITS, Corners, WholeSum, rounding_at_once, whole_piece
+from ir_interp.plan.opencv_sums import is_of_ipp
+from ir_interp.plan.taps import plan
 from ir_interp.spec import IntegerRounding, Kernel
 from tests.support.loops import use_loops
 from tests.support.sweeps import options
@@ -150,9 +146,9 @@ def plainly(x: Array, spec: ResizeSpec) -> Array | None:
             x = _summed(x, each)
         return np.asarray(x)
     if plans.are_named(bound):
-        run = opencv_ipp.run if is_of_ipp(bound) else library_passes.run
-        return run(x, bound, whole(bound))
-    steps = planned(bound, x.dtype.name, whole(bound).outputs)
+        run = library_sums.run_ipp if is_of_ipp(bound) else library_sums.run_passes
+        return run(x, bound, whole_piece(bound))
+    steps = planned_steps(bound, x.dtype.name, whole_piece(bound).outputs)
     if steps and isinstance(steps[0], Corners):
         return _cornered(x, steps[0])
     return None if steps else _in_floats(x, spec)

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ir_interp import Backend, IrInterpError
-from ir_interp.pipelines import timm_config
-from ir_interp.pipelines.huggingface_classes import PROCESSORS
-from ir_interp.pipelines.huggingface_refusals import REASONS
+from ir_interp.pipelines import torchvision_transforms
+from ir_interp.pipelines.huggingface_classes import PROCESSORS, REASONS
 from tests.pipelines.key_effects import Config, Trial, base, effects, keys_of, read, trials
 from tests.sweeps.pipelines import module, processor_class
 
@@ -100,7 +99,7 @@ def untried_of_timm() -> list[str]:
     if pretrained is None:
         return []
     names = [field.name for field in fields(pretrained.PretrainedCfg)]
-    return [name for name in names if name not in timm_config.KEYS]
+    return [name for name in names if name not in torchvision_transforms.KEYS]
 
 
 def main() -> int:

@@ -31,7 +31,7 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, IrInterpError, Pipeline
-from ir_interp.pipelines import source_code, timm_config, torch_code
+from ir_interp.pipelines import source_code, torchvision_transforms
 from ir_interp.pipelines.huggingface_classes import PROCESSORS
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
 from ir_interp.pipelines.torchvision_transforms import read_text
@@ -141,9 +141,9 @@ def timm_models(draw: random.Random) -> Iterator[Case]:
     height, square = draw.randint(5, 60), draw.random() < 0.6
     config: dict[str, Any] = {
         "input_size": [3, height, height if square else draw.randint(5, 60)],
-        "interpolation": draw.choice(timm_config.FILTERS),
+        "interpolation": draw.choice(torchvision_transforms.FILTERS),
         "crop_pct": draw.choice([0.7, 0.875, 0.9, 0.95, 1.0, 1.2]),
-        "crop_mode": draw.choice(timm_config.MODES),
+        "crop_mode": draw.choice(torchvision_transforms.MODES),
         "mean": [draw.random() for _ in range(3)],
         "std": [draw.random() + 0.1 for _ in range(3)],
     }
@@ -197,7 +197,7 @@ def ultralytics_models(draw: random.Random) -> Iterator[Case]:
     augment, torch = module("ultralytics.data.augment"), module("torch")
     if augment is None or torch is None:
         return
-    from ir_interp.pipelines import ultralytics_metadata
+    from ir_interp.pipelines import pipeline_source
 
     height, width = draw.randint(5, 60), draw.randint(5, 60)
     task = draw.choice(["detect", "classify"])
@@ -212,7 +212,9 @@ def ultralytics_models(draw: random.Random) -> Iterator[Case]:
         y = box(image=np.ascontiguousarray(x[..., ::-1]))
         return (torch.from_numpy(np.ascontiguousarray(y[..., ::-1].transpose(2, 0, 1))).float() / 255).numpy()
 
-    yield Case(kind="ultralytics", text=json.dumps(metadata), read=lambda: ultralytics_metadata.read(metadata), run=run)
+    yield Case(
+        kind="ultralytics", text=json.dumps(metadata), read=lambda: pipeline_source.read_ultralytics(metadata), run=run
+    )
 
 
 def outcome(case: Case, x: Array, source: Path) -> tuple[str, str]:
@@ -238,7 +240,7 @@ def outcome(case: Case, x: Array, source: Path) -> tuple[str, str]:
     if not np.array_equal(names["preprocess"](x), y):
         return "WRONG in source code", source_code.numpy(pipeline)
     if not of_torch(pipeline, x, y):
-        return "WRONG in torch", torch_code.torch(pipeline)
+        return "WRONG in torch", source_code.torch(pipeline)
     return of_nodes(pipeline, x, y, source)
 
 
@@ -248,7 +250,7 @@ def of_torch(pipeline: Pipeline, x: Array, y: Array) -> bool:
     if torch is None or not all(call.like.startswith("torchvision") for call in pipeline.calls):
         return True
     names: dict[str, Any] = {}
-    exec(torch_code.torch(pipeline), names)
+    exec(source_code.torch(pipeline), names)
     result = names["preprocess"](torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1)))).numpy()
     return np.array_equal(result, y)
 

@@ -22,9 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp import IrInterpError, Pipeline
-from ir_interp.pipelines import cpp_code
-from ir_interp.pipelines.openvino_steps import Scale
-from ir_interp.pipelines.output_size import (
+from ir_interp.pipelines import source_code
+from ir_interp.pipelines.pipeline import (
+    CentreCrop,
+    ImageStep,
+    Normalise,
+    PadTo,
+    Place,
+    Product,
+    Rescale,
+    Resize,
+    ReverseChannels,
+    Scale,
+)
+from ir_interp.pipelines.rules import (
     ByRatio,
     Exactly,
     Inside,
@@ -36,17 +47,6 @@ from ir_interp.pipelines.output_size import (
     ShorterSide,
     SidesWithin,
     SizeRounding,
-)
-from ir_interp.pipelines.steps import (
-    CentreCrop,
-    ImageStep,
-    Normalise,
-    PadTo,
-    Place,
-    Product,
-    Rescale,
-    Resize,
-    ReverseChannels,
 )
 
 Array = NDArray[Any]
@@ -114,7 +114,7 @@ def compiled(pipelines: list[Pipeline], folder: Path, flags: list[str]) -> Path:
     """Return a program whose first argument is the number of a pipeline."""
     spaces = [f"namespace n{i} {{\n{_body(pipeline)}\n}}" for i, pipeline in enumerate(pipelines)]
     cases = "\n".join(f"    case {i}: result = n{i}::preprocess(image); break;" for i in range(len(pipelines)))
-    head = "\n".join(line for line in cpp_code.cpp(pipelines[0]).splitlines() if line.startswith("#include"))
+    head = "\n".join(line for line in source_code.cpp(pipelines[0]).splitlines() if line.startswith("#include"))
     source, program = folder / "pipelines.cpp", folder / "pipelines"
     source.write_text("\n".join([head, *spaces, _MAIN % cases]), encoding="utf-8")
     subprocess.run(["g++", "-O1", "-ffp-contract=off", str(source), "-o", str(program), *flags], check=True)
@@ -122,7 +122,7 @@ def compiled(pipelines: list[Pipeline], folder: Path, flags: list[str]) -> Path:
 
 
 def _body(pipeline: Pipeline) -> str:
-    return "\n".join(line for line in cpp_code.cpp(pipeline).splitlines() if not line.startswith("#include"))
+    return "\n".join(line for line in source_code.cpp(pipeline).splitlines() if not line.startswith("#include"))
 
 
 def outcome(program: Path, number: int, pipeline: Pipeline, x: Array) -> str:

@@ -34,13 +34,11 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Backend, InexactError, Pipeline
-from ir_interp.pipelines.openvino_steps import Interpolate, Scale
-from ir_interp.pipelines.output_size import Exactly
+from ir_interp.pipelines.pipeline import Interpolate, Normalise, Rescale, Resize, Scale
 from ir_interp.pipelines.pipeline_source import of_mapping, of_object
-from ir_interp.pipelines.steps import Normalise, Rescale, Resize
+from ir_interp.pipelines.rules import Exactly
 from ir_interp.pipelines.torchvision_transforms import read_text
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.axes.taps import axis_taps
+from ir_interp.plan.taps import axis_taps, plan
 from tests.pipelines.key_effects import title
 from tests.pipelines.test_openvino_preprocessor import SIZE, by, saved
 from tests.preprocess.test_preprocess import identity

@@ -18,7 +18,7 @@ import onnx
 import ir_interp
 from ir_interp import AtRunTime, InexactError, resize
 from ir_interp.converters.onnx.resize_nodes import nodes
-from ir_interp.converters.predictions.tensorrt_importer import importer
+from ir_interp.converters.predictions import importer
 from tests.support.configurations import OnnxCase, run_in_onnxruntime
 from tests.support.conversions import Converted, batches, difference, judged, random_conversion, report, table
 from tests.support.runtimes import Array, Child, Refused, onnxruntime_resize, openvino_resize

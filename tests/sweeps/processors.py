@@ -27,10 +27,8 @@ from dask.distributed import Client
 from numpy.typing import NDArray
 
 from ir_interp import IrInterpError, ResizeSpec, prepare, resize
-from ir_interp.executor.arrays import tiles
-from ir_interp.executor.compiled import loop_runner
-from ir_interp.executor.compiled.loop_runner import VARIABLE, is_installed
-from ir_interp.executor.strategies import library_passes, strided_box, two_tap_gather
+from ir_interp.executor import byte_proposals, library_sums, loop_runner, strategies, tiles
+from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from tests.support import emulated
 from tests.support.sweeps import aligned, options
 from tests.sweeps.paths import drawn
@@ -109,8 +107,8 @@ def _drawn(rng: Rng, count: int) -> Iterator[tuple[Array, ResizeSpec, Array]]:
 def of_this_kind(cases: int, seed: int) -> dict[str, Any]:
     """Return how many cases of each check differ, and the digest of all wholes."""
     loop_runner._SURELY_SHARED = tiles.MIN_ELEMENTS_FOR_THREADS = 0  # small as they are, threads share them
-    strided_box._MIN_ELEMENTS_FOR_THREADS = two_tap_gather._MIN_ELEMENTS_FOR_THREADS = (
-        library_passes._MIN_ELEMENTS_FOR_THREADS
+    strategies._MIN_ELEMENTS_FOR_THREADS = byte_proposals._MIN_ELEMENTS_FOR_THREADS = (
+        library_sums._MIN_ELEMENTS_FOR_THREADS
     ) = 0
     digest, counts = hashlib.sha256(), {}
     with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):

@@ -26,8 +26,7 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 import ir_interp
-from ir_interp.converters.audit.probe import Job, Ran, run
-from ir_interp.converters.runtimes.running import RUNNERS
+from ir_interp.converters.audit.probe import RUNNERS, Job, Ran, run
 from tests.support.graphs import reshaped
 from tests.support.runtimes import Array
 from tests.test_models import MODELS, model_path

@@ -26,14 +26,13 @@ import onnx
 
 import ir_interp
 from ir_interp import InexactError, Nearest, ResizeOp, ResizeSpec
-from ir_interp.converters.audit import chosen_shapes
-from ir_interp.converters.audit.probe import Job, Ran, run
+from ir_interp.converters.audit import audited_resizes
+from ir_interp.converters.audit.probe import RUNNERS, Job, Ran, run
 from ir_interp.converters.onnx.resize_nodes import ResizeNode, nodes
-from ir_interp.converters.predictions.runtimes_asked import RUNTIMES, Runtime
+from ir_interp.converters.predictions import RUNTIMES, Runtime
 from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
-from ir_interp.converters.runtimes.running import RUNNERS
 from tests.support.image_nodes import ImageNode, random_image_node
 from tests.support.runtimes import Array
 
@@ -134,7 +133,7 @@ def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
     (found,) = nodes(drawn.path)
     outcome = _asked(runtime, found)
     if outcome.condition:
-        (found,), _ = chosen_shapes.nodes(drawn.path, {"x": drawn.node.x.shape})
+        (found,), _ = audited_resizes.chosen_nodes(drawn.path, {"x": drawn.node.x.shape})
         outcome = _asked(runtime, replace(found, op=drawn.node.around.known(found.op)))
         assert not outcome.condition, outcome
     return outcome

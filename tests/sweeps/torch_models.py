@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
 from tests.support.plain_runs import apart, outputs
 
 Arrays: TypeAlias = Sequence[NDArray[Any]]

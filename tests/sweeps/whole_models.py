@@ -21,9 +21,8 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp import InexactError
-from ir_interp.converters.audit.probe import Job, Ran, run
+from ir_interp.converters.audit.probe import RUNNERS, Job, Ran, run
 from ir_interp.converters.runtimes.others import others
-from ir_interp.converters.runtimes.running import RUNNERS
 from tests.support.graphs import onnxruntime_outputs
 from tests.support.runtimes import IR_VERSION, Array
 

@@ -30,10 +30,10 @@ from ir_interp import (
     Scales,
     Sizes,
 )
+from ir_interp.converters import tensorrt as tensorrt_layer
 from ir_interp.converters.audit.auditing import audit
 from ir_interp.converters.dialects.tensorrt import DIALECT
-from ir_interp.converters.runtimes import tensorrt_dla
-from ir_interp.converters.tensorrt import layer as tensorrt_layer
+from ir_interp.converters.runtimes import tensorrt
 from ir_interp.errors import SpecError
 from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.meaning import meaning
@@ -201,7 +201,7 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
 )
 def test_dla(settings: dict[str, Any], shape: tuple[int | None, ...] | None, obstacles: str) -> None:
     context = Context(version=10, shape=shape)
-    found = tensorrt_dla.remarks(DIALECT.complete(settings, 10), context)
+    found = tensorrt.remarks(DIALECT.complete(settings, 10), context)
     assert found == ((("IRI031", f"would not run on DLA: {obstacles}"),) if obstacles else ())
     DIALECT.parse(settings, context)  # a GPU takes it
 

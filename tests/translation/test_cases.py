@@ -6,9 +6,8 @@ import pytest
 
 from ir_interp import InexactError
 from ir_interp.converters.sources import registry
-from ir_interp.translation.agreement import first_difference
 from ir_interp.translation.dialect import Context
-from ir_interp.translation.meaning import meaning
+from ir_interp.translation.meaning import first_difference, meaning
 from ir_interp.translation.translate import write
 from tests.cases import CASES, Case, Refused, Said
 

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
-from ir_interp.converters.onnx.single_node import resize_model, write_resize
+from ir_interp.converters.onnx.resize_subgraph import resize_model, write_resize
 from ir_interp.converters.sources import registry
-from ir_interp.library_registry import get, names
-from ir_interp.plan.axes.geometry import plan
-from ir_interp.plan.axes.taps import axis_taps
-from ir_interp.translation.bounds import within
+from ir_interp.libraries import get, names
+from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.translation.dialect import Context
-from ir_interp.translation.grades import Grade
 from ir_interp.translation.meaning import differences, meaning
-from ir_interp.translation.translate import write
+from ir_interp.translation.translate import Grade, bound_within, write
 
 SHAPE = (1, 3, 20, 30)
 
@@ -149,7 +146,7 @@ def test_bounds_hold(call: str) -> None:
             shape = (1, 1, height, width)
             mine = replace(spec, target=Sizes((rows, columns)))
             once = replace(mine, integers=None, arithmetic=arithmetic)
-            bound = within(mine, once, shape, "uint8")
+            bound = bound_within(mine, once, shape, "uint8")
             if bound is None:
                 assert call in (
                     "opencv:area",
@@ -182,7 +179,7 @@ def test_bounds_of_alpha_and_after_blocks(mode: str, channels: int, gap: float |
     pair = [ir_interp.spec("pillow", version=v, mode=mode, reducing_gap=gap) for v in (12, 13)]
     for height, width, rows, columns in ((90, 70, 7, 60), (100, 70, 9, 68), (70, 80, 9, 9)):
         old, new = (replace(each, target=Sizes((rows, columns))) for each in pair)
-        bound = within(old, new, (height, width, channels), "uint8")
+        bound = bound_within(old, new, (height, width, channels), "uint8")
         x = rng.integers(0, 256, (height, width, channels)).astype(np.uint8)
         apart = int(np.abs(ir_interp.resize(x, old).astype(int) - ir_interp.resize(x, new)).max())
         assert bound is not None
@@ -193,10 +190,10 @@ def test_bounds_of_alpha_and_after_blocks(mode: str, channels: int, gap: float |
 
 def test_what_bounds_are_not_known_of() -> None:
     spec = replace(of_nchw("pillow:bicubic"), target=Sizes((9, 40)))
-    assert within(spec, spec, SHAPE, "float32") is None
-    assert within(spec, replace(spec, kernel=ir_interp.Linear()), SHAPE, "uint8") is None
+    assert bound_within(spec, spec, SHAPE, "float32") is None
+    assert bound_within(spec, replace(spec, kernel=ir_interp.Linear()), SHAPE, "uint8") is None
     reduced = replace(spec, target=Sizes((3, 4)), before=ir_interp.Reduce(gap=1))
-    assert within(reduced, replace(reduced, before=None), SHAPE, "uint8") is None
-    assert within(reduced, replace(reduced, before=ir_interp.Reduce(gap=2)), SHAPE, "uint8") is None
-    assert within(replace(spec, alpha=Alpha.PREMULTIPLIED, axes=(1, 2)), spec, SHAPE, "uint8") is None
-    assert within(of_nchw("opencv:nearest"), of_nchw("opencv:nearest"), SHAPE, "uint8") == 0
+    assert bound_within(reduced, replace(reduced, before=None), SHAPE, "uint8") is None
+    assert bound_within(reduced, replace(reduced, before=ir_interp.Reduce(gap=2)), SHAPE, "uint8") is None
+    assert bound_within(replace(spec, alpha=Alpha.PREMULTIPLIED, axes=(1, 2)), spec, SHAPE, "uint8") is None
+    assert bound_within(of_nchw("opencv:nearest"), of_nchw("opencv:nearest"), SHAPE, "uint8") == 0

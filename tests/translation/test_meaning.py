@@ -9,8 +9,7 @@ import pytest
 from ir_interp import Arithmetic, Coordinates, Crop, InexactError, Linear, Nearest, ResizeSpec, Rounding, Scales, Sizes
 from ir_interp.converters.sources import registry
 from ir_interp.errors import Cause, Difference
-from ir_interp.translation.axes import listed
-from ir_interp.translation.meaning import differences, meaning
+from ir_interp.translation.meaning import differences, listed_axes, meaning
 from ir_interp.translation.translate import write
 
 WHOLE, HALF = (0.0, 1.0), (0.25, 0.75)
@@ -32,9 +31,9 @@ def test_windows_of_an_unknown_rank() -> None:
 def test_axes_that_stay_take_their_windows_along() -> None:
     spec = ResizeSpec(kernel=Linear(), coordinates=Crop(roi=(WHOLE, HALF)), target=Scales((1.0, 1.0)))
     short = ResizeSpec(kernel=Linear(), coordinates=Crop(roi=(HALF,)), target=Scales((1.0,)), axes=(1,))
-    assert listed(spec, (4, 5)) == short
+    assert listed_axes(spec, (4, 5)) == short
     still = ResizeSpec(kernel=Linear(), coordinates=Crop(roi=(WHOLE, WHOLE)), target=Scales((1.0, 1.0)))
-    assert listed(still, (4, 5)) == ResizeSpec(
+    assert listed_axes(still, (4, 5)) == ResizeSpec(
         kernel=Linear(), coordinates=Coordinates.ASYMMETRIC, target=Scales(()), axes=()
     )
 

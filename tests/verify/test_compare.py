@@ -12,9 +12,9 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, VerificationError
-from ir_interp.converters.verify.compare.array_differences import compare
+from ir_interp.converters.verify.inputs import Inputs
 from ir_interp.converters.verify.model_pairs import compare_models
-from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.verify.tolerances import compare
 from tests.support.commands import command, words
 from tests.support.graphs import save_model, values
 

@@ -9,13 +9,12 @@ import pytest
 
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
-from ir_interp.converters.verify import graphs, large_sizes
+from ir_interp.converters import workers
+from ir_interp.converters.verify import conversion, graphs, processes
 from ir_interp.converters.verify.conversion import verify
-from ir_interp.converters.verify.run import processes
-from ir_interp.converters.verify.run.input_shapes import Extent, extents, shapes
-from ir_interp.converters.verify.run.inputs import Inputs
-from ir_interp.converters.workers import forks
-from ir_interp.executor.compiled import loop_runner
+from ir_interp.converters.verify.input_shapes import Extent, extents, shapes
+from ir_interp.converters.verify.inputs import Inputs
+from ir_interp.executor import loop_runner
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.loops import use_loops
@@ -180,7 +179,7 @@ def test_a_single_long_axis_has_no_decisive_size(tmp_path: Path) -> None:
             tmp_path / "a.onnx", f'g {text} {{ y = Resize <mode = "linear", antialias = 1> (x, "", s) }}'
         )
         report = ir_interp.convert(source, tmp_path / "a.xml", verify=False)
-        rows += [next(large_sizes.shapes(op), None) for op in large_sizes.of_run_time(report.rows)]
+        rows += [next(conversion.shapes(op), None) for op in conversion.of_run_time(report.rows)]
     assert rows == [None, (4876, 4876), (1, 4876, 4876)]
 
 
@@ -202,20 +201,20 @@ def test_what_runs_nowhere_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[forks.Call]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[workers.Call]:
     """Return a list that collects the calls in separate processes."""
-    calls: list[forks.Call] = []
-    whole = forks.Forks.run
+    calls: list[workers.Call] = []
+    whole = workers.Forks.run
 
-    def counted(processes: forks.Forks, call: forks.Call) -> tuple[int, str]:
+    def counted(processes: workers.Forks, call: workers.Call) -> tuple[int, str]:
         calls.append(call)
         return whole(processes, call)
 
-    monkeypatch.setattr(forks.Forks, "run", counted)
+    monkeypatch.setattr(workers.Forks, "run", counted)
     return calls
 
 
-def test_sizes_that_the_result_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+def test_sizes_that_the_result_refuses_need_no_further_process(tmp_path: Path, calls: list[workers.Call]) -> None:
     """An image of 40 columns or fewer is too small for it, as are all of the small extent."""
     first = save_model(tmp_path / "a.onnx", "g (float[n,3,h,w] x) => (float[n,3,h,w] y) { y = Relu (x) }")
     text = """g (float[n,3,h,w] x) => (float[n,3,h,w] y) <int64[1] column = {40}> {
@@ -239,7 +238,7 @@ def test_a_resize_of_run_time_is_verified_without_compiled_loops(
     assert not loop_runner._loops.is_ready
 
 
-def test_sizes_that_the_source_refuses_need_no_further_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+def test_sizes_that_the_source_refuses_need_no_further_process(tmp_path: Path, calls: list[workers.Call]) -> None:
     """Rows of 4,096 elements are what images of 64x64 and 32x128 have, and no odd or small ones."""
     text = "g (float[n,3,h,w] x) => (float[m,a] y) <int64[2] z = {-1, 4096}> { y = Reshape (x, z) }"
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml")
@@ -249,7 +248,7 @@ def test_sizes_that_the_source_refuses_need_no_further_process(tmp_path: Path, c
 
 
 def test_sizes_that_only_the_source_takes_are_passed_over_in_one_process(
-    tmp_path: Path, calls: list[forks.Call]
+    tmp_path: Path, calls: list[workers.Call]
 ) -> None:
     """OpenVINO multiplies matrices that do not fit: SFace as an IR runs at any size, and its ONNX at 112x112 alone."""
     source = save_model(tmp_path / "a.onnx", "g (float[n,1,h,w] x) => (float[n,1,h,w] y) { y = Relu (x) }")
@@ -263,7 +262,7 @@ def test_sizes_that_only_the_source_takes_are_passed_over_in_one_process(
     assert [call.argument.model.name for call in calls] == ["a.onnx", "b.onnx", "b.onnx", "a.onnx"]
 
 
-def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, calls: list[forks.Call]) -> None:
+def test_inputs_that_fail_are_tried_in_one_process(tmp_path: Path, calls: list[workers.Call]) -> None:
     """onnxruntime has no linear Resize of rank 1: 31 inputs are tried before the executor decides."""
     text = '(float[a] x, float[1] s) => (float[b] y) { y = Resize <mode = "linear"> (x, "", s) }'
     source = save_model(tmp_path / "a.onnx", f"g {text}")

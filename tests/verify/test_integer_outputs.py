@@ -10,7 +10,7 @@ import pytest
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.verify.conversion import verify
-from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.verify.inputs import Inputs
 from tests.support.graphs import save_model
 from tests.support.runtimes import Array
 

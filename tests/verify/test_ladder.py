@@ -19,10 +19,10 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.onnx import half_models
-from ir_interp.converters.openvino import builder, from_onnx
+from ir_interp.converters.onnx import low_precision
+from ir_interp.converters.openvino import from_onnx, frontends
 from ir_interp.converters.openvino.interpolate_subgraph import resize
-from ir_interp.converters.verify.compare.tied_rows import aligned
+from ir_interp.converters.verify.model_outputs import aligned
 from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array
 
@@ -72,7 +72,7 @@ def _break(monkeypatch: pytest.MonkeyPatch) -> None:
         op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
         return resize(x, op, *given, **options)
 
-    monkeypatch.setattr(builder, "resize", wrong)
+    monkeypatch.setattr(frontends, "resize", wrong)
 
 
 def test_a_broken_half_precision_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +96,9 @@ def test_weights_in_half_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_half_precision_model_in_float32(tmp_path: Path) -> None:
     half = _network(tmp_path / "a.onnx", half=True)
-    assert half_models.is_half(half)
-    written = half_models.in_float32(half, tmp_path)
-    assert not half_models.is_half(written)
+    assert low_precision.is_half(half)
+    written = low_precision.in_float32(half, tmp_path)
+    assert not low_precision.is_half(written)
     x = np.random.default_rng(0).random((1, 3, 24, 32))
     exact = onnxruntime_outputs(written, {"x": x.astype(np.float32)})[0]
     rounded = onnxruntime_outputs(half, {"x": x.astype(np.float16)})[0]

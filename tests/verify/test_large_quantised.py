@@ -15,13 +15,12 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import Verification, VerificationError
-from ir_interp.converters.verify.compare import ladder, quantised_levels
-from ir_interp.converters.verify.compare.array_differences import largest_difference, pieces
+from ir_interp.converters.verify import ladder
 from ir_interp.converters.verify.conversion import verify
-from ir_interp.converters.verify.run.array_files import load, load_mapped, save
-from ir_interp.converters.verify.run.inputs import Inputs
-from ir_interp.converters.verify.run.requests import OutOfMemoryError, not_run
-from ir_interp.converters.verify.run.run_request import Request
+from ir_interp.converters.verify.inputs import Inputs
+from ir_interp.converters.verify.requests import OutOfMemoryError, not_run
+from ir_interp.converters.verify.run_request import Request, load_arrays, load_mapped_arrays, save_arrays
+from ir_interp.converters.verify.tolerances import largest_difference, pieces
 
 
 def _net(path: Path, size: int = 32) -> Path:
@@ -64,7 +63,7 @@ def test_groups_of_segments_prove_as_much_as_all_together(tmp_path: Path, monkey
     source = _net(tmp_path / "a.xml")
     there, back = _proof(source, tmp_path / "b.onnx"), _proof(tmp_path / "b.onnx", tmp_path / "c.xml")
     assert "groups" not in there.note + back.note
-    monkeypatch.setattr(quantised_levels, "_BYTES_AN_ELEMENT", 2**31)  # as if one segment took all of the memory
+    monkeypatch.setattr(ladder, "_BYTES_AN_ELEMENT", 2**31)  # as if one segment took all of the memory
     for whole, first, second in ((there, source, "d.onnx"), (back, tmp_path / "b.onnx", "e.xml")):
         parts = _proof(first, tmp_path / second)
         assert " segments between quantisations, in " in parts.note
@@ -91,7 +90,7 @@ def test_a_wrong_weight_is_found_in_any_group(
     weights[0, 0, 1, 1] += -3 if weights[0, 0, 1, 1] > 0 else 3
     integers[place].CopyFrom(numpy_helper.from_array(weights, integers[place].name))
     onnx.save(model, result)
-    monkeypatch.setattr(quantised_levels, "_BYTES_AN_ELEMENT", bytes_an_element)
+    monkeypatch.setattr(ladder, "_BYTES_AN_ELEMENT", bytes_an_element)
     with pytest.raises(VerificationError, match=r"is the first that differs|output 'Result_"):
         verify(source, result, (), Inputs())
 
@@ -116,9 +115,9 @@ def test_a_proof_that_lacks_memory_blames_no_model(tmp_path: Path, monkeypatch: 
 def test_mapped_arrays_are_those_that_were_saved(tmp_path: Path) -> None:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     arrays = [("a", x), ("a", x.T), ("b", x[:0]), ("c", np.array(7)), ("d", x.astype(ml_dtypes.bfloat16)), ("e", x > 3)]
-    save(tmp_path / "arrays", arrays)
+    save_arrays(tmp_path / "arrays", arrays)
     for (name, array), (other, loaded), (again, mapped) in zip(
-        arrays, load(tmp_path / "arrays"), load_mapped(tmp_path / "arrays"), strict=True
+        arrays, load_arrays(tmp_path / "arrays"), load_mapped_arrays(tmp_path / "arrays"), strict=True
     ):
         assert name == other == again
         assert array.dtype == loaded.dtype == mapped.dtype

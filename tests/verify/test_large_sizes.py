@@ -12,14 +12,14 @@ import pytest
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.decompose import any_size
-from ir_interp.converters.decompose.apply_taps import Place, by_elements
+from ir_interp.converters.decompose import decomposed_resize
+from ir_interp.converters.decompose.taps import Place, by_elements
 from ir_interp.converters.decompose.tensor import Ops, Value
-from ir_interp.converters.openvino import single_layer
+from ir_interp.converters.openvino import ir_save
 from ir_interp.converters.openvino.interpolate_subgraph import resize
-from ir_interp.converters.runtimes.openvino_sizes import LARGEST_GATHER
-from ir_interp.converters.verify import large_sizes
-from ir_interp.converters.verify.run.requests import NotRunError
+from ir_interp.converters.runtimes.execution import LARGEST_GATHER
+from ir_interp.converters.verify import conversion
+from ir_interp.converters.verify.requests import NotRunError
 from ir_interp.executor.resize import resize as resize_alone
 from tests.support.graphs import save_model
 
@@ -40,7 +40,7 @@ def test_they_are_run_alone_beyond_the_threshold(tmp_path: Path) -> None:
     assert report.verification is not None
     (alone,) = report.verification.alone
     assert alone.kind == "resize"
-    lengths = next(large_sizes.shapes(report.rows[0].source))
+    lengths = next(conversion.shapes(report.rows[0].source))
     assert alone.name == f"up alone, on {list(lengths)}"
     assert lengths[:2] == (1, 3)
     assert lengths[2] * lengths[3] * 3 * 1.6**2 > LARGEST_GATHER.dynamic * 2
@@ -68,7 +68,7 @@ def test_any_other_release_is_tried_at_size(versions: str | None, monkeypatch: p
         return versions
 
     monkeypatch.setattr(metadata, "version", version)
-    assert not large_sizes.is_measured()
+    assert not conversion.is_measured()
 
 
 @pytest.mark.sampled(1)
@@ -83,7 +83,7 @@ def test_a_wrong_operation_beyond_the_threshold_is_refused(
         return by_elements(ops, x, last, place)
 
     source = save_model(tmp_path / "a.onnx", TEXT.replace("linear", "cubic"))
-    monkeypatch.setattr(any_size, "by_elements", shifted)
+    monkeypatch.setattr(decomposed_resize, "by_elements", shifted)
     with pytest.raises(VerificationError, match=r"^output 'y with resizes as for large tensors' differs by "):
         ir_interp.convert(source, tmp_path / f"b.{end}", target=target)
 
@@ -96,7 +96,7 @@ def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: py
         op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
         return resize(x, op, *given, **options)
 
-    monkeypatch.setattr(single_layer, "resize", wrong)
+    monkeypatch.setattr(ir_save, "resize", wrong)
     with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
         ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
 
@@ -120,7 +120,7 @@ def test_portable_models_for_openvino_are_run_alone_in_it(tmp_path: Path, monkey
     report = ir_interp.convert(source, tmp_path / "b.onnx", target="openvino")
     assert report.verification is not None
     assert [each.passes for each in report.verification.alone] == [True]
-    monkeypatch.setattr(large_sizes, "resize", lambda x, spec: resize_alone(x, spec) + np.float32(0.01))
+    monkeypatch.setattr(conversion, "resize", lambda x, spec: resize_alone(x, spec) + np.float32(0.01))
     with pytest.raises(VerificationError, match=r"^resize 'up alone, on .*' differs by .*; nothing was written$"):
         ir_interp.convert(source, tmp_path / "c.onnx", target="openvino")
 
@@ -130,7 +130,7 @@ def test_what_is_native_or_static_is_not(tmp_path: Path) -> None:
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", native), tmp_path / "a.xml")
     static = TEXT.replace("n,3,h,w", "1,3,8,8")
     other = ir_interp.convert(save_model(tmp_path / "b.onnx", static), tmp_path / "b.xml")
-    assert not [*large_sizes.of_run_time(report.rows), *large_sizes.of_run_time(other.rows)]
+    assert not [*conversion.of_run_time(report.rows), *conversion.of_run_time(other.rows)]
 
 
 @pytest.mark.long
@@ -149,22 +149,22 @@ def test_one_whose_output_is_empty_there_shows_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1.0])
 def test_one_wrong_element_of_any_piece_shows(wrong: float) -> None:
-    expected = np.zeros([2, large_sizes._PIECE], np.float32)
+    expected = np.zeros([2, conversion._PIECE], np.float32)
     for place in ((0, 0), (1, 7), (-1, -1)):
         actual = expected.copy()
         actual[place] = wrong
-        assert not large_sizes._difference(expected, actual, is_copy=False) <= 0.5
-        assert large_sizes._difference(expected, actual, is_copy=True) == 0
+        assert not conversion._difference(expected, actual, is_copy=False) <= 0.5
+        assert conversion._difference(expected, actual, is_copy=True) == 0
 
 
 def test_the_shape_is_the_least(tmp_path: Path) -> None:
     """One pixel less, and the second thread would begin where Gather is right."""
     text = TEXT.replace("1.6,1.6", "0.6,0.6")
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
-    (op,) = large_sizes.of_run_time(report.rows)
-    batch, channels, height, width = next(large_sizes.shapes(op))
+    (op,) = conversion.of_run_time(report.rows)
+    batch, channels, height, width = next(conversion.shapes(op))
     assert (batch, channels, height) == (1, 3, width)
-    assert 3 * (height - 1) ** 2 < large_sizes.ELEMENTS <= 3 * height**2
+    assert 3 * (height - 1) ** 2 < conversion.ELEMENTS <= 3 * height**2
 
 
 def test_no_tensor_between_the_axes_is_too_large(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_no_tensor_between_the_axes_is_too_large(tmp_path: Path) -> None:
     text = 'g (float[a,b,c] x) => (float[34,3,29] y) <int64[3] z = {34,3,29}> { y = Resize <mode = "nearest", '
     text += 'coordinate_transformation_mode = "half_pixel_symmetric", nearest_mode = "ceil"> (x, "", "", z) }'
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", text), tmp_path / "a.xml", verify=False)
-    (op,) = large_sizes.of_run_time(report.rows)
-    shapes = list(large_sizes.shapes(op))
+    (op,) = conversion.of_run_time(report.rows)
+    shapes = list(conversion.shapes(op))
     assert shapes
     assert all(len(set(lengths)) == 1 for lengths in shapes)
 
@@ -183,7 +183,7 @@ def test_one_beyond_the_memory_limit_is_skipped(tmp_path: Path, monkeypatch: pyt
     def without_memory(*_: object) -> None:
         raise NotRunError("alone0.xml does not run: Failed to allocate 3461475400 bytes of memory")
 
-    monkeypatch.setattr(large_sizes, "_compared", without_memory)
+    monkeypatch.setattr(conversion, "_compared", without_memory)
     report = ir_interp.convert(save_model(tmp_path / "a.onnx", TEXT), tmp_path / "a.xml")
     assert report.verification is not None
     assert report.verification.alone == ()

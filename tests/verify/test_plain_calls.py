@@ -12,9 +12,9 @@ import pytest
 from onnx import numpy_helper
 
 import ir_interp
-from ir_interp.converters.runtimes.byte_products import OPENVINO
-from ir_interp.converters.verify.run.processes import Runs
-from ir_interp.processor import processor
+from ir_interp.converters.runtimes.execution import OPENVINO
+from ir_interp.converters.verify.processes import Runs
+from ir_interp.version import processor
 from tests.support.commands import command
 from tests.support.graphs import save_model
 from tests.support.runtimes import Array

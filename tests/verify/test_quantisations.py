@@ -14,11 +14,11 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import Levels, VerificationError
-from ir_interp.converters.verify.compare import quantised_levels, segment_ends
-from ir_interp.converters.verify.compare.model_outputs import SegmentError
-from ir_interp.converters.verify.compare.quantisations import DynamicQuantisation
+from ir_interp.converters.verify import ladder, quantisations
 from ir_interp.converters.verify.conversion import verify
-from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.verify.inputs import Inputs
+from ir_interp.converters.verify.model_outputs import SegmentError
+from ir_interp.converters.verify.quantisations import DynamicQuantisation
 from tests.support.graphs import save_model
 
 EACH = DynamicQuantisation(before="x", levels="y", scale="s", zero="z")
@@ -40,11 +40,11 @@ def test_levels_are_counted_from_the_one_that_is_zero() -> None:
 
 
 def test_a_scale_may_differ_by_what_any_output_may() -> None:
-    segment_ends.check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
+    quantisations.check_scale(EACH, values(0.01), values(0.01 * (1 + 9e-5)))
     with pytest.raises(
         SegmentError, match=r"'y' is the first that differs: its scale is 0\.010002, in the source 0\.01$"
     ):
-        segment_ends.check_scale(EACH, values(0.01), values(0.010002))
+        quantisations.check_scale(EACH, values(0.01), values(0.010002))
 
 
 def test_levels_differ_even_where_outputs_agree(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_levels_flip_as_far_as_the_source_is_unsure(dtype: Any, few: int, most: 
 @pytest.mark.parametrize(("apart", "passes"), [(0.00109, True), (0.00111, False)])
 def test_last_bits_add_to_what_half_precision_moves(apart: float, passes: bool) -> None:
     expected, moves = np.array([1.0, -0.5], np.float32), 1e-3
-    (compared,) = quantised_levels._outputs([("y", expected)], [("y", expected + np.float32(apart))], [], (moves,))
+    (compared,) = ladder._outputs([("y", expected)], [("y", expected + np.float32(apart))], [], (moves,))
     assert compared.passes is passes
 
 
@@ -121,5 +121,5 @@ def test_counts_of_levels_add_up() -> None:
 
 
 def test_any_scale_will_do_for_zeros() -> None:
-    segment_ends.check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
+    quantisations.check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
     assert EACH.fixed(values(0, (0, 0))).step == 1

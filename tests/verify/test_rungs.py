@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ir_interp import VerificationError
-from ir_interp.converters.verify.compare import exact_outputs, ladder, quantised_levels, reordered_sums, tolerances
-from ir_interp.converters.verify.compare.array_differences import compare
-from ir_interp.converters.verify.compare.inconclusive import over_inputs
-from ir_interp.converters.verify.compare.model_outputs import ModelOutputs
+from ir_interp.converters.verify import ladder, tolerances
+from ir_interp.converters.verify.ladder import over_inputs
+from ir_interp.converters.verify.model_outputs import ModelOutputs
+from ir_interp.converters.verify.tolerances import compare
 from tests.support.places import ROOT
 
 
@@ -26,18 +26,18 @@ def outputs(expected: Any, actual: Any) -> ModelOutputs:
 
 
 def test_the_same_values_are_exact() -> None:
-    proof = exact_outputs.prove(outputs([1, np.inf, np.nan], [1, np.inf, np.nan]))
+    proof = ladder.prove_exact(outputs([1, np.inf, np.nan], [1, np.inf, np.nan]))
     assert proof is not None
     assert proof.outputs[0].absolute == 0
-    assert exact_outputs.prove(outputs([1, 2], [1, np.nextafter(np.float32(2), np.float32(3))])) is None
+    assert ladder.prove_exact(outputs([1, 2], [1, np.nextafter(np.float32(2), np.float32(3))])) is None
 
 
 def test_sums_in_another_order_differ_by_the_tolerance_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantised_levels, "_quantises", lambda *_: False)
+    monkeypatch.setattr(ladder, "_quantises", lambda *_: False)
     near = outputs([0, 1000], [0, 1000 * (1 + 0.9 * tolerances.OUTPUT)])
-    assert exact_outputs.prove(near) is None
-    assert reordered_sums.prove(near) == ladder.verified(near)
-    assert reordered_sums.prove(outputs([0, 1000], [0, 1000 * (1 + 1.1 * tolerances.OUTPUT)])) is None
+    assert ladder.prove_exact(near) is None
+    assert ladder.prove_reordered_sums(near) == ladder.verified(near)
+    assert ladder.prove_reordered_sums(outputs([0, 1000], [0, 1000 * (1 + 1.1 * tolerances.OUTPUT)])) is None
 
 
 def test_models_have_as_many_outputs() -> None:

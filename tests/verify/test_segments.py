@@ -14,7 +14,7 @@ from onnx import numpy_helper
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.converters.openvino import from_onnx
-from ir_interp.converters.verify.compare import source_segments
+from ir_interp.converters.verify import segments
 
 _STEPS = 24  # each doubles a difference, on the average
 
@@ -110,11 +110,11 @@ def test_what_decides_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         boxes = Reshape (y0, every) chosen = GatherElements (boxes, places)
         first, last = Split (chosen) y = Sub (first, last)"""
     source = _chaos(tmp_path / "a.onnx", end, shape="1000")
-    monkeypatch.setattr(source_segments, "_COUNTS", (9,))
+    monkeypatch.setattr(segments, "_COUNTS", (9,))
     verification = ir_interp.convert(source, tmp_path / "a.xml").verification
     assert verification is not None
     assert float(verification.outputs[0].remark.split("as a whole by ")[1].split(",")[0]) > 0.01
-    monkeypatch.setattr(source_segments, "_DECIDES", re.compile("nothing"))
+    monkeypatch.setattr(segments, "_DECIDES", re.compile("nothing"))
     with pytest.raises(VerificationError, match="is the first that differs"):
         ir_interp.convert(source, tmp_path / "b.xml")
 
@@ -122,7 +122,7 @@ def test_what_decides_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.long
 def test_long_segments_may_move_as_the_source_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _chaos(tmp_path / "a.onnx")
-    monkeypatch.setattr(source_segments, "_COUNTS", (8,))
+    monkeypatch.setattr(segments, "_COUNTS", (8,))
     verification = ir_interp.convert(source, tmp_path / "a.xml").verification
     assert verification is not None
     assert verification.note.startswith(("8 ", "9 ", "7 "))
@@ -135,6 +135,6 @@ def test_long_segments_may_move_as_the_source_does(tmp_path: Path, monkeypatch: 
 @pytest.mark.long
 def test_a_segment_that_is_too_long_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _chaos(tmp_path / "a.onnx")
-    monkeypatch.setattr(source_segments, "_COUNTS", (0,))
+    monkeypatch.setattr(segments, "_COUNTS", (0,))
     with pytest.raises(VerificationError, match="the segment from the inputs to 'y' is the first that differs"):
         ir_interp.convert(source, tmp_path / "a.xml")

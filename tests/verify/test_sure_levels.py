@@ -17,10 +17,10 @@ from openvino import opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError
-from ir_interp.converters.verify.compare.moved_values import moved
 from ir_interp.converters.verify.conversion import verify
 from ir_interp.converters.verify.graphs import read
-from ir_interp.converters.verify.run.inputs import Inputs
+from ir_interp.converters.verify.inputs import Inputs
+from ir_interp.converters.verify.model_outputs import moved
 from tests.support.graphs import save_model
 
 _CHANNELS, _SIZE = 16, 48

@@ -17,10 +17,10 @@ from openvino import opset13 as ops
 import ir_interp
 from ir_interp import VerificationError
 from ir_interp.cli.main import main
-from ir_interp.converters.openvino import builder
+from ir_interp.converters.openvino import frontends
 from ir_interp.converters.openvino.interpolate_subgraph import resize
-from ir_interp.converters.verify.compare.array_differences import check, compare
-from ir_interp.converters.verify.run import requests as child
+from ir_interp.converters.verify import requests as child
+from ir_interp.converters.verify.tolerances import check, compare
 from tests.support.graphs import save_model, values
 
 CHAIN = """g (float[1,2,9,9] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2.3,0.6}, int64[4] z = {1,2,7,7}> {
@@ -57,7 +57,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
             op = replace(op, spec=replace(op.spec, coordinates=ir_interp.Coordinates.ALIGN_CORNERS))
         return resize(x, op, *given, **options)
 
-    monkeypatch.setattr(builder, "resize", wrong)
+    monkeypatch.setattr(frontends, "resize", wrong)
 
 
 @pytest.mark.parametrize(("place", "name"), [(0, "one"), (1, "two"), (2, "y")])

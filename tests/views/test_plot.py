@@ -14,7 +14,7 @@ from PIL import Image
 import ir_interp
 from ir_interp import Arithmetic, IrInterpError, Nearest, ResizeSpec, Rounding, Scales, ShapeError, Sizes
 from ir_interp.translation.dialect import Semantics
-from ir_interp.views import figures, pictures, positions
+from ir_interp.views import figures
 from ir_interp.views.explanation import tables
 from tests.support.commands import command
 from tests.support.graphs import save_model
@@ -97,9 +97,9 @@ def test_an_image_against_another_configuration(against: str, capsys: pytest.Cap
 
 
 def test_images_that_do_not_differ_or_have_other_shapes() -> None:
-    first = pictures.Resized(name="a", values=np.eye(4))
+    first = figures.Resized(name="a", values=np.eye(4))
     for values, said in ((np.eye(4), "none"), (np.eye(5), "other shapes")):
-        figure = pictures.images(first, pictures.Resized(name="b", values=values), "t")
+        figure = figures.draw_images(first, figures.Resized(name="b", values=values), "t")
         texts = [text.get_text() for plot in figure.axes for text in plot.texts]
         assert texts == [said]
 
@@ -107,7 +107,7 @@ def test_images_that_do_not_differ_or_have_other_shapes() -> None:
 def test_black_marks_where_ways_differ() -> None:
     spec = ResizeSpec(kernel=Nearest(rounding=Rounding.FLOOR), target=Sizes((9,)))
     (table,) = tables({Semantics.RUNTIME: spec}, (7,))
-    figure = positions.positions(table, "t")
+    figure = figures.draw_positions(table, "t")
     black = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "black"]
     assert len(black) == len(table.differing) * len(table.columns)
 
@@ -116,7 +116,7 @@ def test_the_curve_passes_through_the_taps() -> None:
     """Where no edge interferes."""
     spec = ResizeSpec(kernel=ir_interp.Cubic(a=-0.5), target=Scales((2.5,)), arithmetic=Arithmetic.EXACT)
     (table,) = tables({Semantics.RUNTIME: spec}, (40,))
-    figure = pictures.kernel(table, {"cubic": spec.kernel}, "t")
+    figure = figures.draw_kernel(table, {"cubic": spec.kernel}, "t")
     curve, taps = figure.axes[0].lines[:2]
     inside = np.abs(taps.get_ydata() - np.interp(taps.get_xdata(), curve.get_xdata(), curve.get_ydata())) < 1e-3
     assert inside.mean() > 0.9
@@ -154,11 +154,11 @@ def test_bad_input(arguments: tuple[str, ...], said: str, capsys: pytest.Capture
 
 
 def test_a_plane_needs_two_axes() -> None:
-    assert pictures.plane(np.zeros((2, 3, 4, 5)), [2, 3]).shape == (4, 5)
-    assert pictures.plane(np.zeros((2, 3, 4, 5)), [1]).shape == (3, 5)
-    assert pictures.plane(np.zeros((2, 3, 4, 5)), []).shape == (4, 5)
+    assert figures.draw_plane(np.zeros((2, 3, 4, 5)), [2, 3]).shape == (4, 5)
+    assert figures.draw_plane(np.zeros((2, 3, 4, 5)), [1]).shape == (3, 5)
+    assert figures.draw_plane(np.zeros((2, 3, 4, 5)), []).shape == (4, 5)
     with pytest.raises(ShapeError):
-        pictures.plane(np.zeros(3), [0])
+        figures.draw_plane(np.zeros(3), [0])
 
 
 def test_nothing_has_no_picture() -> None:

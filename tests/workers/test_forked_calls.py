@@ -13,10 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ir_interp.converters.verify.run.array_files import load, save
-from ir_interp.converters.verify.run.run_request import INPUTS, NOT_LOADED, OUTPUTS, USAGE, Request
-from ir_interp.converters.workers import forks as module
-from ir_interp.converters.workers.forks import Call, Forks, forks
+from ir_interp.converters import workers as module
+from ir_interp.converters.verify.run_request import (
+    INPUTS,
+    NOT_LOADED,
+    OUTPUTS,
+    USAGE,
+    Request,
+    load_arrays,
+    save_arrays,
+)
+from ir_interp.converters.workers import Call, Forks, forks
 from tests.support.graphs import save_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each request starts anew")
@@ -39,7 +46,7 @@ def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 def asked(request: Request, *, seconds: int = 60) -> Call:
     return Call(
-        function="ir_interp.converters.verify.run.runners:answer",
+        function="ir_interp.converters.verify.runners:answer",
         argument=request,
         folder=request.folder,
         imports=("onnx",),
@@ -50,14 +57,14 @@ def asked(request: Request, *, seconds: int = 60) -> Call:
 
 def task(folder: Path, graph: str, **options: bool) -> Request:
     """Return the request to run a model on [1, -2]."""
-    save(folder / INPUTS, [("x", np.array([1, -2], np.float32))])
+    save_arrays(folder / INPUTS, [("x", np.array([1, -2], np.float32))])
     return Request(model=save_model(folder / "a.onnx", graph), folder=folder, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("options", [{}, {"in_openvino": True}], ids=["onnxruntime", "OpenVINO"])
 def test_a_model_is_run(options: dict[str, bool], processes: Forks, tmp_path: Path) -> None:
     assert processes.run(asked(task(tmp_path, ABS, **options))) == (0, "")
-    np.testing.assert_equal(load(tmp_path / OUTPUTS), [("y", np.array([1, 2], np.float32))])
+    np.testing.assert_equal(load_arrays(tmp_path / OUTPUTS), [("y", np.array([1, 2], np.float32))])
 
 
 def test_what_is_wrong_is_said(processes: Forks, tmp_path: Path) -> None:

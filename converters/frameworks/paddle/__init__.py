@@ -1,6 +1,6 @@
 """Paddle programs: their resizes read, and the models run, in a process that has Paddle."""
 
-from ir_interp.files.frameworks import Framework
+from ir_interp.files.kinds import Framework
 
 _REMEDY = "save the model again with the environment variable FLAGS_enable_pir_api=0"
 FRAMEWORK = Framework(

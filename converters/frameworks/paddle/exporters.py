@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
+from ir_interp.shapes import Array
 
+from ...audit.audited_resizes import Verdict
 from ...audit.framework_exporters import NOT_TRIED, OPSET, Writer, all_are, asked, frontend, random_image
-from ...audit.verdicts import Verdict
 from ...sources.model_description import Resize
-from .paddle_files import described, weights, write_resize
-from .paddle_resizes import connected
+from .reading import connected, described, weights, write_resize
 
 EXPORTERS: Mapping[str, Writer] = {
     "openvino-paddle": frontend("Paddle"),

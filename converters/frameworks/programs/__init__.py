@@ -1,6 +1,6 @@
 """Exported programs of PyTorch (.pt2), in files and in memory."""
 
-from ir_interp.files.frameworks import Framework
+from ir_interp.files.kinds import Framework
 
 _PICKLED = "files of torch.save and torch.jit.save are not read; expected an exported program"
 _REMEDY = "save torch.export.export(module, inputs) by torch.export.save as .pt2"

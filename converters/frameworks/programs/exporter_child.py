@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
+from ir_interp.shapes import Array
 
-from ...audit.verdicts import Verdict
-from ...runtimes.messages import reason
+from ...audit.audited_resizes import Verdict
+from ...runtimes.execution import reason
 from ...runtimes.outcome import Kind
-from ..tflite.interpreter import run as run_tflite
+from ..tflite.reading import run as run_tflite
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

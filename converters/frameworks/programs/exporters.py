@@ -13,25 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
 from ir_interp.translation.meaning import differences
 
 from ...audit import framework_exporters
-from ...audit.audited_resizes import Found, of_file, with_releases
-from ...audit.chosen_shapes import Shapes
+from ...audit.audited_resizes import Found, Shapes, Verdict, of_file, with_releases
 from ...audit.framework_exporters import DYNAMIC, NOT_TRIED, ask, concise, failed, judged, not_run
-from ...audit.verdicts import Verdict
 from ...openvino.ir_save import save as save_ir
-from ...runtimes.messages import reason
+from ...runtimes.execution import openvino_silent, reason
 from ...runtimes.outcome import Kind
-from ...runtimes.telemetry import openvino_silent
 from ...sources import readers
-from ...verify.against_reference import compare_with
-from ...verify.compare.array_differences import compare
-from ...verify.run.inputs import Inputs
-from . import FRAMEWORK, program_files, program_resizes
-from .exported_models import ExportedModel, ExportedResize, exported
-from .program_resizes import Call
+from ...verify.inputs import Inputs
+from ...verify.model_pairs import compare_with
+from ...verify.tolerances import compare
+from . import FRAMEWORK, program_files, reading
+from .conversion import ExportedModel, ExportedResize, exported
+from .reading import Call
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -80,7 +77,7 @@ def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:
 
 def _of_program(exported: ExportedModel) -> dict[str, dict[str, Verdict]]:
     """Return what each exporter makes of the resizes of a program, by the name of the resize, and of the exporter."""
-    calls = {call.node.name: call for call in program_resizes.calls(exported.program)}
+    calls = {call.node.name: call for call in reading.calls(exported.program)}
     known: dict[_Key, Verdict] = {}
     return {call.source.name: _verdicts(call, calls[call.source.name], known) for call in exported.resizes}
 
@@ -130,7 +127,7 @@ def _of_file(write: Callable[[ExportedProgram, Path], None], program: ExportedPr
     others = "" if len(operations) == 1 else "as other operations"
     if output.compared.passes:
         return Verdict(kind=Kind.SAME, reason=others)
-    [source] = program_resizes.resizes(program, path.name)
+    [source] = reading.resizes(program, path.name)
     parts = [differences(source.spec, operation.spec, source.shape) for operation in operations if not others]
     listed = ", ".join(map(str, *parts))
     return Verdict(kind=Kind.DIFFERS, reason=others or listed, difference=output.compared.absolute)

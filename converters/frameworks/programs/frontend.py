@@ -16,13 +16,12 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 
-from ...openvino.builder import Built, Frontend, ResizeBuilder, in_order
-from ...openvino.interpolate_subgraph import Resized, RunTime
-from ...openvino.run_time_lengths import at_run_time, vector
-from ...reports.conversion_report import FormPolicy
-from ...runtimes.telemetry import openvino_silent
+from ...openvino.frontends import Built, Frontend, ResizeBuilder, in_order
+from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, vector
+from ...reports import FormPolicy
+from ...runtimes.execution import openvino_silent
 from .program_files import ends, silent
-from .program_resizes import AREA, calls, resizes
+from .reading import AREA, calls, resizes
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

@@ -1,36 +1,194 @@
 """Exported programs of PyTorch: read, and called like a function of arrays.
 
 torch and onnxscript are imported on first use. ``torch.export.load`` unpickles, so only a named file is read.
+
+A program names the type of each container, such as the outputs of transformers, and torch refuses names that no
+package has registered. Stand-ins under these names hold the same tensors, without code of that package. Weights are
+mapped into memory where ``torch.export.load`` would copy them, and attention takes a form that every exporter writes.
 """
 
 from __future__ import annotations
 
 import logging
+import mmap
 import os
+import re
 import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from ir_interp.array_types import Array
 from ir_interp.errors import ReadError
-from ir_interp.files.sources import check_readable
-from ir_interp.shapes import PartialShape
+from ir_interp.files.kinds import FileKind, check_readable
+from ir_interp.shapes import Array, PartialShape
 
-from ...runtimes.messages import first_line
-from . import FRAMEWORK, containers
-from .attention import of_any_layout
-from .mapped_weights import mapped
-from .python_lines import place
+from ...runtimes.execution import first_line
+from . import FRAMEWORK
 
 if TYPE_CHECKING:
+    import torch.fx
     from torch.export import ExportedProgram
+
+_FRAME = re.compile(r'^\s*File "(?P<file>[^<].*)", line (?P<line>\d+)', re.MULTILINE)  # <...> is generated code
+_OF_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
+_NODE = re.compile(r"(executing|translating) (node )?%(?P<name>\w+)")
+
+
+def line(trace: str | None, node: str) -> str:
+    """Return the last line outside torch of a stack trace, as ``file.py:12``; without one, the node."""
+    frames = [(frame["file"], frame["line"]) for frame in _FRAME.finditer(trace or "")]
+    outside = [frame for frame in frames if not _OF_TORCH.search(frame[0])] or frames
+    if not outside:
+        return f"node[{node}]"
+    file, number = outside[-1]
+    return f"{PureWindowsPath(file).name}:{number}"  # which takes both separators
+
+
+def place(name: str, text: str, traces: Mapping[str, str]) -> str:
+    """Return the place that an error of an exporter is about: a line behind ``name``, a node, or only the file.
+
+    ``traces`` are those of the nodes by name; an error may quote that of a node which the exporter made.
+    """
+    node = _NODE.search(text)
+    return f"{name}:{line(traces.get(node['name']) or text[node.end() :], node['name'])}" if node else name
+
+
+def of_any_layout(program: ExportedProgram) -> ExportedProgram:
+    """Return a program that computes the same, whatever the rank and the strides of attention are.
+
+    Exporters write attention in primitive operations, whose strides differ from those of torch's kernel, so that a
+    view of its output fails. A copy has the same strides in both, and a reshape takes any. The dynamo exporter also
+    requires a single batch axis.
+    """
+    import torch
+
+    aten, graph = torch.ops.aten, program.graph
+    for node in list(graph.nodes):
+        if node.target is aten.view.default:
+            node.target = aten.reshape.default
+        elif node.target is aten.scaled_dot_product_attention.default:
+            _replace_attention(node)
+    program.graph_module.recompile()
+    return program
+
+
+def _replace_attention(node: torch.fx.Node) -> None:
+    """Let the users of attention read a copy of it, computed with one batch axis if it has none, or several."""
+    import torch
+
+    aten, graph = torch.ops.aten, node.graph
+    with graph.inserting_after(node):
+        copy = graph.call_function(aten.clone.default, (node,), {"memory_format": torch.contiguous_format})
+    copy.meta = dict(node.meta)
+    node.replace_all_uses_with(copy, lambda user: user is not copy and user.op != "output")
+    shape, has_mask = node.meta["val"].shape, len(node.args) > 3 or "attn_mask" in node.kwargs
+    is_static = all(isinstance(length, int) for length in shape)
+    if len(shape) == 3 or (len(shape) > 4 and is_static and not has_mask):
+        with graph.inserting_before(copy):
+            batch = [_with_one_batch(graph, tensor, len(shape)) for tensor in node.args[:3]]
+            attended: Any = node.target
+            attended = graph.call_function(attended, (*batch, *node.args[3:]), dict(node.kwargs))
+            back = (aten.squeeze.dim, 0) if len(shape) == 3 else (aten.reshape.default, list(shape))
+            copy.args = (graph.call_function(back[0], (attended, back[1])),)
+        if not node.users:
+            graph.erase_node(node)
+
+
+def _with_one_batch(graph: torch.fx.Graph, tensor: Any, rank: int) -> torch.fx.Node:
+    """Return a tensor of attention with a single axis before heads, rows and columns."""
+    import torch
+
+    aten = torch.ops.aten
+    if rank == 3:
+        return graph.call_function(aten.unsqueeze.default, (tensor, 0))
+    return graph.call_function(aten.flatten.using_ints, (tensor, 0, rank - 4))
+
+
+_TYPE = re.compile(rb'\{\\"type\\": \\"(?P<name>[^"\\]+)\\"')  # JSON inside a string of JSON
+
+
+def register(path: Path) -> None:
+    """Make the containers of a .pt2 file known to torch, unless they are. Raises BadZipFile for other files."""
+    from torch.utils import _pytree as pytree
+
+    for name in set(_types(path)) - pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.keys():
+        container = type(name, (_Container,), {})
+        pytree.register_pytree_node(
+            container,
+            lambda container: (container.leaves, container.context),
+            container,
+            serialized_type_name=name,
+            to_dumpable_context=lambda context: context,
+            from_dumpable_context=lambda context: context,
+        )
+
+
+def _types(path: Path) -> Iterator[str]:
+    """Yield the names of all containers; each describes itself in the JSON of the file."""
+    with ZipFile(path) as archive:
+        for member in archive.namelist():
+            if FileKind.of(member) is FileKind.JSON:
+                yield from (match["name"].decode() for match in _TYPE.finditer(archive.read(member)))
+
+
+class _Container:
+    """The tensors of a container in order, and its description as the file has it."""
+
+    def __init__(self, leaves: Iterable[Any], context: Any) -> None:
+        self.leaves = list(leaves)
+        self.context = context
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[None]:
+    """Let torch map the weights of a file, whose pages the system reads and drops; a compressed one is copied."""
+    from torch.export.pt2_archive import _package as package
+
+    with ZipFile(path) as archive:
+        is_stored = all(member.compress_type == ZIP_STORED for member in archive.infolist())
+    original: Any = package.PT2ArchiveReader
+
+    def reader(archive: Any) -> Any:
+        opened = original(archive)
+        opened.archive_file = _MappedRecords(opened.archive_file, path)
+        return opened
+
+    package.PT2ArchiveReader = reader if is_stored else original
+    try:
+        yield
+    finally:
+        package.PT2ArchiveReader = original
+
+
+class _MappedRecords:
+    """The records of an archive as torch reads them, except those of tensors."""
+
+    def __init__(self, records: Any, path: Path) -> None:
+        self._records, self._path = records, path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._records, name)
+
+    def get_storage_from_record(self, name: str, count: int, dtype: Any) -> Any:
+        """Return a record as a tensor. Its pages are private: a program that writes to it does not change the file."""
+        import torch
+
+        place = self._records.get_record_offset(name)
+        start = place - place % mmap.ALLOCATIONGRANULARITY
+        with self._path.open("rb") as file:
+            # One mapping for each record: Linux refuses a private one that is larger than its memory.
+            size = place - start + count * dtype.itemsize
+            pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY, offset=start)
+        return torch.frombuffer(pages, dtype=dtype, count=count, offset=place - start)
+
+
 End: TypeAlias = tuple[str, str, PartialShape]
 
 
@@ -42,7 +200,7 @@ def read(path: Path) -> ExportedProgram:
         import torch.export
 
         try:
-            containers.register(path)
+            register(path)
             with mapped(path):
                 return of_any_layout(torch.export.load(path))
         except OSError as error:

@@ -1,6 +1,6 @@
 """SavedModels, Keras files and frozen graphs: TensorFlow describes and runs them, in a process of its own."""
 
-from ir_interp.files.frameworks import Framework
+from ir_interp.files.kinds import Framework
 
 FRAMEWORK = Framework(
     folder=__name__,

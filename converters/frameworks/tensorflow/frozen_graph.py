@@ -1,21 +1,118 @@
 """The frozen graph of a TensorFlow function, whose large variables are inputs: their values stay in files.
 
-TensorFlow's own conversion to constants holds them seven times.
+The system reads their pages, and drops them; TensorFlow's own conversion to constants holds them seven times.
+Variables of SavedModels are restored one by one: TensorFlow restores all together, as often as a model lists them.
+Frozen graphs are read node by node: parsing takes twice the bytes of a file, and TensorFlow copies them as often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
-from ir_interp.array_types import Array
+from ir_interp.files import memory
+from ir_interp.files.memory import StoredArray, append, created, mapped
+from ir_interp.files.writing import Data, wire_fields, wire_number
+from ir_interp.shapes import Array
 
-from .stored_variables import is_stored
+_KINDS = "biufc"
+"""The kinds of element types that NumPy has. TensorFlow keeps others, such as bfloat16, in memory."""
+
+
+def is_stored(variable: Any) -> bool:
+    """Return whether the value of a variable is in a file."""
+    return hasattr(variable, "_stored")
+
+
+def stored(variable: Any, folder: Path) -> StoredArray:
+    """Return the value of a stored variable, in a file of a folder."""
+    array: StoredArray = variable._stored
+    return array if array.path.parent == folder else append(np.asarray(variable), folder / "weights")
+
+
+def store(variable: Any, value: Any, folder: Path) -> None:
+    """Give a variable its value; that of a large one goes into a new file of a folder, as all later ones do.
+
+    Raises ValueError for a value of another shape or type.
+    """
+    from tensorflow.experimental import dlpack
+
+    array = np.asarray(value)
+    if array.dtype.kind not in _KINDS or array.nbytes < memory.LARGE:
+        variable.assign(value)
+        return
+    path = folder / uuid4().hex
+    mapped = created(path, array.dtype, array.shape)
+    mapped[...] = array
+    variable.assign(dlpack.from_dlpack(mapped.__dlpack__()))  # which copies nothing
+    variable._stored = StoredArray(path=path, offset=0, dtype=str(array.dtype), shape=array.shape)
+    variable.assign = lambda value: mapped.__setitem__(..., value)
+
+
+@contextmanager
+def creating_stored(folder: Path) -> Iterator[None]:
+    """Let the large variables that TensorFlow creates here have their values in files of a folder."""
+    import tensorflow
+
+    def create(next_creator: Any, **settings: Any) -> Any:
+        variable = next_creator(**settings)
+        if tensorflow.executing_eagerly():
+            store(variable, variable.read_value(), folder)
+        return variable
+
+    with tensorflow.variable_creator_scope(create):
+        yield
+
+
+_OBJECTS, _VALUE, _SETTINGS = "_CHECKPOINTABLE_OBJECT_GRAPH", "VARIABLE_VALUE", "OBJECT_CONFIG_JSON"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint of variables only: its prefix, and the key of each variable by the number of its object."""
+
+    prefix: str
+    keys: dict[int, str]
+
+    def values(self, model: Any, variables: list[Any]) -> Iterator[tuple[Any, Callable[[], Any]]]:
+        """Yield some variables of a model, each with the function that reads its value."""
+        import tensorflow
+
+        reader, chosen = tensorflow.train.load_checkpoint(self.prefix), {id(variable) for variable in variables}
+        for number, thing in tensorflow.train.CheckpointView(self.prefix).match(model).items():
+            if id(thing) in chosen:
+                yield thing, partial(reader.get_tensor, self.keys[number])
+
+
+def checkpoint_of(folder: Path) -> Checkpoint | None:
+    """Return the checkpoint of a SavedModel; None if it is of TensorFlow 1, or holds more than variables."""
+    import tensorflow
+    from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+    prefix = folder / "variables" / "variables"
+    if not prefix.with_suffix(".index").is_file():
+        return None
+    reader = tensorflow.train.load_checkpoint(str(prefix))
+    if not reader.has_tensor(_OBJECTS):
+        return None
+    objects = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECTS))
+    entries = [
+        (number, entry)
+        for number, thing in enumerate(objects.nodes)
+        for entry in thing.attributes
+        if entry.name != _SETTINGS
+    ]
+    if any(entry.name != _VALUE for _, entry in entries):
+        return None
+    return Checkpoint(prefix=str(prefix), keys={number: entry.checkpoint_key for number, entry in entries})
 
 
 def frozen(function: Any) -> tuple[Any, Any, dict[str, Any]]:
@@ -93,3 +190,45 @@ def nodes(definition: Any) -> Iterator[Any]:
 def size(variable: Any) -> int:
     """Return the bytes of a variable."""
     return int(variable.shape.num_elements() * variable.dtype.size)
+
+
+def read(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Return the graph of a file, and variables in place of its large constants, by their names.
+
+    The values are in files of a folder. In the graph, the constants are operations without outputs.
+    """
+    from tensorflow.core.framework import graph_pb2
+
+    with path.open("rb") as file, creating_stored(folder):
+        data = mapped(file)
+        try:
+            return _read(data)
+        except (IndexError, ValueError):  # of a broken message, whose error the parser names
+            return graph_pb2.GraphDef.FromString(data[:]), {}
+
+
+def _read(data: Data) -> tuple[Any, dict[str, Any]]:
+    from tensorflow.core.framework import graph_pb2, node_def_pb2
+
+    definition, variables = graph_pb2.GraphDef(), {}
+    for number, start, value, end in wire_fields(data, 0, len(data)):
+        if number == wire_number(definition, "node") and end - value >= memory.LARGE:
+            node = node_def_pb2.NodeDef.FromString(data[value:end])
+            variable = _variable(node)
+            if variable is not None:
+                variables[node.name] = variable
+                node = node_def_pb2.NodeDef(name=node.name, op="NoOp", input=node.input)
+            definition.node.append(node)
+        else:
+            definition.MergeFromString(data[start:end])
+    return definition, variables
+
+
+def _variable(node: Any) -> Any:
+    """Return a large constant as a variable; None for other nodes, and for text."""
+    import tensorflow
+
+    if node.op != "Const" or tensorflow.as_dtype(node.attr["dtype"].type) == tensorflow.string:
+        return None
+    value = tensorflow.make_ndarray(node.attr["value"].tensor)
+    return tensorflow.Variable(value) if value.nbytes >= memory.LARGE else None

@@ -1,4 +1,8 @@
-"""TensorFlow's side of a model, in a process of its own: the model is loaded, described as a frozen graph, and run."""
+"""TensorFlow's side of a model, in a process of its own: the model is loaded, described as a frozen graph, and run.
+
+First, files that are not loaded. Operations that reach outside the graph are not run. In an HDF5 file of Keras, a
+link, or a dataset of one, may name any other file, whose content would become weights.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,64 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import allow_files
+from ir_interp.shapes import Array
 
 from ...sources.model_description import Description, End, Resize
-from . import FRAMEWORK, frozen_graph, graph_files, keras_config
-from .checkpoints import checkpoint_of
-from .frozen_graph import nodes
-from .graph_safety import HARMLESS, reaching_outside
-from .hdf5_files import model_config
-from .stored_variables import creating_stored, store, stored
-from .tensorflow_files import FROZEN, GRAPH, KERAS, format_of, is_saved_model, parts
-from .tensorflow_operations import RESIZES
+from . import FRAMEWORK, frozen_graph, reading
+from .frozen_graph import checkpoint_of, creating_stored, nodes, store, stored
+from .reading import FROZEN, GRAPH, KERAS, RESIZES, format_of, is_saved_model, parts
+
+HARMLESS = frozenset(
+    {
+        "Assert", "Case", "If", "StatefulPartitionedCall", "While",
+        "AssignVariableOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp",
+        "HashTableV2", "LookupTableImportV2", "MutableHashTableV2",
+        "Multinomial", "RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal",
+    }
+)  # fmt: skip
+"""Operations with a state that is that of the model; every other one that TensorFlow calls stateful is refused."""
+_OUTSIDE = re.compile(
+    r".*(PyFunc|Dataset|ReadFile|WriteFile|MatchingFiles|Rpc|RemoteCall|RemoteFused|Reader|Summary|Compile|Xla"
+    r"|Debug|ImmutableConst|Collective|Send|Recv|BigQuery|Lookup.*Text|TextFile|Timestamp|Print|Assert.*File).*"
+)
+"""Python code, files, other machines and just-in-time compilers."""
+
+
+def reaching_outside(types: Iterable[str]) -> str | None:
+    """Return the first type of operation that reaches outside its graph; None if there is none."""
+    return next((kind for kind in types if _OUTSIDE.fullmatch(kind)), None)
+
+
+def model_config(path: Path, name: str) -> str | bytes | None:
+    """Return the configuration that a file holds beside its weights; None if it has none.
+
+    Raises ReadError, under the ``name`` of the model, for weights that lie in another file.
+    """
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        outside = file.visititems_links(_external_link) or file.visititems(_external_data)
+        if outside is not None:
+            raise ReadError(f"{outside!r} lies in another file, which is not read; expected all weights inside", name)
+        config: str | bytes | None = file.attrs.get("model_config")
+        return config
+
+
+def _external_link(place: str, link: Any) -> str | None:
+    import h5py
+
+    return place if isinstance(link, h5py.ExternalLink) else None
+
+
+def _external_data(place: str, item: Any) -> str | None:
+    import h5py
+
+    is_outside = isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)
+    return place if is_outside else None
+
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "KERAS_BACKEND": "tensorflow"}
 _SIGNATURE = "serving_default"
@@ -164,7 +212,7 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
 
 
 def _of_graph(path: Path, folder: Path) -> Any:
-    definition, weights = graph_files.read(path, folder)
+    definition, weights = frozen_graph.read(path, folder)
     _check(nodes(definition), path)
     read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
     variable = next((node.name for node in definition.node if node.op in _VARIABLES), None)
@@ -203,7 +251,7 @@ def _of_keras(path: Path, folder: Path) -> Any:
     tensorflow = _tensorflow()
     with TemporaryDirectory(dir=folder) as unpacked, creating_stored(folder):
         if FileKind.of(path) is KERAS:
-            keras_config.unpack(path, Path(unpacked))
+            reading.unpack(path, Path(unpacked))
             for weights in Path(unpacked).rglob("*.h5"):
                 model_config(weights, path.name)
         else:
@@ -234,7 +282,7 @@ def _check_h5(path: Path) -> None:
     config = model_config(path, path.name)
     if config is None:
         raise ReadError("it holds weights only; expected a model", path.name)
-    keras_config.check(json.loads(config), path.name)
+    reading.check(json.loads(config), path.name)
 
 
 def _output_names(function: Any, count: int) -> list[str]:

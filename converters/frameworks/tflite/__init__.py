@@ -1,6 +1,6 @@
 """TFLite files (.tflite): their resizes read, and single ones written."""
 
-from ir_interp.files.frameworks import Framework
+from ir_interp.files.kinds import Framework
 
 FRAMEWORK = Framework(
     folder=__name__,

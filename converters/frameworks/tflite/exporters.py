@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ir_interp.array_types import Array
 from ir_interp.files.kinds import FileKind
-from ir_interp.files.scratch import scratch
+from ir_interp.files.writing import scratch
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import Array
 
+from ...audit.audited_resizes import Verdict
 from ...audit.framework_exporters import OPSET, Writer, asked, frontend, random_image
-from ...audit.verdicts import Verdict
-from . import interpreter
-from .single_operator import write_resize
+from . import reading
+from .conversion import write_resize
 from .tflite_files import known
 
 EXPORTERS: Mapping[str, Writer] = {
@@ -34,7 +34,7 @@ def _of_resize(op: ResizeOp) -> dict[str, Verdict]:
         source = folder / "source.tflite"
         array = random_image(op.shape or (), op.dtype or "float32")
         write_resize(replace(op, shape=array.shape), source)
-        [expected] = interpreter.outputs(source, [array])
+        [expected] = reading.outputs(source, [array])
         return asked(EXPORTERS, source, array, expected)
 
 

@@ -1,36 +1,239 @@
-"""Whole TFLite models to IR: OpenVINO's frontend reads the model, its resizes are built as LiteRT computes them."""
+"""Whole TFLite models to IR: OpenVINO's frontend reads the model, its resizes are built as LiteRT computes them.
+
+It reads a file without its larger weights, which are inputs: it would copy these twice. Levels of 16 bits, whose
+FakeQuantize the CPU plugin strips above 8 bits, become primitives.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
+from numpy.typing import NDArray
 from openvino.frontend import NodeContext
 
-from ir_interp.errors import InexactError, UnsupportedLayerError
-from ir_interp.plan.axes.geometry import plan
+from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
+from ir_interp.files import memory
+from ir_interp.files.memory import StoredArray, append
+from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.translation.grades import Grade
+from ir_interp.translation.translate import Grade
 
 from ...dialects.tflite import DIALECT
-from ...openvino import trial
-from ...openvino.builder import Built, Frontend, ResizeBuilder, in_order
-from ...openvino.described_ends import check_numbers
-from ...openvino.interpolate_subgraph import Resized, RunTime, partial_shape
+from ...openvino import frontends, ir_save
+from ...openvino.frontends import Built, Frontend, ResizeBuilder, check_numbers, in_order
+from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, constant_of, partial_shape, vector
 from ...openvino.interpolate_subgraph import resize as build_resize
 from ...openvino.openvino_primitives import element_name
-from ...openvino.run_time_lengths import at_run_time, vector
-from ...reports.conversion_report import FormPolicy
+from ...reports import FormPolicy
 from ...runtimes import litert
-from . import skeleton, wide_levels
-from .tflite_files import KINDS, File, Operator, Quantisation, read_file, resize
+from .tflite_files import (
+    BROKEN,
+    DTYPES,
+    KINDS,
+    File,
+    Operator,
+    Quantisation,
+    fits,
+    packed,
+    read_file,
+    resize,
+    schema,
+    unpacked,
+)
+
+_FLOATS, _LEVELS = ("float16", "float32"), ("int8", "uint8")
+_INT8 = np.iinfo(np.int8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """A weight that stays in its file; ``scales`` and ``zeros`` of one in levels broadcast with it."""
+
+    stored: StoredArray
+    scales: NDArray[np.float32] | None = None
+    zeros: NDArray[np.float32] | None = None
+
+
+def write(source: Path, path: Path) -> dict[str, Weight]:
+    """Write a file to ``path`` without its larger weights; return these by the names of the inputs that they became.
+
+    Those in levels are inputs of floats. Raises ReadError for a broken file, UnsupportedLayerError for one whose
+    other constants are too large.
+    """
+    model = unpacked(source)
+    try:
+        weights = dict(_weights(model, source))
+        used = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
+        for place, buffer in enumerate(model.buffers):
+            if place not in used:
+                buffer.data = None
+        if not fits(model):
+            problem = "its integers, sparse weights and levels of 4 bits take more than 2 GiB"
+            raise UnsupportedLayerError(f"{problem}, which OpenVINO's TFLite frontend does not read", source.name)
+        path.write_bytes(packed(model))
+    except BROKEN as error:
+        raise ReadError(f"not a TFLite file, or truncated: {error}", source.name) from error
+    return weights
+
+
+def _weights(model: Any, source: Path) -> Iterator[tuple[str, Weight]]:
+    """Make inputs of the larger weights of the first graph."""
+    graph = model.subgraphs[0]
+    names, ends = Counter(tensor.name for tensor in graph.tensors), {*_listed(graph.inputs), *_listed(graph.outputs)}
+    for place, tensor in enumerate(graph.tensors):
+        weight = _weight(tensor, model.buffers[tensor.buffer], source)
+        # The frontend knows tensors by their names.
+        if weight is None or names[tensor.name] > 1 or place in ends:
+            continue
+        if weight.scales is not None:  # the readers get floats in the end, as those of constants do
+            tensor.type, tensor.quantization = schema().TensorType.FLOAT32, None
+        tensor.buffer = 0
+        graph.inputs = [*_listed(graph.inputs), place]
+        yield tensor.name.decode(), weight
+
+
+def _weight(tensor: Any, buffer: Any, source: Path) -> Weight | None:
+    """Return a tensor as a weight; None for one that is left to the frontend."""
+    dtypes = {getattr(schema().TensorType, name): dtype for dtype, name in DTYPES.items()}
+    dtype, shape = dtypes.get(tensor.type, ""), tuple(map(int, _listed(tensor.shape)))
+    is_whole = (
+        buffer.data is not None
+        and dtype in (*_FLOATS, *_LEVELS)
+        and len(buffer.data) == prod(shape) * np.dtype(dtype).itemsize >= memory.LARGE
+        and buffer.offset % np.dtype(dtype).itemsize == 0
+        and tensor.sparsity is None
+        and (tensor.shapeSignature is None or np.array_equal(shape, tensor.shapeSignature))
+    )
+    if not is_whole:
+        return None
+    stored = StoredArray(path=source, offset=buffer.offset, dtype=dtype, shape=shape)
+    parameters = tensor.quantization
+    if parameters is None or parameters.scale is None:
+        return Weight(stored=stored) if dtype in _FLOATS else None
+    if dtype in _FLOATS or parameters.zeroPoint is None or parameters.details is not None:
+        return None
+    scales, zeros = (
+        np.array(values, np.float32).reshape(_along(len(values), len(shape), parameters.quantizedDimension))
+        for values in (parameters.scale, parameters.zeroPoint)
+    )
+    return Weight(stored=stored, scales=scales, zeros=zeros)
+
+
+def _along(count: int, rank: int, axis: int) -> list[int]:
+    """Return the shape of ``count`` values along an axis; that of a scalar for one."""
+    return [count if place == axis else 1 for place in range(rank)] if count > 1 else []
+
+
+def _listed(numbers: Iterable[int] | None) -> Iterable[int]:
+    """Return the numbers of a list; none for one that a file omits."""
+    return () if numbers is None else numbers
+
+
+def put_in(model: ov.Model, weights: Mapping[str, Weight], folder: Path) -> None:
+    """Put weights in place of the inputs that bear their names; moved ones are written to ``folder``."""
+    floats = {name: weight.stored for name, weight in weights.items() if weight.scales is None}
+    for node in model.get_parameters():
+        for name in node.output(0).get_names() & weights.keys() - floats.keys():
+            _put_levels(node, name, weights[name], folder)
+            model.remove_parameter(node)
+    ir_save.with_weights(model, floats, folder)
+    ir_save.mark_halves(model, "tflite")
+
+
+def _put_levels(node: ov.Node, name: str, weight: Weight, folder: Path) -> None:
+    """Let the readers of an input of floats read a weight in levels, which is transposed as levels.
+
+    The frontend does so, too, except before a Reshape.
+    """
+    assert weight.scales is not None
+    assert weight.zeros is not None
+    real: dict[tuple[int, ...], ov.Output] = {}
+    shifted, zeros = _shifted(weight.stored, weight.zeros, folder), weight.zeros
+    if shifted is None:
+        levels = ir_save.stored_constant(weight.stored, name)
+    else:
+        levels, zeros = ir_save.stored_constant(shifted), np.zeros_like(zeros)
+    for port in node.output(0).get_target_inputs():
+        reader = port.get_node()
+        order = _order(reader)
+        if order not in real:
+            moved = ops.transpose(levels, ops.constant(np.array(order))).output(0) if order else levels
+            real[order] = _real_weights(moved, _transposed(weight.scales, order), _transposed(zeros, order))
+        if order:
+            reader.output(0).replace(real[order])
+        else:
+            port.replace_source_output(real[order])
+
+
+def _order(reader: ov.Node) -> tuple[int, ...]:
+    """Return the order of axes of a transposition without a Reshape behind it; none for other readers."""
+    behind = [port.get_node().get_type_name() for port in reader.output(0).get_target_inputs()]
+    if reader.get_type_name() != "Transpose" or "Reshape" in behind:
+        return ()
+    order = constant_of(reader.input_value(1))
+    return () if order is None else tuple(order.tolist())
+
+
+def _real_weights(levels: ov.Output, scales: NDArray[np.float32], zeros: NDArray[np.float32]) -> ov.Output:
+    centred = ops.convert(levels, "f32")
+    if zeros.any():
+        centred = ops.subtract(centred, ops.constant(zeros))
+    return ops.multiply(centred, ops.constant(scales)).output(0)
+
+
+def _transposed(values: NDArray[np.float32], order: tuple[int, ...]) -> NDArray[np.float32]:
+    return values.transpose(order) if order and values.ndim else values
+
+
+def _shifted(stored: StoredArray, zeros: NDArray[np.float32], folder: Path) -> StoredArray | None:
+    """Return levels minus their zero points, as the frontend does; None if these are 0, or int8 lacks a difference."""
+    levels = stored.mapped()
+    if not zeros.any() or levels.min() - zeros.max() < _INT8.min or levels.max() - zeros.min() > _INT8.max:
+        return None
+    return append((levels - zeros.astype(np.int16)).astype(np.int8), folder / "shifted")
+
+
+_MOST = 256
+"""The levels of a FakeQuantize that the plugin computes; with more it fails with "FQ stripping failed", or drops it."""
+_INT16 = np.iinfo(np.int16)
+_STEPS = ("Multiply", "Clamp", "Round", "Divide")
+
+
+def in_primitives(model: ov.Model) -> None:
+    """Replace each FakeQuantize of 16 bits, whose zero point is 0 in TFLite."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "FakeQuantize" and node.get_attributes()["levels"] > _MOST:
+            # A quotient by a power of two is exact, so that these are the distances of levels before and behind it.
+            before, behind = (
+                ops.constant(np.float32(node.input_value(port).get_node().data.item()) / np.float32(_INT16.min))
+                for port in (1, 3)
+            )
+            levels = ops.round(ops.divide(node.input_value(0), before), "half_to_even")
+            real = ops.multiply(ops.clamp(levels, float(_INT16.min), float(_INT16.max)), behind)
+            for reader in node.output(0).get_target_inputs():
+                reader.replace_source_output(real.output(0))
+
+
+def unrounded(output: ov.Output) -> ov.Output | None:
+    """Return the value that becomes ``output`` by rounding to levels of any width; None if it is not rounded."""
+    node = output.get_node()
+    if node.get_type_name() == "FakeQuantize":
+        return node.input_value(0)
+    for kind in _STEPS:
+        if node.get_type_name() != kind:
+            return None
+        last, node = node, node.input_value(0).get_node()
+    return last.input_value(0)
+
 
 _WITH_BIAS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
@@ -50,8 +253,8 @@ def build(source: Path, folder: Path, policy: FormPolicy | None = None) -> Built
         _check_bias(operator)
     check_numbers([(end.name, end.dtype) for end in (*file.inputs, *file.outputs) if end is not None], source.name)
     path = folder / source.name
-    weights = skeleton.write(source, path)
-    trial.check_frontend(path, "tflite")
+    weights = write(source, path)
+    frontends.check_frontend(path, "tflite")
     waiting = in_order(
         (operator.type, (resize(operator), operator.inputs[0].quantisation))
         for operator in file.operators
@@ -59,9 +262,9 @@ def build(source: Path, folder: Path, policy: FormPolicy | None = None) -> Built
     )
     builder = _Builder(file=source.name, policy=policy or FormPolicy(), waiting=waiting)
     model = builder.read(KINDS, path)
-    skeleton.put_in(model, weights, folder)
+    put_in(model, weights, folder)
     model = _in_order(model, file, source.name)
-    wide_levels.in_primitives(model)
+    in_primitives(model)
     return builder.built(model)
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from ir_interp.ir.net import tensor_name
+from ir_interp.ir.ir_files import tensor_name
 
-from ...onnx import levels as in_levels
-from ...onnx.graph import Graph
-from ..layer import Op
-from ..merged import BROADCASTS
-from ..quantised import channel_scales, integer_layers, ranges, small_weights
-from ..quantised.ranges import Ranges, Side
+from ...onnx import low_precision as in_levels
+from ...onnx.onnx_graph import Graph
+from .. import integer_layers, small_weights
+from ..integer_layers import Ranges, Side
+from ..layers import Op
+from ..small_weights import BROADCASTS
 
 _Numbers = NDArray[np.float32]
 _SINCE_AXIS = 13  # QuantizeLinear has an axis since then
@@ -24,7 +24,7 @@ _ONE = Side(scale=np.ones((), np.float32), zero=np.zeros(()))
 def _fake_quantize(graph: Graph, op: Op) -> str:
     if op.word("auto_broadcast", BROADCASTS, "numpy") == "pdpd":
         raise op.refusal("it aligns axes like pdpd")
-    levels = ranges.read(op)
+    levels = integer_layers.read_ranges(op)
     if levels is None:
         raise op.refusal("its ranges are known only at run time")
     # The first that computes the same: the fewest operations first.
@@ -56,7 +56,7 @@ def _stored(graph: Graph, op: Op, numbers: _Numbers, after: Side, axis: int) -> 
     # Weights of a zero in the middle become signed integers without a zero point.
     middle = op.integer("levels") // 2
     first = -middle if (after.zero == middle).all() else 0
-    x = graph.constant((numbers + first).astype(ranges.kind(first)), name=op.layer.name)
+    x = graph.constant((numbers + first).astype(integer_layers.level_type(first)), name=op.layer.name)
     return graph.node("DequantizeLinear", x, *after.written(graph, first), axis=along)
 
 
@@ -67,14 +67,14 @@ def _rounded(graph: Graph, op: Op, levels: Ranges, before: Side, after: Side) ->
     before a QuantizeLinear of several, and on some signed ones, which it makes unsigned itself.
     """
     # QuantizeLinear limits to 256 levels by itself; fewer are limited before.
-    x = op.inputs[0] if levels.count == ranges.MOST else _limited(graph, op.inputs[0], levels)
+    x = op.inputs[0] if levels.count == integer_layers.MOST else _limited(graph, op.inputs[0], levels)
     if not before.is_single():
         return _of_channels(graph, op, levels, x)
-    relu = _movable(graph, op, before, after) if levels.count == ranges.MOST else None
+    relu = _movable(graph, op, before, after) if levels.count == integer_layers.MOST else None
     if relu is not None:
         output = integer_layers.rounded(graph, relu.input[0], before)
         return integer_layers.rounded(graph, graph.node("LeakyRelu", output, alpha=0.0), before)
-    x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero)
+    x = integer_layers.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero)
     x = graph.node("QuantizeLinear", x, *before.written(graph))
     return graph.node("DequantizeLinear", x, *after.written(graph))
 
@@ -90,7 +90,7 @@ def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
     if graph.opset >= _SINCE_AXIS and not integer_layers.are_taken_in(op):
         return graph.node("DequantizeLinear", integers, *levels.after.written(graph), axis=levels.axis)
     result, theirs = tensor_name(op.layer, op.layer.outputs[0]), levels.after.in_levels()
-    whole = graph.fresh(in_levels.of(result))
+    whole = graph.fresh(in_levels.levels_name(result))
     if theirs is not None:
         graph.rename(graph.node("DequantizeLinear", integers, *theirs.written(graph)), whole)
     else:
@@ -102,7 +102,7 @@ def _of_channels(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
 
 def _counted(graph: Graph, result: str, integers: str) -> str:
     """Return bytes as numbers, under a name that verification looks for."""
-    counted = graph.fresh(in_levels.counted(result))
+    counted = graph.fresh(in_levels.counted_name(result))
     graph.rename(graph.node("DequantizeLinear", integers, *_ONE.written(graph)), counted)
     return counted
 
@@ -117,18 +117,19 @@ def _bytes(graph: Graph, op: Op, levels: Ranges, x: str) -> str | None:
     shift = None if sides is not None else -levels.low * levels.scale
     if before is None and not levels.are_of_channels:
         return None
-    taken = channel_scales.scaled_before(graph, op, levels.scale, shift) if levels.count == ranges.MOST else None
+    is_full = levels.count == integer_layers.MOST
+    taken = integer_layers.scaled_before(graph, op, levels.scale, shift) if is_full else None
     if taken is not None:
         return graph.node("QuantizeLinear", taken, *(sides or _ONE).written(graph))
     if graph.opset >= _SINCE_AXIS:
         side = before or levels.from_lowest(np.float32(1) / levels.scale)
         x = x if before is not None else graph.node("Add", x, graph.constant(-levels.low))
-        x = channel_scales.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero, of_integers=True)
+        x = integer_layers.kept_in_floats(graph, op, x, ends_at_zero=levels.end_at_zero, of_integers=True)
         return graph.node("QuantizeLinear", x, *side.written(graph), axis=levels.axis)
     if sides is None and not levels.are_of_channels:
         return None
     scaled = _product(graph, x, levels.scale) if shift is None else _line(graph, x, levels.scale, shift)
-    scaled = channel_scales.kept_in_floats(graph, op, scaled)
+    scaled = integer_layers.kept_in_floats(graph, op, scaled)
     return graph.node("QuantizeLinear", scaled, *(sides or _ONE).written(graph))
 
 
@@ -144,7 +145,7 @@ def _movable(graph: Graph, op: Op, before: Side, after: Side) -> onnx.NodeProto 
         return None
     source = graph.maker(node.input[0])
     is_of_integers = source is not None and source.op_type == "Conv" and small_weights.held(graph, source.input[1])
-    return node if is_of_integers and channel_scales.is_alone(op) else None
+    return node if is_of_integers and integer_layers.is_alone(op) else None
 
 
 def _in_channels(graph: Graph, op: Op, levels: Ranges) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Never
 
-from ...onnx.graph import Graph
-from ..layer import Op
+from ...onnx.onnx_graph import Graph
+from ..layers import Op
 
 _STATE = (
     "it keeps a state between inferences; --state inputs converts states to inputs and outputs, except those in bodies"

@@ -12,8 +12,7 @@ from typing import Protocol
 
 from ir_interp.resize_op import ResizeOp
 
-from ..outcome import Outcome
-from ..runner import Runner
+from ..outcome import Outcome, Runner
 
 
 class Outcomes(Protocol):

@@ -13,9 +13,21 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
 from ..image_runtimes import ALL_TYPES, HEIGHT_AND_WIDTH, divided, image_outcome, is_longer_in_singles
-from ..node_geometry import changing_axes, geometry, settled
-from ..outcome import Outcome, differs, refused, unknown
-from ..shared_readings import FLOOR, HALF_PIXEL_LINEAR, PLAIN_COEFFICIENT, RESIZE_10, UPSAMPLE, UPSAMPLE_7
+from ..outcome import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    PLAIN_COEFFICIENT,
+    RESIZE_10,
+    UPSAMPLE,
+    UPSAMPLE_7,
+    Outcome,
+    changing_axes,
+    differs,
+    geometry,
+    refused,
+    settled,
+    unknown,
+)
 from . import OtherRuntime
 
 _IMAGES_ONLY = "it resizes height and width only"

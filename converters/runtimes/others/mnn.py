@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan.axes.geometry import plan
+from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
 from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
-from ..node_geometry import changing_axes, geometry
-from ..outcome import Outcome, crashes, differs, unknown
-from ..shared_readings import (
+from ..outcome import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -26,7 +24,13 @@ from ..shared_readings import (
     PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
+    Outcome,
     Reading,
+    changing_axes,
+    crashes,
+    differs,
+    geometry,
+    unknown,
 )
 from . import OtherRuntime
 

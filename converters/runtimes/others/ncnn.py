@@ -13,9 +13,22 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from ..image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
-from ..node_geometry import changing_axes, geometry, settled
-from ..outcome import Outcome, crashes, differs, refused
-from ..shared_readings import FLOOR, HALF_PIXEL_LINEAR, NO_ANTIALIAS, PLAIN_CUBIC, RESIZE_10, UPSAMPLE, Reading
+from ..outcome import (
+    FLOOR,
+    HALF_PIXEL_LINEAR,
+    NO_ANTIALIAS,
+    PLAIN_CUBIC,
+    RESIZE_10,
+    UPSAMPLE,
+    Outcome,
+    Reading,
+    changing_axes,
+    crashes,
+    differs,
+    geometry,
+    refused,
+    settled,
+)
 from . import OtherRuntime
 
 _ALWAYS_LONGER = 2  # the scale from which on no size stays the same

@@ -13,9 +13,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.spec import Coordinates, Crop, Linear, ResizeSpec, Rounding, Scales
 
 from ..image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
-from ..node_geometry import Geometry, copying, geometry, settled
-from ..outcome import Outcome, computes, differs, refused, unknown
-from ..shared_readings import (
+from ..outcome import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -24,7 +22,16 @@ from ..shared_readings import (
     RESIZE_10,
     UPSAMPLE,
     UPSAMPLE_7,
+    Geometry,
+    Outcome,
     Reading,
+    computes,
+    copying,
+    differs,
+    geometry,
+    refused,
+    settled,
+    unknown,
 )
 from . import OtherRuntime
 

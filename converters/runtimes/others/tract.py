@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan.axes.coordinates import AxisPlan
+from ir_interp.plan.formulas import AxisPlan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
 from ir_interp.spec import (
@@ -30,9 +30,18 @@ from ir_interp.spec import (
 )
 
 from ..image_runtimes import NO_TIE, Floats, divided, of_type, read_outcome, ties_are_open
-from ..node_geometry import geometry, settled
-from ..outcome import Outcome, differs, refused, unknown
-from ..shared_readings import PLAIN_COEFFICIENT, RESIZE_10, UPSAMPLE, Reading
+from ..outcome import (
+    PLAIN_COEFFICIENT,
+    RESIZE_10,
+    UPSAMPLE,
+    Outcome,
+    Reading,
+    differs,
+    geometry,
+    refused,
+    settled,
+    unknown,
+)
 from . import OtherRuntime
 
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place

@@ -21,9 +21,7 @@ from ..image_runtimes import (
     is_longer_in_singles,
     to_pixels,
 )
-from ..node_geometry import geometry, resized, settled
-from ..outcome import Outcome, differs, refused
-from ..shared_readings import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7
+from ..outcome import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7, Outcome, differs, geometry, refused, resized, settled
 from . import OtherRuntime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"

@@ -2,46 +2,34 @@
 
 from typing import Any
 
-from ir_interp.executor.compiled import calls
-from ir_interp.executor.loops import (
-    blends,
-    byte_planes,
-    byte_sums,
-    cell_corners,
-    copies,
-    floats,
-    halves,
-    library_steps,
-    runtime_sums,
-    sixteen,
-    waiting,
-)
+from ir_interp.executor import loop_calls
+from ir_interp.executor.loops import byte_sums, floats, neighbours, ordered_sums, waiting
 
 __all__ = ["LOOPS", "waiting"]
 
 LOOPS: dict[tuple[type, ...], Any] = {
-    (calls.Copies,): copies.copies,
-    (calls.Rows, calls.Kept): floats.floats_rows,
-    (calls.Columns, calls.Kept): floats.floats_columns,
-    (calls.RowsFirst, calls.Kept): floats.floats_rows_first,
-    (calls.ColumnsFirst, calls.Kept): floats.floats_columns_first,
-    (calls.Rows, calls.Narrow): sixteen.sixteen_rows,
-    (calls.Columns, calls.Narrow): sixteen.sixteen_columns,
-    (calls.RowsFirst, calls.Narrow): sixteen.sixteen_rows_first,
-    (calls.ColumnsFirst, calls.Narrow): sixteen.sixteen_columns_first,
-    (calls.Rows, calls.Whole): byte_sums.bytes_rows,
-    (calls.Columns, calls.Whole): byte_sums.bytes_columns,
-    (calls.RowsFirst, calls.Settled): byte_planes.bytes_rows_first,
-    (calls.ColumnsFirst, calls.Settled): byte_planes.bytes_columns_first,
-    (calls.StepRows, calls.Stepped): runtime_sums.float_rows,
-    (calls.StepColumns, calls.Stepped): runtime_sums.float_columns,
-    (calls.StepRows, calls.Fixed): runtime_sums.fixed_rows,
-    (calls.StepColumns, calls.Fixed): runtime_sums.fixed_columns,
-    (calls.Halves,): halves.halves,
-    (calls.Blended,): blends.blended,
-    (calls.Shortened,): library_steps.shortened,
-    (calls.Chained,): library_steps.chained,
-    (calls.Paired,): library_steps.paired,
-    (calls.Cornered,): cell_corners.cornered,
+    (loop_calls.Copies,): neighbours.copies,
+    (loop_calls.Rows, loop_calls.Kept): floats.floats_rows,
+    (loop_calls.Columns, loop_calls.Kept): floats.floats_columns,
+    (loop_calls.RowsFirst, loop_calls.Kept): floats.floats_rows_first,
+    (loop_calls.ColumnsFirst, loop_calls.Kept): floats.floats_columns_first,
+    (loop_calls.Rows, loop_calls.Narrow): floats.sixteen_rows,
+    (loop_calls.Columns, loop_calls.Narrow): floats.sixteen_columns,
+    (loop_calls.RowsFirst, loop_calls.Narrow): floats.sixteen_rows_first,
+    (loop_calls.ColumnsFirst, loop_calls.Narrow): floats.sixteen_columns_first,
+    (loop_calls.Rows, loop_calls.Whole): byte_sums.bytes_rows,
+    (loop_calls.Columns, loop_calls.Whole): byte_sums.bytes_columns,
+    (loop_calls.RowsFirst, loop_calls.Settled): byte_sums.bytes_rows_first,
+    (loop_calls.ColumnsFirst, loop_calls.Settled): byte_sums.bytes_columns_first,
+    (loop_calls.StepRows, loop_calls.Stepped): ordered_sums.float_rows,
+    (loop_calls.StepColumns, loop_calls.Stepped): ordered_sums.float_columns,
+    (loop_calls.StepRows, loop_calls.Fixed): ordered_sums.fixed_rows,
+    (loop_calls.StepColumns, loop_calls.Fixed): ordered_sums.fixed_columns,
+    (loop_calls.Halves,): neighbours.halves,
+    (loop_calls.Blended,): neighbours.blended,
+    (loop_calls.Shortened,): ordered_sums.shortened,
+    (loop_calls.Chained,): ordered_sums.chained,
+    (loop_calls.Paired,): ordered_sums.paired,
+    (loop_calls.Cornered,): neighbours.cornered,
 }
 """The loop of every call, by its class and that of its ending; ``x``, ``y`` and the rows to compute come first."""

@@ -1,7 +1,10 @@
-"""Sums of 8-bit integers along one axis, which are exact in int32.
+"""Sums of 8-bit integers: along one axis, exact in int32; along two in float32, where those in doubt are summed again.
 
 Images are [rows, columns * depth], with many of ``height`` rows stacked vertically. An output weights a window of
-inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width].
+inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]. float32 sums take half of the time of
+sums in int32 and float64, which hold all of them. Their error is bounded (``plan.integer_sums.error_bound``), so only
+sums about halfway between two bytes are in doubt, a few in a thousand. Outputs of short weights are exact, even at a
+half.
 """
 
 from __future__ import annotations
@@ -10,11 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.array_types import Array
-from ir_interp.executor.loops.compiling import START, compiled
-from ir_interp.executor.loops.rounding import HALF_EVEN, HALF_UP
-from ir_interp.executor.loops.vectors import nearest_byte
-from ir_interp.executor.loops.weighted_sums import across, along
+from ir_interp.executor.loop_calls import BLOCK
+from ir_interp.executor.loops.floats import across, along
+from ir_interp.executor.loops.vectors import (
+    HALF_EVEN,
+    HALF_UP,
+    START,
+    blend,
+    compiled,
+    exact_away,
+    exact_even,
+    exact_up,
+    lowest,
+    nearest_byte,
+    nearest_or_doubtful,
+)
+from ir_interp.shapes import Array
 
 
 @compiled
@@ -79,3 +93,238 @@ def bytes_rows(
         top = image * height + first_rows[place]
         across(source, top, len(x), cells, START, row_weights, place, sums, START, cells)
         _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)
+
+
+_EXACT = 0  # the limits of a row, if sums of all its columns are exact
+_LINE = 16  # float32 numbers of a line of the cache
+_FEW = 8  # inputs along an axis; the sums of a wider window are vectors
+
+
+@compiled
+def _aligned(count: int) -> Array:
+    """Return room for sums that begins where a line of the cache does: vectors across two lines take twice as long."""
+    room = np.empty(count + _LINE, np.float32)
+    return room[(-room.ctypes.data // 4) % _LINE :][:count]
+
+
+@compiled
+def _blended(x: Array, starts: Array, begin: int, weights: Array, tap: int, sums: Array, count: int) -> None:
+    """Fill ``count`` cells of ``sums`` with weighted sums of the rows of ``x`` at ``starts``, from ``begin`` on."""
+    for block in range(count // BLOCK):
+        blend(x, starts, begin + block * BLOCK, weights, tap, len(starts), sums, block * BLOCK)
+    if count % BLOCK and count > BLOCK:
+        blend(x, starts, begin + count - BLOCK, weights, tap, len(starts), sums, count - BLOCK)
+    elif count < BLOCK:
+        for i in range(count):
+            total = np.float32(0)
+            for row in range(len(starts)):
+                total += weights[tap + row] * np.float32(x[starts[row] + begin + i])
+            sums[i] = total
+
+
+@compiled
+def _rounded(
+    sums: Array, rounding: int, low: Any, high: Any, limits: Array, limit: int, line: Array, masks: Array
+) -> Any:
+    """Store the sums of a row in ``line``; return whether any are in doubt, as the masks of their blocks tell.
+
+    Masks are stored, since a branch on each of them would wait for the whole computation of its block.
+    """
+    every = np.uint64(0)
+    for block in range(len(masks)):
+        mask, at = np.uint64(0), block * BLOCK
+        if limit > _EXACT:
+            mask = nearest_or_doubtful(sums, at, low, high, line, limits, (limit - 1) * len(sums))
+        elif rounding == HALF_EVEN:
+            exact_even(sums, at, low, high, line)
+        elif rounding == HALF_UP:
+            exact_up(sums, at, low, high, line)
+        else:
+            exact_away(sums, at, low, high, line)
+        masks[block] = mask
+        every |= mask
+    return every != 0
+
+
+@compiled
+def _settle(
+    x: Array,
+    line: Array,
+    masks: Array,
+    begin: int,
+    cells: int,
+    rows: Array,
+    place: int,
+    first_columns: Array,
+    columns: Array,
+    depth: int,
+    sums: Array,
+    factor: float,
+    rounding: int,
+    low: Any,
+    high: Any,
+) -> None:
+    """Sum outputs of a row that are in doubt again, in integers; inputs begin at ``begin``, in rows of ``cells``."""
+    height, width = rows.shape[1], columns.shape[1]
+    span = (width - 1) * depth + 1
+    for block in range(len(masks)):
+        mask = masks[block]
+        while mask:
+            output = block * BLOCK + lowest(mask)
+            mask &= mask - np.uint64(1)
+            column = np.intp(np.uint32(output) // np.uint32(depth))
+            at, total = np.uint64(begin + np.intp(first_columns[column]) + output - column * depth), np.int64(0)
+            if width < _FEW:
+                for i in range(height):
+                    part, cell = np.int64(0), at + np.uint64(i * cells)
+                    for j in range(width):
+                        part += np.int64(columns[column, j]) * np.int64(x[cell + np.uint64(j * depth)])
+                    total += part * np.int64(rows[place, i])
+            else:
+                for j in range(span):
+                    sums[np.uint64(j)] = 0
+                for i in range(height):
+                    weight, cell = rows[place, i], at + np.uint64(i * cells)
+                    for j in range(span):
+                        sums[np.uint64(j)] += weight * np.int32(x[cell + np.uint64(j)])
+                for j in range(width):
+                    total += np.int64(columns[column, j]) * np.int64(sums[j * depth])
+            line[output] = np.int32(min(max(_nearest(total * factor, rounding), low), high))
+
+
+@compiled
+def _nearest(value: Any, rounding: int) -> Any:
+    """Return an exact sum rounded; float64 represents it, and a half more."""
+    if rounding == HALF_EVEN:
+        return np.rint(value)
+    if rounding == HALF_UP:
+        return np.floor(value + 0.5)
+    return np.copysign(np.floor(abs(value) + 0.5), value)
+
+
+@compiled
+def bytes_rows_first(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    inner: tuple[int, int, int],
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+    whole_rows: Array,
+    whole_columns: Array,
+    row_limits: Array,
+    limits: Array,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y``: whole rows are summed, many cells at once, before their columns."""
+    (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
+    source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
+    begin: Any = np.intp(first_columns.min())
+    count = np.intp(first_columns.max()) + width * depth - begin
+    low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
+    places, starts, sums = first_columns - np.uint32(begin), np.empty(taps, np.intp), _aligned(count)
+    total, line = _aligned(limits.shape[1]), np.empty(limits.shape[1], y.dtype)
+    masks, part, flat_limits = (
+        np.empty(limits.shape[1] // BLOCK, np.uint64),
+        np.empty(width * depth, np.int32),
+        limits.reshape(-1),
+    )
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = (image * height + first_rows[place]) * cells
+        for tap in range(taps):
+            starts[tap] = first + tap * cells
+        _blended(source, starts, begin, factors, place * taps, sums, count)
+        along(sums, START, places, weights, width, depth, inner, total, START)
+        if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
+            _settle(
+                source,
+                line,
+                masks,
+                first,
+                cells,
+                whole_rows,
+                place,
+                first_columns,
+                whole_columns,
+                depth,
+                part,
+                factor,
+                rounding,
+                low,
+                high,
+            )
+        to = np.uint64(out * made)
+        for i in range(made):
+            target[to + np.uint64(i)] = line[np.uint64(i)]
+
+
+@compiled
+def bytes_columns_first(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    first_rows: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    inner: tuple[int, int, int],
+    bits: int,
+    rounding: int,
+    least: int,
+    most: int,
+    whole_rows: Array,
+    whole_columns: Array,
+    row_limits: Array,
+    limits: Array,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
+    (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
+    source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
+    low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
+    starts, held = np.empty(taps, np.intp), np.full(taps, -1)
+    sums, total = _aligned(taps * limits.shape[1]), _aligned(limits.shape[1])
+    line, masks = np.empty(limits.shape[1], y.dtype), np.empty(limits.shape[1] // BLOCK, np.uint64)
+    part, flat_limits = np.empty(width * depth, np.int32), limits.reshape(-1)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        first = image * height + first_rows[place]
+        for tap in range(taps):
+            row = first + tap
+            starts[tap] = row % taps * limits.shape[1]
+            if held[row % taps] != row:
+                along(source, row * cells, first_columns, weights, width, depth, inner, sums, starts[tap])
+                held[row % taps] = row
+        _blended(sums, starts, START, factors, place * taps, total, made)
+        if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
+            _settle(
+                source,
+                line,
+                masks,
+                first * cells,
+                cells,
+                whole_rows,
+                place,
+                first_columns,
+                whole_columns,
+                depth,
+                part,
+                factor,
+                rounding,
+                low,
+                high,
+            )
+        to = np.uint64(out * made)
+        for i in range(made):
+            target[to + np.uint64(i)] = line[np.uint64(i)]

@@ -10,9 +10,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from ir_interp.array_types import Array
-from ir_interp.executor.loops.compiling import compiled
-from ir_interp.executor.loops.vectors import array_data, intrinsic
+from ir_interp.executor.loops.vectors import array_data, compiled, intrinsic
+from ir_interp.shapes import Array
 
 _RESTS = 2000  # pauses; a tenth of a millisecond on Intel's processors, about as long as waking a thread takes
 _WAITS = 20 * _RESTS  # what a thread does between two looks at the rows that are left may take longer

@@ -1,0 +1,434 @@
+"""Fix an exporter's likely mistakes in an ONNX model, and change nothing else.
+
+A remedy is other attributes, or other scales. In the fixed model, every other byte is as before. The report shows the
+effect on the model's own input.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, check_codes, is_chosen
+from ir_interp.errors import InexactError, IrInterpError, ReadError, VerificationError, closest
+from ir_interp.files.kinds import FileKind, expect
+from ir_interp.files.writing import check_outputs, replacing
+from ir_interp.options.model_options import FixOptions
+from ir_interp.options.shared_options import check_needs
+from ir_interp.resize_op import ResizeOp
+from ir_interp.spec import Nearest, Scales
+from ir_interp.translation.dialect import Context
+from ir_interp.translation.translate import compared
+
+from .audit import mistakes
+from .audit.mistakes import in_float32, missed_sizes, quantised_scales, rounded_scales, scaled_lengths, unrounded
+from .dialects.onnx import DIALECT
+from .onnx.byte_products import make_factors_unsigned
+from .onnx.onnx_files import default_opset, graphs, read_file, weights_beside
+from .onnx.onnx_graph import Graph
+from .onnx.resize_nodes import ResizeNode, UnreadNode, given_names, known_nodes
+from .onnx.resize_subgraph import invalid
+from .portable.portable_model import edit, taken_names, with_resizes_in_sight
+from .portable.portable_resize import Edit
+from .runtimes.outcome import PLAIN_COEFFICIENT
+from .sources.model_summary import parts
+from .verify import tolerances
+from .verify.inputs import Inputs
+from .verify.model_pairs import ComparisonRecord, ModelComparison, compare_models
+
+_COEFFICIENT = -0.5  # of Pillow and PyTorch, where they antialias
+_BEFORE = 10  # the version of Resize that ONNX's version converter raises
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """New attributes of a node, and new scales if they change; ``text`` describes the change."""
+
+    code: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    scales: tuple[float, ...] | None = None
+    text: str = ""
+
+
+def remedies(node: ResizeNode, codes: Collection[str]) -> list[Remedy]:
+    """Return the remedies for the mistakes of these codes in a node that has them, each on top of those before.
+
+    Raises InexactError for a mistake without a remedy.
+    """
+    chosen: list[Remedy] = []
+    target = node.op.spec.target
+    scales = target.values if isinstance(target, Scales) else ()
+    for code, remedy in _REMEDIES.items():
+        if code in codes:
+            chosen.append(remedy(node, scales))
+            scales = chosen[-1].scales or scales
+    return chosen
+
+
+def _converted(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    """Return the coordinates of Resize-10, which were meant."""
+    op = node.op
+    context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
+    meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
+    defaults: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
+    tried = [{"nearest_mode": name} for name in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
+    for attributes in tried:
+        changed = defaults | attributes
+        now = DIALECT.parse(dict(op.attributes) | changed, Context(version=op.version, shape=op.shape, dtype=op.dtype))
+        if compared(meant, now, op.shape):
+            return Remedy(code="IRI015", attributes=changed, text=_changes(op, changed))
+    problem = "one axis grows and another shrinks, and Resize-10 rounds down for one and up for the other"
+    raise InexactError(op.name, "IRI015", reason=f"{problem}; export it again, in the newer operator set")
+
+
+def _coefficient(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    changed = {"cubic_coeff_a": _COEFFICIENT}
+    return Remedy(code="IRI011", attributes=changed, text=_changes(node.op, changed))
+
+
+def _edges(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    changed = {"exclude_outside": 1}
+    return Remedy(code="IRI012", attributes=changed, text=_changes(node.op, changed))
+
+
+def _middle(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    changed = {"coordinate_transformation_mode": "half_pixel"}
+    return Remedy(code="IRI016", attributes=changed, text=_changes(node.op, changed))
+
+
+def _unrounded(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    op, after = node.op, list(scales)
+    in_sizes = scaled_lengths(op)
+    for place in rounded_scales(node):
+        after[place] = unrounded(scales[place], in_sizes[place], op.spec.arithmetic)
+    return _rescaled("IRI014", scales, tuple(after))
+
+
+def _before_quantisation(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    op, after = node.op, list(scales)
+    in_sizes = scaled_lengths(op)
+    for place, (_, fraction) in quantised_scales(node).items():
+        after[place] = in_float32(fraction, in_sizes[place], op.spec.arithmetic)
+    return _rescaled("IRI018", scales, tuple(after))
+
+
+def _long_enough(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
+    """Return scales that give the size that they just missed: that size / the input's, in float32."""
+    repaired = list(scales)
+    for axis in missed_sizes(replace(node.op, spec=replace(node.op.spec, target=Scales(scales)))):
+        # The quotient may be rounded down, below the size again.
+        scale = np.float32(axis.intended / axis.in_size)
+        while float(scale) * axis.in_size < axis.intended:  # float64 holds the product
+            scale = np.nextafter(scale, np.float32(np.inf))
+        repaired[axis.place] = float(scale)
+    return _rescaled("IRI013", scales, tuple(repaired))
+
+
+def _rescaled(code: str, before: tuple[float, ...], after: tuple[float, ...]) -> Remedy:
+    pairs = ", ".join(
+        f"{np.float32(old)!s} -> {np.float32(new)!s}" for old, new in zip(before, after, strict=True) if old != new
+    )
+    return Remedy(code=code, scales=after, text=f"scales {pairs or 'stay, as already fixed'}")
+
+
+def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
+    left_out = {name: default for name, (default, _) in DIALECT.defaults.items()} | {"cubic_coeff_a": PLAIN_COEFFICIENT}
+    before = left_out | dict(op.attributes)
+    return ", ".join(f"{name}={before[name]} -> {value}" for name, value in changed.items())
+
+
+_REMEDIES: Mapping[str, Callable[[ResizeNode, tuple[float, ...]], Remedy]] = {
+    "IRI015": _converted,
+    "IRI011": _coefficient,
+    "IRI012": _edges,
+    "IRI016": _middle,
+    "IRI014": _unrounded,
+    "IRI018": _before_quantisation,
+    "IRI013": _long_enough,
+}
+"""In the order of application: a scale that half precision rounded may have missed a size for that reason."""
+CODES = tuple(sorted(_REMEDIES))
+"""The codes that can be fixed."""
+
+
+Wanted = Callable[[str], bool]
+"""Returns whether mistakes of a code are to be fixed."""
+_ATTRIBUTE = 7  # the version whose scales are an attribute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedResize:
+    """A resize and its changes; ``output`` is the tensor that it produces."""
+
+    op: ResizeOp
+    output: str
+    remedies: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedModel:
+    """The repaired resizes of a model, and the errors of resizes that cannot be read, which stay as they are."""
+
+    repaired: tuple[RepairedResize, ...]
+    unread: tuple[ReadError, ...]
+
+
+def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[str] = ()) -> RepairedModel:
+    """Write a model without the selected mistakes; if it has none, the file is copied.
+
+    ``layers`` are the names of the resizes to fix, all if empty. Raises ReadError for a name that no resize has, an
+    ExceptionGroup of InexactError if some mistakes cannot be fixed.
+    """
+    model = with_resizes_in_sight(read_file(source), source.name)
+    original = model.SerializeToString(deterministic=True)
+    graph = taken_names(model, default_opset(model, source.name))
+    edits, repaired, refusals = [], [], []
+    resizes, others = known_nodes(model, source)
+    unread = tuple(node.error for node in others)
+    if layers:
+        _check_names(layers, [resize.op.name for resize in resizes], others, source.name)
+    for resize in resizes:
+        if layers and resize.op.name not in layers:
+            continue
+        codes = {code for code, _ in mistakes.of_node(resize) if code in CODES and is_wanted(code)}
+        try:
+            chosen = remedies(resize, codes)
+        except InexactError as refusal:
+            refusals.append(refusal)
+            continue
+        if chosen:
+            edits.append(_edit(resize, chosen, graph))
+            repaired.append(RepairedResize(op=resize.op, output=resize.node.output[0], remedies=tuple(chosen)))
+    if refusals:
+        raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
+    if not edits:
+        shutil.copyfile(source, output)
+        return RepairedModel(repaired=(), unread=unread)
+    before = _nodes(model, edits)
+    edit(model, graph, edits)
+    output.write_bytes(model.SerializeToString(deterministic=True))
+    _check(source, output, original, before, set(graph.initialisers))
+    return RepairedModel(repaired=tuple(repaired), unread=unread)
+
+
+def _check_names(layers: Sequence[str], names: Sequence[str], unread: Sequence[UnreadNode], where: str) -> None:
+    """Raise ReadError for a name that no resize has, or one that cannot be read."""
+    for name in layers:
+        if name not in names:
+            for node in unread:
+                if node.name == name:
+                    raise node.error
+            raise ReadError(f"no resize {name!r}; {closest(name, names)}", where)
+
+
+def _edit(resize: ResizeNode, chosen: Sequence[Remedy], graph: Graph) -> Edit:
+    """Return a node with other attributes, and another constant of scales."""
+    node = onnx.NodeProto()
+    node.CopyFrom(resize.node)
+    for remedy in chosen:
+        for name, value in remedy.attributes.items():
+            _set(node, name, value)
+    scales = [remedy.scales for remedy in chosen if remedy.scales is not None][-1:]
+    for values in scales:
+        if resize.op.version == _ATTRIBUTE:
+            _set(node, "scales", list(values))
+        else:
+            place = 1 + given_names(resize.op.version).index("scales")
+            node.input[place] = graph.constant(values, np.float32, name=f"{resize.op.name}/scales")
+    return Edit(graph=resize.values.graph, depth=resize.values.depth, output=node.output[0], nodes=[node])
+
+
+def _set(node: onnx.NodeProto, name: str, value: object) -> None:
+    """Set an attribute in its place, or append it."""
+    copy = helper.make_attribute(name, value)
+    for attribute in node.attribute:
+        if attribute.name == name:
+            attribute.CopyFrom(copy)
+            return
+    node.attribute.append(copy)
+
+
+_Place = tuple[int, str]
+"""A graph, by its number among those of a model, and the output tensor of a node in it."""
+
+
+def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.NodeProto]:
+    """Return copies of the nodes that edits replace."""
+    nodes = {}
+    for number, graph in enumerate(graphs(model.graph)):
+        outputs = {edit.output for edit in edits if edit.graph is graph}
+        for node in graph.node:
+            for output in outputs & set(node.output):
+                nodes[number, output] = onnx.NodeProto.FromString(node.SerializeToString())
+    return nodes
+
+
+# Checks of the result
+
+
+def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: set[str]) -> None:
+    """Undo the intended changes in the written file, and require the model that was read, byte for byte.
+
+    Raises VerificationError if anything else has changed, or the result is not valid and its source was.
+    """
+    model = read_file(output)
+    for number, graph in enumerate(graphs(model.graph)):
+        others = [node for node in graph.node if not (node.op_type == "Constant" and added.issuperset(node.output))]
+        nodes = [before.get((number, next(iter(node.output), "")), node) for node in others]
+        _replace(graph.node, nodes)
+        _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name not in added])
+    if model.SerializeToString(deterministic=True) != original:
+        raise VerificationError(f"{source.name}: the result would differ in more than its resizes; nothing was written")
+    problem = invalid(output)
+    if problem and not invalid(source):
+        raise VerificationError(f"{source.name}: the result would not be valid ONNX: {problem}; nothing was written")
+
+
+def _replace(field: Any, messages: Sequence[Any]) -> None:
+    """Replace the messages of a repeated field."""
+    copies = [type(message).FromString(message.SerializeToString()) for message in messages]
+    del field[:]
+    field.extend(copies)
+
+
+class RepairRecord(TypedDict):
+    """A repaired mistake in JSON."""
+
+    resize: str
+    where: str
+    code: str
+    change: str
+
+
+class FixedRecord(TypedDict):
+    """The repairs in JSON."""
+
+    source: str
+    destination: str
+    repaired: list[RepairRecord]
+    unsigned_products: int
+    unread: list[str]
+    comparison: ComparisonRecord | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """The fixed resizes, and the effect on the model's own input: ``comparison`` of before and after.
+
+    ``unsigned_products`` is the number of 8-bit products whose weights became unsigned.
+
+    ``unread`` are the errors of resizes that cannot be read; they are as before.
+
+    There is no comparison if nothing was fixed, none was requested, or ``note`` states a reason.
+    """
+
+    source: Path
+    destination: Path
+    repaired: tuple[RepairedResize, ...]
+    unsigned_products: int = 0
+    unread: tuple[ReadError, ...] = ()
+    comparison: ModelComparison | None = None
+    note: str = ""
+
+    def changed(self, repaired: RepairedResize) -> str:
+        """Return the difference of a resize's output from its output before the fix, as text."""
+        resizes = (self.comparison.resizes if self.comparison else None) or ()
+        compared = next((resize.output for resize in resizes if resize.name == repaired.op.name), None)
+        return compared.apart if compared else "not shown"
+
+    def record(self) -> FixedRecord:
+        """Return it as plain values, for JSON."""
+        return {
+            "source": str(self.source),
+            "destination": str(self.destination),
+            "repaired": [
+                {"resize": repair.op.name, "where": repair.op.where, "code": remedy.code, "change": remedy.text}
+                for repair in self.repaired
+                for remedy in repair.remedies
+            ],
+            "unsigned_products": self.unsigned_products,
+            "unread": [str(error) for error in self.unread],
+            "comparison": self.comparison.record() if self.comparison else None,
+            "note": self.note,
+        }
+
+
+def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:
+    """Write a model without an exporter's likely mistakes; see ``ir_interp.fix``."""
+    check_codes((*options.select, *options.ignore), (*CODES, BYTE_PRODUCTS))
+    check_needs(options)
+    if FileKind.of(source) is FileKind.IR:
+        raise ReadError("only ONNX models are repaired; repair the ONNX model, then convert it again", source.name)
+    expect(source, FileKind.ONNX)
+    if FileKind.of(destination) is FileKind.IR:
+        raise ReadError(
+            "a repaired model is ONNX; expected a name that ends in .onnx; convert it later", destination.name
+        )
+    expect(destination, FileKind.ONNX, folders="")
+    check_outputs([destination], [*parts(source), *Inputs.of(options).paths])
+    with replacing(destination) as (temporary,), weights_beside(source, destination, temporary):
+        is_wanted = partial(is_chosen, select=options.select, ignore=options.ignore)
+        model = write_fixed(source, temporary, is_wanted, options.layers)
+        repaired = model.repaired
+        products = _with_unsigned_weights(temporary) if BYTE_PRODUCTS in options.select else 0
+        done = Fixed(
+            source=source,
+            destination=destination,
+            repaired=repaired,
+            unsigned_products=products,
+            unread=model.unread,
+        )
+        if (repaired or products) and options.verify:
+            comparison, note = _compared(source, temporary, options, must_run=not model.unread)
+            done = replace(done, comparison=comparison, note=note)
+            if comparison is not None and not repaired and not comparison.is_proven:  # by default its source saturates
+                raise VerificationError(
+                    f"{source.name}: {comparison.summary} with unsigned weights; nothing was written"
+                )
+    return done
+
+
+def _with_unsigned_weights(path: Path) -> int:
+    """Make the weights of 8-bit products unsigned where sums may saturate; return the number of these products."""
+    model = read_file(path)
+    count = make_factors_unsigned(model, str(path.parent))
+    if count:
+        path.write_bytes(model.SerializeToString(deterministic=True))
+    return count
+
+
+def _compared(source: Path, result: Path, options: FixOptions, *, must_run: bool) -> tuple[ModelComparison | None, str]:
+    """Return how a fixed model compares with its source, and why not if the source did not run.
+
+    Raises VerificationError if the result does not run, unless a resize that nothing can read is in it.
+    """
+    over = partial(
+        compare_models,
+        inputs=Inputs.of(options),
+        tolerance=tolerances.OUTPUT,
+        per_resize=True,
+        progress=options.progress,
+    )
+    try:
+        comparison = over(source, result)
+    except ReadError:
+        raise
+    except IrInterpError as problem:
+        # The mistake may be what keeps the source from running, so the result is tried alone.
+        try:
+            over(result, result)
+        except IrInterpError as own:
+            if not must_run:
+                return None, f"not compared, because neither model runs: {own}"
+            raise VerificationError(f"{own}; nothing was written; --no-verify writes it unverified") from None
+        return None, f"before: {problem}; after: it runs"
+    return replace(comparison, first=source, second=result), ""

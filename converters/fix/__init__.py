@@ -1,1 +1,0 @@
-"""Fix an exporter's likely mistakes in an ONNX model, and change nothing else."""

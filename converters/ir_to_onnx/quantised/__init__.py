@@ -1,1 +1,0 @@
-"""Quantised layers: ranges, scales and zero points, and integers where ONNX has them."""

@@ -1,1 +1,0 @@
-"""Predictions of how a runtime computes a resize, made without running it."""

@@ -1,1 +1,0 @@
-"""Records of a conversion and its verification, which a program reads."""

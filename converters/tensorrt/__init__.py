@@ -1,1 +1,0 @@
-"""TensorRT: live networks, and the limits of its accelerator."""

@@ -1,1 +1,0 @@
-"""Outputs of two models compared: a ladder of comparisons, and the tolerances of all."""

@@ -1,1 +1,0 @@
-"""Models run in their runtimes: processes, inputs, shapes."""

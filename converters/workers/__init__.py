@@ -1,1 +1,0 @@
-"""Child processes: pools of them, and how each is started."""

@@ -1,0 +1,339 @@
+"""Results as commands print them: JSON and its schema, folded rows, reports on written files, progress, fleets.
+
+The schema is derived from the types of the records, so that both stay the same. Identical resizes are one row with
+their count, since models repeat a resize once for each of their levels or blocks. Results of many models go to a file
+as they come, with a summary at the end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import types
+import typing
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ir_interp.diagnostic_codes import Severity
+from ir_interp.errors import IrInterpError, closest
+from ir_interp.options.model_options import AuditOptions, ConvertOptions
+from ir_interp.plain_text import printable, quote_shell
+from ir_interp.resize_op import count, shape_text
+from ir_interp.translation.translate import OF_SEVERITY
+from ir_interp.version import VERSION
+
+if TYPE_CHECKING:
+    from ir_interp.cli.terminal import Console, TableCell
+    from ir_interp.converters.fleet import Summary, Work
+
+SCHEMA_VERSION = 1
+"""The version of all schemas; it grows when a key changes its meaning or goes, not when one is added."""
+_KEY = "schema_version"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SUMMARY = "ir_interp.converters.fleet:SummaryRecord"
+_RECORDS = {
+    "audit": ("ir_interp.converters.audit.audit_report:AuditRecord", _SUMMARY),
+    "compare": ("ir_interp.converters.verify.model_pairs:ComparisonRecord", "ir_interp.views.likeness:Likeness"),
+    "convert": ("ir_interp.converters.reports:ConversionRecord", _SUMMARY),
+    "explain": ("ir_interp.views.explanation:ExplanationRecord", "ir_interp.diagnostic_codes:Rule"),
+    "fix": ("ir_interp.converters.fix:FixedRecord",),
+    "identify": ("ir_interp.origins.candidates:IdentifiedRecord",),
+    "inspect": ("ir_interp.cli.explanation:InspectRecord",),
+    "plot": ("ir_interp.cli.printed_results:PlotRecord",),
+    "preprocess": ("ir_interp.cli.printed_results:PreprocessRecord",),
+    "run": ("ir_interp.cli.printed_results:RunRecord",),
+    "reproduce": ("ir_interp.converters.reproduce.reproduction:ReproducedRecord", "ir_interp.cli.diagnosis:KitRecord"),
+}
+"""The records of each command; imported late, as most need the runtimes. Pipelines have a format of their own."""
+_PLAIN: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+
+Schema = dict[str, Any]
+
+
+def printed_json(record: Mapping[str, Any]) -> str:
+    """Return a record as the JSON of a command, with the version of its schema."""
+    return json.dumps({_KEY: SCHEMA_VERSION, **record}, indent=2)
+
+
+def prints_json(name: str) -> bool:
+    """Say whether a command prints JSON."""
+    return name in _RECORDS
+
+
+def schema_of_command(name: str) -> Schema:
+    """Return the schema of what ``ir-interp NAME --json`` prints. Raises IrInterpError for any other name."""
+    if name not in _RECORDS:
+        raise IrInterpError(f"no command {name!r} prints JSON; {closest(name, _RECORDS)}")
+    definitions: dict[str, Schema] = {}
+    records = [_type(place) for place in _RECORDS[name]]
+    for record in records:
+        _of_type(record, definitions)
+        whole = definitions[record.__name__]
+        whole["properties"] = {_KEY: {"const": SCHEMA_VERSION}, **whole["properties"]}
+        whole["required"] = [_KEY, *whole["required"]]
+    return {
+        "$schema": _DIALECT,
+        "title": f"ir-interp {name} --json, version {SCHEMA_VERSION}",
+        "anyOf": [_reference(record) for record in records],
+        "$defs": definitions,
+    }
+
+
+def _type(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _reference(kind: Any) -> Schema:
+    return {"$ref": f"#/$defs/{kind.__name__}"}
+
+
+def _of_type(hint: Any, definitions: dict[str, Schema]) -> Schema:
+    """Return the schema of a type; objects become definitions, which it refers to."""
+    if hint is Any:
+        return {}
+    if hint in _PLAIN:
+        return {"type": _PLAIN[hint]}
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return {"enum": [member.value for member in hint]}
+    if is_dataclass(hint) or typing.is_typeddict(hint):
+        return _of_object(hint, definitions)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [_of_type(argument, definitions) for argument in arguments]}
+    if issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _of_type(arguments[1], definitions)}
+    if issubclass(origin, Sequence):
+        kinds = dict.fromkeys(argument for argument in arguments if argument is not ...)
+        elements = [_of_type(argument, definitions) for argument in kinds]
+        return {"type": "array", "items": elements[0] if len(elements) == 1 else {"anyOf": elements}}
+    raise TypeError(f"{origin} has no schema")
+
+
+def _of_object(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    if kind.__name__ not in definitions:
+        hints = typing.get_type_hints(kind)
+        names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(hints)
+        whole = definitions[kind.__name__] = {"type": "object"}  # before its parts, which may refer to it
+        properties = {name: _of_type(hints[name], definitions) for name in names}
+        whole |= {"properties": properties, "required": names, "additionalProperties": False}
+        definitions[kind.__name__] = whole
+    return _reference(kind)
+
+
+_COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())
+
+
+def remember(arguments: Sequence[str]) -> None:
+    """Remember the command line, for the reports of it."""
+    _COMMAND.set(tuple(arguments))
+
+
+def called_command() -> str:
+    """Return the command as a line of a shell."""
+    return quote_shell("ir-interp", *_COMMAND.get())
+
+
+def printed_form(options: Any) -> str:
+    """Return how to print: the value of a format, or "none". Raises IrInterpError where options contradict."""
+    forms = {
+        "--format": options.style and str(options.style.value),
+        "--json": options.as_json and "json",
+        "--quiet": getattr(options, "quiet", False) and "none",
+    }
+    chosen = {form for form in forms.values() if form}
+    if len(chosen) > 1:
+        raise IrInterpError(f"{' and '.join(flag for flag, form in forms.items() if form)} exclude each other")
+    return chosen.pop() if chosen else "text"
+
+
+def print_result(form: str, record: Callable[[], Mapping[str, Any]], show: Callable[[], None]) -> None:
+    """Print a result: ``record`` as JSON, or as text by ``show``; nothing in the form "none"."""
+    if form == "json":
+        print(printed_json(record()))
+    elif form == "text":
+        show()
+
+
+def check_image(image: Path | None, html: Path | None) -> None:
+    """Raise IrInterpError for an --image that no page would show, ReadError for a file that is no image."""
+    from ir_interp.views.image_arrays import pixels
+
+    if image and not html:
+        raise IrInterpError("--image has no effect without --html")
+    if image:
+        pixels(image)
+
+
+@contextmanager
+def progress_bar(quiet: bool = False, what: str = "reading") -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar where somebody looks at a terminal, unless ``quiet``.
+
+    Yields what tells it what is done, how much, and of how much.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from ir_interp.cli.terminal import escape
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as shown:
+        task = shown.add_task(escape(what), total=None)
+        yield lambda what, done, total: shown.update(
+            task, description=escape(what), completed=done, total=total or None
+        )
+
+
+FindingKey = tuple[str, str, str, Severity, str]
+"""The shared parts of findings that are printed as one: file, code, message, severity, next command."""
+Key = TypeVar("Key", bound=Hashable)
+_NAMED = 2  # resizes whose names are all shown; of more, the first and the last
+
+
+def folded(rows: Iterable[tuple[str, Key]]) -> list[tuple[tuple[str, ...], Key]]:
+    """Return the names of the rows that are otherwise alike, and what they share, in the order of the first ones."""
+    names: dict[Key, list[str]] = {}
+    for name, rest in rows:
+        names.setdefault(rest, []).append(name)
+    return [(tuple(those), rest) for rest, those in names.items()]
+
+
+def folded_cells(rows: Iterable[tuple[str, tuple[TableCell, ...]]]) -> list[tuple[TableCell, ...]]:
+    """Return the rows of a table of resizes, their names as the first cell."""
+    return [(name_lines(names), *rest) for names, rest in folded(rows)]
+
+
+def name_lines(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the lines that stand for the names of resizes."""
+    if len(names) <= _NAMED:
+        return names
+    return names[0], f"... {names[-1]}", count(len(names), "resize")
+
+
+def place(places: tuple[str, ...]) -> str:
+    """Return the first place of a finding, and how many more there are."""
+    return places[0] + (f" and {len(places) - 1} more" if len(places) > 1 else "")
+
+
+def print_findings(console: Console, findings: Iterable[tuple[str, FindingKey]]) -> None:
+    """Print findings by their places; under each that is no note, the command that comes next."""
+    for places, (_, code, message, severity, step) in folded(findings):
+        console.mark(f"{place(places)}: {code} {message}", OF_SEVERITY[severity])
+        if severity is not Severity.NOTE:
+            console.say(f"    {step}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """A resized array; ``resize`` is its name or call, ``dtype`` None for a store, which keeps that of its source.
+
+    ``caveat`` is how the values may differ from those of the library that is called; empty if none do.
+    """
+
+    resize: str
+    source: str
+    source_shape: tuple[int, ...]
+    destination: str
+    shape: tuple[int, ...]
+    dtype: str | None = None
+    caveat: str = ""
+
+    @property
+    def text(self) -> str:
+        """The resize, both shapes and the file, in one line."""
+        shapes = f"{shape_text(self.source_shape)} -> {shape_text(self.shape)}"
+        line = f"{self.resize}: {' '.join(filter(None, (shapes, self.dtype)))}, {self.destination}"
+        return f"{line}; {self.caveat}" if self.caveat else line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlotRecord:
+    """A picture of a resize of ``source``; ``what`` is the value of the option of this name."""
+
+    source: str
+    destination: str
+    what: str
+
+    @property
+    def text(self) -> str:
+        """The file, in one line."""
+        return f"wrote {self.destination}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreprocessRecord:
+    """A model with preprocessing; ``shape`` of its ``input`` has a name for each dynamic dimension."""
+
+    source: str
+    destination: str
+    input: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+    @property
+    def text(self) -> str:
+        """The file and its input, in one line."""
+        return f"wrote {self.destination}: input {self.input!r}, {self.dtype} [{', '.join(map(str, self.shape))}]"
+
+
+def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
+    """Print a record as the options of its command ask."""
+    print_result(printed_form(options), lambda: asdict(record), lambda: print(printable(record.text)))
+
+
+def run_fleet(
+    models: list[Path], work: Work, options: AuditOptions | ConvertOptions, results: Path, form: str
+) -> tuple[Summary, bool]:
+    """Work on all models, and print what comes of them; return that, and whether everything could be read."""
+    from ir_interp.converters.audit.auditing import expanded
+    from ir_interp.converters.fleet import Crew, Results
+    from ir_interp.converters.fleet import run as run_all
+
+    if options.scheduler is not None and options.jobs > 1:
+        raise IrInterpError("--jobs has no effect with --scheduler, whose workers share the files")
+    inside = expanded(models)
+    files, unread = inside.files, inside.closed
+    work.check(files)
+    work.prepare()
+    crew = Crew(jobs=options.jobs, scheduler=options.scheduler)
+    if options.time_limit is not None:
+        crew = replace(crew, limit=options.time_limit)
+    with progress_bar(options.quiet) as report_progress, Results(results, f"{VERSION} {work.identity}") as lines:
+        summary = run_all(files, work, lines, crew, report_progress)
+    if isinstance(options, AuditOptions) and options.table is not None:
+        from ir_interp.converters import fleet
+
+        with Results(results, f"{VERSION} {work.identity}") as lines:
+            fleet.write_table(options.table, (record for _, record in lines.done(files)))
+    _print(summary, form, results)
+    if form == "text":
+        print_skipped(inside.skipped)
+    for error in unread:
+        print(f"error: {printable(str(error))}", file=sys.stderr)
+    return summary, not (unread or summary.errors)
+
+
+def print_skipped(paths: Iterable[Path | str]) -> None:
+    """Report .xml files in folders that are no IRs."""
+    for path in paths:
+        print(f"note: {printable(str(path))}: neither an IR nor a layer; skipped", file=sys.stderr)
+
+
+def _print(summary: Summary, form: str, results: Path) -> None:
+    from ir_interp.cli.terminal import Console
+
+    if form == "json":
+        print(printed_json(summary.record()))
+    elif form == "text":
+        console = Console()
+        for title, rows in summary.tables():
+            if rows:
+                console.table((title, "count"), rows)
+        unread = f", {count(summary.errors, 'model')} with errors" if summary.errors else ""
+        console.say(f"{count(summary.models, 'model')}, {count(summary.resizes, 'resize')}{unread}: {results}")

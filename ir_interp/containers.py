@@ -1,0 +1,343 @@
+"""Resizes of any container: NumPy, Dask and xarray arrays, torch tensors, and Pillow images.
+
+A ``Request`` is a spec, or sizes and a library call, and the axes that they apply to; ``resized`` runs it. Tensors
+share their memory with NumPy. A Pillow call gives an image the bytes that Pillow computes for its mode.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ir_interp import arguments
+from ir_interp.arguments import misfit
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.executor import missing_pixels
+from ir_interp.executor import resize as executor
+from ir_interp.executor.missing_pixels import Missing
+from ir_interp.executor.resize import bind, for_each_axis, resize
+from ir_interp.shapes import Array, Shape
+from ir_interp.spec import Antialias, Arithmetic, Linear, ResizeSpec
+
+_CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
+_TWO = 2  # number of axes of an image
+
+
+Like = Callable[[str, str | None], ResizeSpec]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments of ``ir_interp.resize`` that determine the result; see there.
+
+    ``like`` returns the spec for an element type and, if there is one, an image mode.
+    """
+
+    spec: Any = None
+    like: Like | None = None
+    sizes: Any = None
+    scales: Any = None
+    axes: Any = None
+    antialias: bool | None = None
+    arithmetic: Arithmetic | str | None = None
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The names of the resized axes; empty if the axes are numbers or not specified."""
+        for values in (self.spec, self.sizes, self.scales):
+            if isinstance(values, Mapping):
+                return tuple(values)
+        axes = (self.axes,) if isinstance(self.axes, str) else arguments.entries(self.axes) or ()
+        return tuple(axis for axis in axes if isinstance(axis, str))
+
+    def bound(
+        self, shape: Shape, dtype: str, *, names: Sequence[Any] = (), mode: str | None = None, is_image: bool = False
+    ) -> ResizeSpec:
+        """Return a spec with its target, for arrays of a shape and an element type.
+
+        ``names`` are the names of the array's axes; ``is_image`` means that these are height, width and channels, of a
+        ``mode``. Raises SpecError for a call that contradicts itself, ShapeError if it leaves the axes ambiguous.
+        """
+        spec, sizes = self._spec(dtype, mode)
+        scales: Any = self.scales
+        axes = self._named(names, self.axes)
+        for values in (sizes, scales):
+            if isinstance(values, Mapping):
+                axes = self._of_mapping(names, axes, values)
+        sizes, scales = (list(target.values()) if isinstance(target, Mapping) else target for target in (sizes, scales))
+        if isinstance(sizes, Real):
+            raise misfit(sizes, "sizes", "a list, as in (10, 10) for height and width")
+        if spec.target is None and sizes is None and scales is None:
+            raise SpecError("the output size is missing; give --sizes 224,224 or --scales 0.5")
+        if axes is not None:  # a new target replaces that of the spec, whose axes may be others
+            spec = replace(spec, axes=tuple(axes), target=spec.target if sizes is scales is None else None)
+        scales = for_each_axis(scales, spec, shape)
+        if axes is None and spec.target is None:
+            axes = self._axes(shape, spec, sizes if scales is None else scales, is_image=is_image)
+            spec = spec if axes is None else replace(spec, axes=axes)
+        return bind(spec, shape, sizes=sizes, scales=scales, arithmetic=self.arithmetic)
+
+    def _spec(self, dtype: str, mode: str | None) -> tuple[ResizeSpec, Any]:
+        """Return the spec of the call, and its sizes, which may be the second argument."""
+        if isinstance(self.spec, ResizeSpec):
+            if self.like is not None:
+                raise SpecError("spec and like exclude each other; pass one of them")
+            return self._antialiased(self.spec), self.sizes
+        if self.spec is not None and self.sizes is not None:
+            raise SpecError("sizes are passed twice: as the second argument and as sizes=")
+        if isinstance(self.spec, str):
+            raise misfit(self.spec, "spec", "a ResizeSpec or sizes; pass a library call as like=")
+        spec = ResizeSpec(kernel=Linear()) if self.like is None else self.like(dtype, mode)
+        return self._antialiased(spec), self.sizes if self.spec is None else self.spec
+
+    def _antialiased(self, spec: ResizeSpec) -> ResizeSpec:
+        if self.antialias is None:
+            return spec
+        if isinstance(self.spec, ResizeSpec) or self.like is not None:
+            raise SpecError("antialias has no effect here: the spec or the library call determines it")
+        is_on = arguments.flag(self.antialias, "antialias")
+        return replace(spec, kernel=Linear(antialias=Antialias.SHRINKING if is_on else Antialias.OFF))
+
+    def _named(self, names: Sequence[Any], axes: Any) -> tuple[int, ...] | None:
+        """Return axes by number; some may be passed by name."""
+        if axes is None:
+            return None
+        listed = arguments.entries((axes,) if isinstance(axes, str) else axes)
+        if listed is None:
+            raise misfit(axes, "axes", "a list of axes, as in (0, 1)")
+        return tuple(self._number(names, axis) if isinstance(axis, str) else axis for axis in listed)
+
+    def _number(self, names: Sequence[Any], name: Any) -> int:
+        if name in names:
+            return list(names).index(name)
+        known = (
+            f"expected one of {', '.join(map(str, names))}"
+            if names
+            else "the axes of this array have no names; number them, as in 0,1"
+        )
+        raise SpecError(f"no axis {name!r}; {known}")
+
+    def _of_mapping(self, names: Sequence[Any], axes: Any, values: Mapping[Any, Any]) -> tuple[int, ...]:
+        if axes is not None:
+            raise SpecError("axes are passed twice: by name and as axes=")
+        return tuple(self._number(names, name) for name in values)
+
+    def _axes(self, shape: Shape, spec: ResizeSpec, target: Any, *, is_image: bool) -> tuple[int, ...] | None:
+        """Return the axes for the target values if the call does not specify them; None for the axes of the spec.
+
+        These are the last axes, or the first two of a library's image whose last axis is as small as a channel count.
+        """
+        values = arguments.entries(target)
+        if not values or len(values) >= len(shape) or (self.like is None and spec.axes is not None):
+            return None
+        if spec.axes is not None and len(spec.axes) != len(values):
+            return None
+        if is_image:
+            return tuple(range(len(values)))
+        last = tuple(range(len(shape) - len(values), len(shape)))
+        if len(values) != _TWO:
+            return last
+        is_last, is_first = shape[-1] in _CHANNELS, shape[-3] in _CHANNELS
+        if self.like is not None and spec.arithmetic.is_library and len(shape) == _TWO + 1:
+            if is_last == is_first:
+                raise ShapeError(_ambiguous(shape))
+            return (0, 1) if is_last else last
+        # resize(x, (h, w)) without a library takes the last axes; if only the last looks like channels, that is
+        # doubtful.
+        if is_last and not is_first:
+            raise ShapeError(_ambiguous(shape))
+        return last
+
+
+def _ambiguous(shape: Shape) -> str:
+    rank = len(shape)
+    problem = f"an array of shape {list(shape)} may have its channels first or last"
+    return f"{problem}; specify the axes to resize: axes={(rank - 3, rank - 2)} or axes={(rank - 2, rank - 1)}"
+
+
+def resized_tensor(x: Any, resize: Callable[[Any], Any]) -> Any:
+    """Return a tensor resized by a function of arrays; on the device "meta" only the shape is computed.
+
+    Raises SpecError for a tensor that is not on the CPU, and for one that requires gradients, which are not computed.
+    """
+    import torch
+
+    if x.requires_grad:
+        raise SpecError("x requires gradients, which are not computed here; pass x.detach()")
+    if x.device.type == "meta":
+        # One element stands for all, so that a huge shape takes no memory.
+        like = torch.zeros(1, dtype=x.dtype).expand(x.shape)
+        return torch.empty(resize(_array_of_tensor(like)).shape, dtype=x.dtype, device="meta")
+    if x.device.type != "cpu" or x.layout is not torch.strided:
+        raise SpecError(f"x is a {x.layout} tensor on {x.device}; expected a dense one on the CPU, as x.cpu() returns")
+    y = resize(_array_of_tensor(x))
+    if x.dtype is torch.bfloat16:
+        return torch.from_numpy(y.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(y)
+
+
+def _array_of_tensor(x: Any) -> Any:
+    import torch
+
+    if x.dtype is not torch.bfloat16:
+        return x.numpy()
+    import ml_dtypes
+
+    return x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+
+
+MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
+"""The modes of Pillow whose values are intensities."""
+
+
+def resized_image(x: Any, request: Request, missing: Missing) -> Any:
+    """Return an image resized to (height, width); its mode is kept.
+
+    Raises SpecError for a mode whose values are not intensities, such as palette indices.
+    """
+    from PIL import Image
+
+    if x.mode not in MODES:
+        raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(MODES)}; use x.convert('RGB')")
+    if missing.nodata is not None or missing.valid:
+        raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
+    values = np.asarray(x)
+    spec = request.bound(values.shape, values.dtype.name, mode=x.mode, is_image=True)
+    return Image.fromarray(resize(values, spec), x.mode)
+
+
+NOTHING = Missing()
+
+
+def resized(x: Any, request: Request, missing: Missing = NOTHING, chunks: Any = None, **piece: Any) -> Any:
+    """Return any container of pixels, resized; ``piece`` are arguments of ``ir_interp.resize`` for NumPy only.
+
+    Raises SpecError for an argument that has no effect.
+    """
+    kind = _kind(x)
+    if kind not in ("dask", "xarray", "dataset", "tree") and chunks is not None:
+        raise SpecError("chunks has no effect: x is not a Dask array")
+    if kind == "numpy":
+        return _of_numpy(x, request, missing, **piece)
+    for name, value in piece.items():
+        if value is not None:
+            raise SpecError(f"{name} has no effect on {_KINDS[kind]}")
+    return _of_kind(kind, x, request, missing, chunks)
+
+
+_KINDS = {
+    "dask": "a Dask array",
+    "xarray": "a DataArray",
+    "dataset": "a Dataset",
+    "tree": "a DataTree",
+    "torch": "a torch tensor",
+    "pillow": "a Pillow image",
+    "standard": "an array of another library",
+}
+
+
+def _kind(x: Any) -> str:
+    """Return the kind of a container without importing its library."""
+    if type(x) is np.ndarray:
+        return "numpy"
+    for module, name, kind in _CLASSES:
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(x, getattr(loaded, name, ())):
+            return kind
+    return "standard" if hasattr(x, "__array_namespace__") and not isinstance(x, np.ndarray | np.generic) else "numpy"
+
+
+_CLASSES = (
+    ("dask.array", "Array", "dask"),
+    ("xarray", "DataArray", "xarray"),
+    ("xarray", "Dataset", "dataset"),
+    ("xarray", "DataTree", "tree"),
+    ("torch", "Tensor", "torch"),
+    ("PIL.Image", "Image", "pillow"),
+)
+
+
+def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: Any) -> Any:
+    match kind:
+        case "xarray":
+            return _of_labelled(x, request, missing, chunks)
+        case "dataset" | "tree":
+            from ir_interp import labelled_arrays
+
+            return labelled_arrays.resized_dataset(
+                x,
+                request.names,
+                lambda variable: _bound(variable, request, variable.dims),
+                lambda variable: _of_labelled(variable, request, missing, chunks),
+            )
+        case "dask":
+            return _of_dask(x, _bound(x, request), missing, chunks)
+        case "torch":
+            return resized_tensor(x, lambda values: _of_numpy(values, request, missing))
+        case "pillow":
+            return resized_image(x, request, missing)
+    return _of_standard(x, request, missing)
+
+
+def _of_numpy(
+    x: Any,
+    request: Request,
+    missing: Missing,
+    out: Array | None = None,
+    region: Sequence[slice] | None = None,
+    whole: Sequence[int] | None = None,
+) -> Array:
+    is_masked = isinstance(x, np.ma.MaskedArray)
+    x = x if is_masked else executor.as_array(x)
+    spec = request.bound(x.shape if whole is None else arguments.lengths(whole, "whole"), x.dtype.name)
+    if is_masked or missing.nodata is not None:
+        if out is not None:
+            raise SpecError("out is not supported with missing pixels")
+        return missing_pixels.resize(x, spec, missing, region, whole)
+    if missing.valid:
+        raise SpecError("valid has no effect without nodata or a mask")
+    return executor.resize(x, spec, out=out, region=region, whole=whole)
+
+
+def _bound(x: Any, request: Request, names: Sequence[Any] = ()) -> ResizeSpec:
+    shape = tuple(x.shape)
+    if any(size != size for size in shape):  # NaN: the size of a Dask array that was selected by a mask
+        raise ShapeError("the shape of x is unknown; call x.compute_chunk_sizes() first")
+    spec = request.bound(shape, np.dtype(x.dtype).name, names=names)
+    return executor.planned(spec, shape).spec
+
+
+def _of_dask(x: Any, spec: ResizeSpec, missing: Missing, chunks: Any) -> Any:
+    from ir_interp.large import layout
+
+    return layout.resized_dask(x, spec, chunks, missing)
+
+
+def _of_labelled(x: Any, request: Request, missing: Missing, chunks: Any) -> Any:
+    from ir_interp import labelled_arrays
+
+    spec, missing = _bound(x, request, x.dims), labelled_arrays.missing(x, missing)
+
+    def values(data: Any) -> Any:
+        if _kind(data) == "dask":
+            return _of_dask(data, spec, missing, chunks)
+        if chunks is not None:
+            raise SpecError("chunks has no effect: x is not a Dask array")
+        return _of_numpy(data, Request(spec=spec), missing)
+
+    return labelled_arrays.resized_array(x, spec, values)
+
+
+def _of_standard(x: Any, request: Request, missing: Missing) -> Any:
+    """Return an array of another library that follows the array API standard, resized."""
+    namespace = x.__array_namespace__()
+    try:
+        values = np.from_dlpack(x)
+    except (BufferError, TypeError, AttributeError, RuntimeError) as error:
+        raise SpecError(f"NumPy cannot read the memory of x ({error}); copy x to the CPU first") from None
+    return namespace.asarray(_of_numpy(values, request, missing))

@@ -1,1 +1,0 @@
-"""Findings: their codes, and what each means."""

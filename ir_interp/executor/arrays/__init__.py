@@ -1,1 +1,0 @@
-"""Arrays in tiles, windows and threads, and the storage of results."""

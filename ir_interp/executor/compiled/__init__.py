@@ -1,1 +1,0 @@
-"""Compiled loops: which one computes a resize, its arguments, and its execution. Imports no numba."""

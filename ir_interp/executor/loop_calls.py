@@ -1,0 +1,343 @@
+"""The parameters of compiled loops: one class for each set of parameters, and for each way in which sums end.
+
+A loop takes ``x``, ``y``, the rows to compute, and then the fields of its class in order, including those of nested
+groups: numba passes plain numbers and arrays faster than objects. ``loops.LOOPS`` has the loop of a call; tests
+compare the names of its parameters with those of the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ir_interp.executor.threads import cached_property
+from ir_interp.plan.integer_sums import Windows
+from ir_interp.shapes import Array
+
+BLOCK = 64
+"""Cells that are summed and rounded together: their sums fill half of the vector registers of most processors."""
+IN_PIXELS, IN_ANY_ORDER, IN_PAIRS = 1, 2, 3
+"""Kinds of vectors: pixels of three or four cells, read and written as four, tap by tap or in any order; and pairs of
+outputs that double a row."""
+_FEWEST = 16  # outputs of a vector of pairs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """Parameters that several loops share."""
+
+    def flat(self) -> Iterator[Any]:
+        """Yield the values of all fields, including those of nested groups."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Group):
+                yield from value.flat()
+            else:
+                yield value
+
+
+class Call(Group):
+    """All parameters of a loop."""
+
+    @cached_property
+    def arguments(self) -> tuple[Any, ...]:
+        """The parameters in order."""
+        return tuple(self.flat())
+
+    @cached_property
+    def loop(self) -> tuple[type, ...]:
+        """The key of its loop: its class, and that of its ending, if it has one."""
+        ending = getattr(self, "ending", None)
+        return (type(self),) if ending is None else (type(self), type(ending))
+
+    @cached_property
+    def name(self) -> str:
+        """The names of these classes."""
+        return "/".join(part.__name__ for part in self.loop)
+
+
+# Groups
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowWindows(Group):
+    """The start of the rows of each output within an image of ``height`` rows, and their weights [outputs, width]."""
+
+    height: int
+    first_rows: Array
+    row_weights: Array
+
+    @classmethod
+    def of(cls, windows: Windows, height: int) -> RowWindows:
+        """Return windows over the rows of images."""
+        return cls(height=height, first_rows=windows.first, row_weights=windows.weights)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnWindows(Group):
+    """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
+
+    From the first to the second number of ``inner``, outputs are vectors of the kind of the third.
+    """
+
+    first_columns: Array
+    column_weights: Array
+    depth: int
+    inner: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, windows: Windows, depth: int) -> ColumnWindows:
+        """Return windows over pixels of ``depth`` cells."""
+        return cls(
+            first_columns=(windows.first * depth).astype(np.uint32),
+            column_weights=windows.weights,
+            depth=depth,
+            inner=_doubled(windows, depth) or (0, _readable(windows, depth), IN_PIXELS),
+        )
+
+    def in_any_order(self) -> ColumnWindows:
+        """Return the windows with sums of pixels in the fastest order."""
+        begin, end, kind = self.inner
+        return replace(self, inner=(begin, end, IN_ANY_ORDER if kind == IN_PIXELS else kind))
+
+
+def _readable(columns: Windows, depth: int) -> int:
+    """Return for how many outputs pixels of three or four cells may be read and written as four; 0 for others."""
+    if depth not in (3, 4):
+        return 0
+    width = columns.weights.shape[1]
+    beyond = (columns.first + width - 1) * depth + 4 > (int(columns.first.max()) + width) * depth
+    beyond[-1] |= depth < 4  # writes beyond the last pixel are beyond the row
+    return int(beyond.argmax()) if beyond.any() else len(beyond)
+
+
+def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
+    """Return the first and the end of outputs in pairs, with windows of two or four pixels; None if there are few.
+
+    The windows of the next pair begin one cell later and have the same weights, as where the row is doubled.
+    """
+    weights = columns.weights
+    if weights.shape[1] not in (2, 4) or depth not in (1, 3, 4):
+        return None
+    repeats = (columns.first[2:] - columns.first[:-2] == 1) & (weights[2:] == weights[:-2]).all(axis=1)
+    edges = np.flatnonzero(np.diff(repeats, prepend=False, append=False)).reshape(-1, 2)
+    begin, end = max(edges.tolist(), key=lambda edge: edge[1] - edge[0], default=(0, 0))
+    pairs = (end + 2 - begin) // 2
+    return (begin, begin + 2 * pairs, IN_PAIRS) if 2 * pairs >= _FEWEST else None
+
+
+# Endings of sums
+
+
+class Ending(Group):
+    """The operation that follows a sum."""
+
+
+class Kept(Ending):
+    """Sums are floats, and are kept."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Narrow(Ending):
+    """float32 sums become float16, or 16-bit integers by the code of a rounding, between ``low`` and ``high``."""
+
+    way: int
+    low: float = 0.0
+    high: float = 0.0
+
+
+TO_HALF = -1
+"""The ``way`` of float16, in place of the code of a rounding."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Whole(Ending):
+    """Integers over ``2**bits`` become bytes by the code of a rounding, between ``least`` and ``most``."""
+
+    bits: int
+    rounding: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settled(Ending):
+    """float32 sums become bytes like ``Whole``; those in doubt are summed again, with integer weights over ``2**bits``.
+
+    A sum is in doubt where it is as far from the nearest integer as its limit. The limits of a row of outputs [cells]
+    are in the row of ``limits`` before ``row_limits``, which is 0 for a row of exact sums.
+    """
+
+    bits: int
+    rounding: int
+    least: int
+    most: int
+    whole_rows: Array
+    whole_columns: Array
+    row_limits: Array
+    limits: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stepped(Ending):
+    """float32 sums, of products that are ``fused`` or rounded, end a step of a runtime by the code of a rounding."""
+
+    fused: bool
+    rounding: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fixed(Ending):
+    """Integers over ``2**bits`` are rounded half up, and clipped to ``least`` and ``most``."""
+
+    bits: int
+    least: int
+    most: int
+
+
+# Calls
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Copies(Call):
+    """A pixel of ``depth`` cells for each output, by its row and its first cell; every pixel twice if ``doubled``."""
+
+    from_rows: Array
+    from_columns: Array
+    depth: int
+    doubled: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows(Call):
+    """Sums of whole rows."""
+
+    rows: RowWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns(Call):
+    """Sums along rows."""
+
+    columns: ColumnWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsFirst(Call):
+    """Sums of rows, then along them."""
+
+    rows: RowWindows
+    columns: ColumnWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ColumnsFirst(Call):
+    """Sums along each needed row, then of these rows."""
+
+    rows: RowWindows
+    columns: ColumnWindows
+    ending: Ending
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepRows(Call):
+    """Sums of rows at ``indices`` [outputs, taps], weighted by ``weights`` [outputs, taps], tap by tap."""
+
+    height: int
+    indices: Array
+    weights: Array
+    ending: Stepped | Fixed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepColumns(Call):
+    """The same sums along rows; ``indices`` count cells."""
+
+    indices: Array
+    weights: Array
+    depth: int
+    ending: Stepped | Fixed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Halves(Call):
+    """Means of two rows by two columns, side by side from cell ``begin`` on.
+
+    ``parity`` is 1 if a half goes to the even neighbour, which the last bit of a sum decides; 0 if it goes up.
+    """
+
+    height: int
+    first_rows: Array
+    begin: int
+    depth: int
+    parity: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blended(Call):
+    """Means of two rows by two columns, each computed at once; ``safe`` outputs may read eight cells of a row."""
+
+    rows: RowWindows
+    first_columns: Array
+    column_weights: Array
+    depth: int
+    safe: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shortened(Call):
+    """Sums of two rows whose values lose ``bits_before``, and the result ``bits_after``, as in OpenCV's linear."""
+
+    row_indices: Array
+    row_weights: Array
+    columns: ColumnWindows
+    bits_before: int
+    bits_after: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chained(Call):
+    """float32 sums along rows, then of rows, from the first tap to the last."""
+
+    row_indices: Array
+    row_weights: Array
+    column_indices: Array
+    column_weights: Array
+    depth: int
+    least: float = 0.0
+    most: float = 255.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paired(Call):
+    """float32 sums in the orders of Intel's library; ``inner`` outputs share one order and have contiguous inputs."""
+
+    row_indices: Array
+    row_weights: Array
+    column_indices: Array
+    column_weights: Array
+    depth: int
+    orders: Array
+    inner: tuple[int, int]
+    least: float = 0.0
+    most: float = 255.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cornered(Call):
+    """Sums over the corners of cells, truncated, as in onnxruntime's linear: integers lose ``bits``."""
+
+    corner_rows: Array
+    row_weights: Array
+    plane_weights: Array
+    columns: Array
+    column_weights: Array
+    bits: int

@@ -1,0 +1,363 @@
+"""Sums of integers in the order of a library or a runtime, or with a library's own loss of bits.
+
+In the steps of a runtime (``executor.ordered_sums.run_steps``), an output weights inputs at ``indices`` [outputs, taps]
+by ``weights`` [outputs, taps]. Integer sums have the type of their weights; others are float32, with each product
+rounded, or fused into the sum as float64 represents it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ir_interp.executor.loops.floats import along
+from ir_interp.executor.loops.vectors import (
+    KEPT,
+    START,
+    compiled,
+    fused,
+    nearest_byte,
+    rounded,
+    sum_alternate,
+    sum_beside,
+    sum_fused,
+)
+from ir_interp.plan.library_weights import Across
+from ir_interp.shapes import Array
+
+# Plain integers: in a compiled loop, a member of an enumeration is a boxed object.
+_PAIRS, _FORWARD = Across.PAIRS.value, Across.FORWARD.value
+_ALTERNATE, _FUSED_ALTERNATE = Across.ALTERNATE.value, Across.FUSED_ALTERNATE.value
+
+
+@compiled
+def _each_column(row: Array, indices: Array, weights: Array, depth: int, sums: Array) -> None:
+    """Fill ``sums`` along a row, from the first tap to the last; ``indices`` [outputs, taps] count cells."""
+    count, width = indices.shape
+    one, two = np.uint32(1), np.uint32(2)
+    if depth == 3:
+        for i in range(count):
+            at, weight = indices[i, 0], weights[i, 0]
+            red, green, blue = row[at] * weight, row[at + one] * weight, row[at + two] * weight
+            for tap in range(1, width):
+                at, weight = indices[i, tap], weights[i, tap]
+                red += row[at] * weight
+                green += row[at + one] * weight
+                blue += row[at + two] * weight
+            sums[3 * i], sums[3 * i + 1], sums[3 * i + 2] = red, green, blue
+        return
+    for i in range(count):
+        for cell in range(depth):
+            total = row[indices[i, 0] + np.uint32(cell)] * weights[i, 0]
+            for tap in range(1, width):
+                total += row[indices[i, tap] + np.uint32(cell)] * weights[i, tap]
+            sums[i * depth + cell] = total
+
+
+@compiled
+def shortened(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    first_columns: Array,
+    column_weights: Array,
+    depth: int,
+    inner: tuple[int, int, int],
+    bits_before: int,
+    bits_after: int,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after the weighting.
+
+    Each needed row is summed along its columns once, in integers that float32 represents, and then fits 16 bits. The
+    upper half of a product, which is added, is therefore one instruction.
+    """
+    before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
+    source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
+    if bits_after:
+        half = np.int32(1 << (bits_after - 1))
+    sums, short, buffered = np.empty(count, np.float32), np.empty((2, count), np.int16), np.full(2, -1)
+    for out in range(start, stop):
+        for tap in range(2):
+            row = row_indices[out, tap]
+            # The two rows of an output are neighbours, so their last bits differ, and each has a buffer of its own.
+            if buffered[row % 2] != row:
+                along(source, row * x.shape[1], first_columns, weights, width, depth, inner, sums, START)
+                shortened_row = short[row % 2]
+                for i in range(count):
+                    shortened_row[i] = np.int16(np.int32(sums[i]) >> before)
+                buffered[row % 2] = row
+        upper, lower = short[row_indices[out, 0] % 2], short[row_indices[out, 1] % 2]
+        weight, weight_below, line = np.int32(row_weights[out, 0]), np.int32(row_weights[out, 1]), y[out]
+        for i in range(count):
+            above, below = np.int32(upper[i]) * weight >> 16, np.int32(lower[i]) * weight_below >> 16
+            line[i] = min(max((above + below + half) >> after, 0), 255)
+
+
+@compiled
+def _ordered_pixel(
+    x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
+) -> None:
+    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.Across``."""
+    nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
+    for cell in range(depth):
+        at = begin + cell
+        a, b = np.float32(x[at + indices[i, 0]]), np.float32(x[at + indices[i, 1]])
+        c, d = np.float32(x[at + indices[i, 2]]), np.float32(x[at + indices[i, 3]])
+        if order == _FORWARD:
+            total = fused(fused(fused(fused(nothing, a, first), b, second), c, third), d, fourth)
+        elif order == _PAIRS:
+            total = (a * first + b * second) + (c * third + d * fourth)
+        elif order == _ALTERNATE:
+            total = (a * first + c * third) + (b * second + d * fourth)
+        elif order == _FUSED_ALTERNATE:
+            total = fused(fused(nothing, a, first), c, third) + fused(fused(nothing, b, second), d, fourth)
+        else:
+            total = fused(fused(nothing, d, fourth), a, first) + fused(fused(nothing, c, third), b, second)
+        sums[to + cell] = total
+
+
+@compiled
+def _ordered_along(
+    x: Array,
+    begin: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    orders: Array,
+    inner: Any,
+    sums: Array,
+    to: int,
+) -> None:
+    """Fill ``sums`` from ``to`` on along a row from ``begin`` on: four products each, in its order.
+
+    ``inner`` outputs share one order and have contiguous inputs, so that four cells may be read and written.
+    """
+    flat, begun, ended = weights.reshape(-1), inner[0], inner[1]
+    for i in range(begun):
+        _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
+    if orders[begun] == _FORWARD:
+        for i in range(begun, ended):
+            sum_fused(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+    elif orders[begun] == _FUSED_ALTERNATE:
+        for i in range(begun, ended):
+            sum_alternate(x, begin + np.intp(indices[i, 0]), depth, flat, i, 4, sums, to + i * depth)
+    else:
+        for i in range(begun, ended):
+            sums[to + i] = sum_beside(x, begin + np.intp(indices[i, 0]), flat, 4 * i)
+    for i in range(ended, len(indices)):
+        _ordered_pixel(x, begin, indices, weights, i, depth, orders[i], sums, to + i * depth)
+
+
+@compiled
+def paired(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    orders: Array,
+    inner: Any,
+    least: float,
+    most: float,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, then of two fused pairs of rows."""
+    count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
+    sums, buffered = np.empty(4 * count, np.float32), np.full(4, -1)
+    for out in range(start, stop):
+        for tap in range(4):
+            row = row_indices[out, tap]
+            # Four consecutive rows have four remainders, so none takes the buffer of another.
+            if buffered[row % 4] != row:
+                begin, place = row * x.shape[1], row % 4 * count
+                _ordered_along(source, begin, column_indices, column_weights, depth, orders, inner, sums, place)
+                buffered[row % 4] = row
+        at, weights, line = row_indices[out] % 4 * count, row_weights[out], y[out]
+        first, second = sums[at[0] : at[0] + count], sums[at[1] : at[1] + count]
+        third, fourth = sums[at[2] : at[2] + count], sums[at[3] : at[3] + count]
+        for i in range(count):
+            upper = fused(second[i] * weights[1], first[i], weights[0])
+            lower = fused(fourth[i] * weights[3], third[i], weights[2])
+            line[i] = nearest_byte(min(max(upper + lower, low), high))
+
+
+@compiled
+def chained(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    row_indices: Array,
+    row_weights: Array,
+    column_indices: Array,
+    column_weights: Array,
+    depth: int,
+    least: float,
+    most: float,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
+    sums, total = np.empty(y.shape[1], np.float32), np.empty(y.shape[1], np.float32)
+    for out in range(start, stop):
+        for tap in range(row_indices.shape[1]):
+            weight = row_weights[out, tap]
+            # Adding 0 changes no bit of a sum of bytes, and an edge has many such rows.
+            if tap and weight == 0:
+                continue
+            _each_column(x[row_indices[out, tap]], column_indices, column_weights, depth, sums)
+            if tap == 0:
+                for i in range(len(sums)):
+                    total[i] = sums[i] * weight
+            else:
+                for i in range(len(sums)):
+                    total[i] += sums[i] * weight
+        line = y[out]
+        for i in range(len(line)):
+            line[i] = np.int32(min(max(np.rint(total[i]), least), most))
+
+
+@compiled
+def _store(line: Array, rounding: int, least: float, most: float, y: Array, start: int) -> None:
+    """Store float32 sums from ``start`` on, unchanged, or rounded and clipped to the range of an integer type."""
+    to = np.uint64(start)
+    if rounding == KEPT:
+        for i in range(len(line)):
+            y[to + np.uint64(i)] = line[i]
+    else:
+        for i in range(len(line)):
+            # Clipped as float64: float32 does not hold 2^31 - 1.
+            y[to + np.uint64(i)] = np.int64(min(max(np.float64(rounded(line[i], rounding)), least), most))
+
+
+@compiled
+def _add(x: Array, begin: int, weight: Any, fused: bool, line: Array) -> None:
+    """Add to every cell of a line a cell of ``x``, from ``begin`` on, times a weight."""
+    source = np.uint64(begin)
+    if fused:
+        for i in range(len(line)):
+            # Exact: a product of two float32 has 48 bits. Only the sum is rounded.
+            product = np.float64(np.float32(x[source + np.uint64(i)])) * np.float64(weight)
+            line[i] = np.float32(product + np.float64(line[i]))
+    else:
+        for i in range(len(line)):
+            line[i] += np.float32(x[source + np.uint64(i)]) * weight
+
+
+@compiled
+def float_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    indices: Array,
+    weights: Array,
+    fused: bool,
+    rounding: int,
+    least: float,
+    most: float,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    (outputs, taps), cells = weights.shape, x.shape[1]
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, np.float32)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        begin = np.uint64((image * height + indices[place, 0]) * cells)
+        for i in range(cells):
+            line[i] = np.float32(source[begin + np.uint64(i)]) * weights[place, 0]
+        for tap in range(1, taps):
+            _add(source, (image * height + indices[place, tap]) * cells, weights[place, tap], fused, line)
+        _store(line, rounding, least, most, target, out * cells)
+
+
+@compiled
+def float_columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    fused: bool,
+    rounding: int,
+    least: float,
+    most: float,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(count, np.float32)
+    for row in range(start, stop):
+        begin = row * cells
+        for i in range(outputs):
+            for cell in range(depth):
+                total = np.float32(source[begin + np.intp(indices[i, 0]) + cell]) * weights[i, 0]
+                for tap in range(1, taps):
+                    value = np.float32(source[begin + np.intp(indices[i, tap]) + cell])
+                    if fused:
+                        product = np.float64(value) * np.float64(weights[i, tap])
+                        total = np.float32(product + np.float64(total))
+                    else:
+                        total += value * weights[i, tap]
+                line[i * depth + cell] = total
+        _store(line, rounding, least, most, target, row * count)
+
+
+@compiled
+def fixed_rows(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    height: int,
+    indices: Array,
+    weights: Array,
+    bits: int,
+    least: int,
+    most: int,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y`` by sums of integers over ``2**bits``, rounded half up."""
+    (outputs, taps), cells, half = weights.shape, x.shape[1], weights.dtype.type(1 << (bits - 1))
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
+    for out in range(start, stop):
+        image, place = divmod(out, outputs)
+        # A sum that starts from a half and is shifted is rounded half up, since the shift rounds down.
+        line[:] = half
+        for tap in range(taps):
+            begin, weight = np.uint64((image * height + indices[place, tap]) * cells), weights[place, tap]
+            for i in range(cells):
+                line[i] += weight * source[begin + np.uint64(i)]
+        for i in range(cells):
+            target[np.uint64(out * cells + i)] = min(max(line[i] >> bits, least), most)
+
+
+@compiled
+def fixed_columns(
+    x: Array,
+    y: Array,
+    start: int,
+    stop: int,
+    indices: Array,
+    weights: Array,
+    depth: int,
+    bits: int,
+    least: int,
+    most: int,
+) -> None:
+    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
+    source, target, half = x.reshape(-1), y.reshape(-1), weights.dtype.type(1 << (bits - 1))
+    for row in range(start, stop):
+        begin = row * cells
+        for i in range(outputs):
+            for cell in range(depth):
+                total = half
+                for tap in range(taps):
+                    total += weights[i, tap] * source[begin + np.intp(indices[i, tap]) + cell]
+                target[row * count + i * depth + cell] = min(max(total >> bits, least), most)

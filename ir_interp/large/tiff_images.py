@@ -1,0 +1,409 @@
+"""TIFF files as chunked images: those of microscopes, which become OME-Zarr, and GeoTIFF; cloud-optimised results.
+
+GeoTIFF is read band by band or pixel by pixel, as it is stored; resized levels become an image and its overviews.
+Warnings that libraries log about a damaged file are raised as errors: an ignored tag may have placed the image.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from lxml import etree
+from numpy.typing import NDArray
+
+from ir_interp.arrays.moved_transforms import geotransform
+from ir_interp.errors import IrInterpError, ReadError, SpecError
+from ir_interp.executor.resize import planned
+from ir_interp.files.kinds import check_regular, has_multiplied_colours, is_tiff
+from ir_interp.large.layout import Layout, Slices, Work
+from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
+from ir_interp.plan.moved_coordinates import pixel_grid
+from ir_interp.shapes import Shape
+from ir_interp.spec import Alpha, Nearest, ResizeSpec
+
+
+class _Records(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@contextmanager
+def reported(path: Path, kind: str, logger_name: str) -> Iterator[None]:
+    """Raise ReadError for whatever a library raises or logs in the block, which reads the header of a file."""
+    logger, records = logging.getLogger(logger_name), _Records()
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(records)
+    try:
+        yield
+    except (MemoryError, IrInterpError):
+        raise
+    except Exception as error:  # of any kind: headers are what the file makes them
+        raise ReadError(f"not a {kind} file: {error}", str(path)) from None
+    finally:
+        logger.removeHandler(records)
+        logger.propagate = propagates
+    if records.messages:
+        raise ReadError(f"a damaged {kind} file: {records.messages[0]}", str(path))
+
+
+_TIFFFILE = "pip install 'ir-interp[microscopy]'"
+_GEO_TAG = 34735  # GeoKeyDirectoryTag
+_SIZES = {"x": "PhysicalSizeX", "y": "PhysicalSizeY", "z": "PhysicalSizeZ", "t": "TimeIncrement"}
+_UNITS = {  # of OME-XML, whose defaults come first, as OME-Zarr writes them
+    "µm": "micrometer", "nm": "nanometer", "mm": "millimeter", "cm": "centimeter", "m": "meter", "pm": "picometer",
+    "Å": "angstrom", "in": "inch", "s": "second", "ms": "millisecond", "µs": "microsecond", "min": "minute",
+    "h": "hour",
+}  # fmt: skip
+_DEFAULTS = {"t": "s"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmeTiff(ZarrArray):
+    """A series of a TIFF ``file``, which tifffile presents as a Zarr array; it becomes Zarr 3."""
+
+    file: Any
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def created(self, path: Path, layout: Layout) -> Any:
+        """Return the output array of a layout, created or opened from an earlier call."""
+        return reopened(path, layout, dtype=self.dtype, dimension_names=self.names, zarr_format=3)
+
+    @property
+    def zarr_format(self) -> Literal[2, 3]:
+        """The format of what is made from it."""
+        return 3
+
+
+def opened_microscopy(path: Path) -> OmeTiff:
+    """Return the first series of a TIFF file, at full resolution.
+
+    Raises ReadError for other files and for GeoTIFF, whose georeferencing Zarr would lose; IrInterpError without
+    tifffile.
+    """
+    try:
+        import tifffile
+    except ImportError:
+        raise IrInterpError(f"tifffile is not installed: {_TIFFFILE}") from None
+    check_regular(path)
+    with ExitStack() as stack:
+        with reported(path, "TIFF", "tifffile"):
+            file = stack.enter_context(tifffile.TiffFile(path))
+            image = _of_series(path, file)
+        stack.pop_all()
+        return image
+
+
+def _of_series(path: Path, file: Any) -> OmeTiff:
+    import zarr
+
+    series = file.series[0]
+    if _GEO_TAG in series.pages[0].tags:
+        raise ReadError(
+            "a GeoTIFF file, whose georeferencing Zarr would lose; expected --output to end in .tif", str(path)
+        )
+    # No option chooses one of several images.
+    if len(file.series) > 1:
+        raise ReadError(f"{len(file.series)} images; expected one", str(path))
+    names = tuple(name.lower() for name in series.axes)
+    if "s" in names:  # samples of a pixel are channels
+        names = tuple("c" if name == "s" else name for name in names)
+    array = zarr.open_array(series.aszarr(level=0), mode="r")
+    return OmeTiff(file=file, array=array, label=str(path), names=names, image=_image(file, names))
+
+
+def _image(file: Any, names: tuple[str, ...]) -> Image:
+    """Return where pixels lie by OME-XML, with its units; without it pixels are the unit."""
+    import tifffile
+
+    pixels: dict[str, Any] = {}
+    if file.is_ome:
+        images = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]
+        pixels = (images[0] if isinstance(images, list) else images)["Pixels"]
+    axes, scale = described_axes(names), []
+    for axis in axes:
+        name = _SIZES.get(axis["name"], "")
+        size = pixels.get(name)
+        scale.append(1.0 if size is None else float(size))
+        if size is not None:
+            unit = pixels.get(f"{name}Unit", _DEFAULTS.get(axis["name"], "µm"))
+            if unit not in _UNITS:
+                raise ReadError(f"{name} has the unit {unit!r}; expected one of {', '.join(_UNITS)}", file.filename)
+            axis["unit"] = _UNITS[unit]
+    return Image(axes=axes, scale=scale, translation=[0.0] * len(names), others={})
+
+
+_RASTERIO = "pip install 'ir-interp[geo]'"
+_STRIPS = 2**20  # elements of a row of blocks that are read at once, where blocks are rows of pixels
+_CACHE = 2**26  # bytes of GDAL's block cache
+_WITH_ALPHA = {2: "LA", 4: "RGBA"}  # modes of Pillow, by the number of bands
+_DRIVER = "GTiff"  # the only one that opens a file: a .tif that holds a VRT could name any other file
+
+
+@dataclass(frozen=True, slots=True)
+class Raster:
+    """A GeoTIFF file [bands, rows, columns] that is read piece by piece, from any number of threads.
+
+    ``profile`` holds what rasterio reports of it; ``idle`` holds one dataset a processor, of which each serves one
+    thread at a time, since GDAL does not share them.
+    """
+
+    path: Path
+    profile: Any
+    chunks: Shape
+    idle: list[Any]
+    resources: ExitStack
+
+    @property
+    def shape(self) -> Shape:
+        """The number of bands, rows and columns."""
+        return self.profile["count"], self.profile["height"], self.profile["width"]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type of all bands."""
+        dtype: np.dtype[Any] = np.dtype(self.profile["dtype"])
+        return dtype
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its axes, as rioxarray gives them."""
+        return "band", "y", "x"
+
+    @property
+    def nodata(self) -> float | None:
+        """The value of missing pixels, if there is one."""
+        value = self.profile["nodata"]
+        return None if value is None else float(value)
+
+    @property
+    def alpha(self) -> int | None:
+        """The number of the band that holds alpha, counted from 1; None if there is none."""
+        from rasterio.enums import ColorInterp
+
+        meanings = self.idle[0].colorinterp
+        return meanings.index(ColorInterp.alpha) + 1 if ColorInterp.alpha in meanings else None
+
+    @property
+    def mode(self) -> str | None:
+        """The mode in which Pillow opens such an image if its last band is alpha; None for others."""
+        bands = self.profile["count"]
+        return _WITH_ALPHA.get(bands) if self.alpha == bands else None
+
+    def check(self, spec: ResizeSpec) -> None:
+        """Raise SpecError for sums that would mix colours of transparent pixels into others."""
+        is_safe = self.alpha is None or isinstance(spec.kernel, Nearest)
+        if is_safe or (spec.alpha is Alpha.PREMULTIPLIED and self.alpha == self.profile["count"]):
+            return
+        problem = f"band {self.alpha} is alpha, which this call does not multiply colours by: transparent pixels"
+        remedy = f"if it is no alpha, mark it, as by `gdal_translate -colorinterp_{self.alpha} undefined`"
+        expected = "expected a call of Pillow on uint8 LA or RGBA, as pillow:bicubic, or nearest"
+        raise SpecError(f"{problem} would colour their neighbours; {expected}; {remedy}")
+
+    def read(self, piece: Slices, values: NDArray[Any]) -> None:
+        """Fill an array with a piece. Raises ReadError for a block that cannot be decoded."""
+        from rasterio.windows import Window
+
+        bands, *window = piece
+        dataset = self.idle.pop()
+        try:
+            numbers = list(range(bands.start + 1, bands.stop + 1))
+            values[...] = dataset.read(numbers, window=Window.from_slices(*window))
+        except MemoryError:
+            raise
+        except Exception as error:  # of any codec
+            raise ReadError(f"a block cannot be read: {error.__cause__ or error}", str(self.path)) from None
+        finally:
+            self.idle.append(dataset)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.resources.close()
+
+    def aligned(self, chunks: Shape) -> Shape:
+        """Return the chunks to write."""
+        return chunks
+
+    def created(self, path: Path, layout: Layout) -> Any:
+        """Return the array that holds one level until all are written, created or opened from an earlier call."""
+        return reopened(path, layout, dtype=self.dtype, compressors=None, zarr_format=2)
+
+
+def opened_raster(path: Path) -> Raster:
+    """Return a GeoTIFF file.
+
+    Raises ReadError for another file, and for rasters whose pixels are not numbers to be averaged: indices of a
+    palette, or values beside a mask; IrInterpError without rasterio.
+    """
+    try:
+        import rasterio
+    except ImportError:
+        raise IrInterpError(f"rasterio is not installed: {_RASTERIO}") from None
+    check_regular(path)
+    with ExitStack() as stack:
+        stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE))
+        with reported(path, "GeoTIFF", "rasterio"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # an image that is only large
+            idle = [stack.enter_context(_dataset(path)) for _ in range(os.cpu_count() or 1)]
+            _check(idle[0], path)
+            profile, chunks = idle[0].profile, _chunks(idle[0])
+        return Raster(path, profile, chunks, idle, stack.pop_all())
+
+
+def _dataset(path: Path) -> Any:
+    import rasterio
+
+    # Shared, two handles would be one dataset, which GDAL does not let two threads use.
+    return rasterio.open(path, driver=_DRIVER, sharing=False)
+
+
+def _check(dataset: Any, path: Path) -> None:
+    """Raise ReadError for a raster whose pixels are not plain numbers, or whose place is not a geotransform."""
+    from rasterio.enums import ColorInterp, MaskFlags
+
+    problems = {
+        "its pixels are indices of a palette; `gdal_translate -expand rgb` makes colours of them": (
+            ColorInterp.palette in dataset.colorinterp
+        ),
+        "a mask marks its missing pixels; expected a nodata value": any(
+            MaskFlags.per_dataset in flags and MaskFlags.alpha not in flags for flags in dataset.mask_flag_enums
+        ),
+        "its colours are multiplied by alpha already, which a written file would not say; expected plain colours": (
+            has_multiplied_colours(path)  # GDAL before 3.11 does not report it
+        ),
+        "its bands have several element types; expected one": len(set(dataset.dtypes)) > 1,
+        "its bands have several nodata values; expected one": len({repr(value) for value in dataset.nodatavals}) > 1,
+        "ground control points place it; expected a geotransform, as gdalwarp makes it": bool(dataset.gcps[0]),
+        "rational polynomials place it; expected a geotransform, as gdalwarp makes it": dataset.rpcs is not None,
+        "it has subdatasets; expected one image": bool(dataset.subdatasets),
+    }
+    for problem, holds in problems.items():
+        if holds:
+            raise ReadError(problem, str(path))
+
+
+def _chunks(dataset: Any) -> Shape:
+    """Return what is read at once: a tile, or as many strips as are worth a call, of all bands that lie together."""
+    rows, columns = dataset.block_shapes[0]
+    if columns == dataset.width:
+        rows = min(rows * max(1, _STRIPS // (rows * columns)), dataset.height)
+    bands = dataset.count if dataset.profile.get("interleave") == "pixel" else 1
+    return bands, rows, columns
+
+
+_LOSSLESS = ("LZW", "DEFLATE", "ZSTD", "LERC_DEFLATE", "LERC_ZSTD")
+_PREDICTORS = {"2": "STANDARD", "3": "FLOATING_POINT"}  # of TIFF, as GDAL's driver names them
+_STALE = "STATISTICS_"  # tags that describe the pixels before the resize
+
+
+def write_cloud_optimised(destination: Path, source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> None:
+    """Write arrays as one GeoTIFF file: the first is the image, the others are its overviews.
+
+    They are Zarr arrays; the first may be the source itself. Compression and predictor are those of the source, unless
+    that is lossy: then DEFLATE. Raises IrInterpError where GDAL cannot write it.
+    """
+    import rasterio
+    import rasterio.shutil
+
+    profile = source.profile
+    compression = str(profile.get("compress", "none")).upper()
+    # A lossy codec would lose more each time an image is resized.
+    is_lossy = compression not in (*_LOSSLESS, "NONE")
+    predictor = source.idle[0].tags(ns="IMAGE_STRUCTURE").get("PREDICTOR", "1")
+    options = {
+        "COMPRESS": "DEFLATE" if is_lossy else compression,
+        "PREDICTOR": "NO" if is_lossy else _PREDICTORS.get(predictor, "NO"),
+        "BLOCKSIZE": str(profile["blockxsize"] if profile.get("tiled") else 512),
+        "OVERVIEWS": "FORCE_USE_EXISTING" if len(levels) > 1 else "NONE",
+        # Classic TIFF ends at 4 GiB, and the compressed size is unknown beforehand.
+        "BIGTIFF": "IF_SAFER",
+        "NUM_THREADS": "ALL_CPUS",
+    }
+    image = destination.with_suffix(".vrt")
+    image.write_bytes(_virtual(source, levels, works))
+    try:
+        rasterio.shutil.copy(image, destination, driver="COG", **options)
+    except MemoryError:
+        raise
+    except Exception as error:  # of GDAL, whose classes rasterio does not publish
+        raise IrInterpError(f"no GeoTIFF file can be written: {error}") from None
+
+
+def _virtual(source: Raster, levels: Sequence[Path], works: Sequence[Work]) -> bytes:
+    """Return a virtual dataset of GDAL: its bands and their overviews are Zarr arrays.
+
+    Source: gdal.org/drivers/raster/vrt.html, elements SRS, GeoTransform, VRTRasterBand and Overview.
+    """
+    dataset = source.idle[0]
+    bands, rows, columns = works[0].out_shape
+    root = etree.Element("VRTDataset", rasterXSize=str(columns), rasterYSize=str(rows))
+    if dataset.crs is not None:
+        etree.SubElement(root, "SRS").text = dataset.crs.to_wkt()
+    if not dataset.transform.is_identity:
+        moved = _transform(dataset.transform.to_gdal(), works[0])
+        etree.SubElement(root, "GeoTransform").text = ", ".join(map(repr, moved))
+    _add_tags(root, dataset.tags())
+    for number in range(1, bands + 1):
+        band = etree.SubElement(root, "VRTRasterBand", dataType=_TYPES[source.dtype.name], band=str(number))
+        if source.nodata is not None:
+            etree.SubElement(band, "NoDataValue").text = repr(source.nodata)
+        if bands == dataset.count:  # else a resize mixes them
+            _describe(band, dataset, number)
+        _add_pixels(band, number, levels)
+    return bytes(etree.tostring(root))
+
+
+def _add_pixels(band: Any, number: int, levels: Sequence[Path]) -> None:
+    for level, path in enumerate(levels):
+        parent = etree.SubElement(band, "Overview" if level else "SimpleSource")
+        # Both name their driver: GDAL would otherwise choose it by the content of an untrusted file.
+        name = f"GTIFF_DIR:1:{path.absolute()}" if is_tiff(path) else f'ZARR:"{path.absolute()}"'
+        etree.SubElement(parent, "SourceFilename", relativeToVRT="0").text = name
+        etree.SubElement(parent, "SourceBand").text = str(number)
+
+
+_TYPES = {  # of GDAL, by element type
+    "uint8": "Byte", "int8": "Int8", "uint16": "UInt16", "int16": "Int16", "uint32": "UInt32", "int32": "Int32",
+    "uint64": "UInt64", "int64": "Int64", "float32": "Float32", "float64": "Float64",
+}  # fmt: skip
+
+
+def _describe(band: Any, dataset: Any, number: int) -> None:
+    """Add what a file holds about one of its bands."""
+    etree.SubElement(band, "ColorInterp").text = dataset.colorinterp[number - 1].name.capitalize()
+    texts = {"Description": dataset.descriptions[number - 1], "UnitType": dataset.units[number - 1]}
+    for name, text in texts.items():
+        if text:
+            etree.SubElement(band, name).text = text
+    etree.SubElement(band, "Offset").text = repr(dataset.offsets[number - 1])
+    etree.SubElement(band, "Scale").text = repr(dataset.scales[number - 1])
+    _add_tags(band, dataset.tags(number))
+
+
+def _add_tags(parent: Any, tags: dict[str, str]) -> None:
+    metadata = etree.SubElement(parent, "Metadata")
+    for key, value in tags.items():
+        if not key.startswith(_STALE):
+            etree.SubElement(metadata, "MDI", key=key).text = value
+
+
+def _transform(numbers: tuple[float, ...], work: Work) -> tuple[float, ...]:
+    """Return GDAL's geotransform for the output of a work: its pixels keep their places."""
+    bound = planned(work.spec, work.shape)
+    plans = {plan.axis: plan for plan in bound.axes}
+    along_y, along_x = (pixel_grid(plans.get(axis), work.spec.kernel).behind(bound.padding[axis][0]) for axis in (1, 2))
+    return geotransform(numbers, along_x, along_y)

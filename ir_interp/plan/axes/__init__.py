@@ -1,1 +1,0 @@
-"""From a spec and a shape to the taps of each axis: sizes, coordinates, kernels, weights."""

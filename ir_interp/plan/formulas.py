@@ -1,0 +1,510 @@
+"""The formulas of an axis: filters before the resize, source coordinates, and weights by distance; each once.
+
+``source`` is the only place with formulas of coordinates, and ``weigh`` of kernels: for rationals, arrays and nodes.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ir_interp.plan.float_arithmetic import cosine, exponential, sine
+from ir_interp.shapes import Array
+from ir_interp.spec import (
+    Arithmetic,
+    Box,
+    Continuous,
+    Coordinates,
+    Crop,
+    Cubic,
+    Gaussian,
+    Hamming,
+    Lanczos,
+    Length,
+    Linear,
+    Magic,
+    Mitchell,
+    Nearest,
+    ResizeSpec,
+    Step,
+)
+from ir_interp.spec.modes import Border
+
+_REACH = 4.0  # standard deviations
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Pixels from ``start`` to ``stop`` are averaged in blocks of ``size``; the last may be shorter."""
+
+    start: int
+    stop: int
+    size: int
+
+    def count(self, in_size: int) -> int:
+        """Return the number of blocks."""
+        return -(-(self.stop - self.start) // self.size)
+
+    @property
+    def reach(self) -> int:
+        """The number of pixels in a block."""
+        return self.size
+
+    @property
+    def edges(self) -> Array:
+        """The start of each block, and the end of the last."""
+        return np.append(np.arange(self.start, self.stop, self.size), self.stop)
+
+    def origin(self, place: Array) -> Array:
+        """Return the position among the pixels of a position among the blocks."""
+        return (place + 0.5) * self.size + self.start - 0.5
+
+    def weighted(self, in_size: int) -> tuple[Array, Array]:
+        """Return indices and weights [blocks, pixels]."""
+        starts, stops = self.edges[:-1, None], self.edges[1:, None]
+        places = starts + np.arange(self.size)
+        return np.minimum(places, self.stop - 1), np.where(places < stops, 1.0 / (stops - starts), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """Every pixel becomes a sum under a Gaussian (``ndimage`` of SciPy)."""
+
+    deviation: float
+    border: Border
+
+    def count(self, in_size: int) -> int:
+        """Return the number of output pixels for a number of input pixels."""
+        return in_size
+
+    @property
+    def reach(self) -> int:
+        """The number of pixels in a sum."""
+        return 2 * self._radius + 1
+
+    @property
+    def _radius(self) -> int:
+        return int(_REACH * self.deviation + 0.5)
+
+    def origin(self, place: Array) -> Array:
+        """Return the position unchanged."""
+        return place
+
+    def weighted(self, in_size: int) -> tuple[Array, Array]:
+        """Return indices and weights [pixels, neighbours]."""
+        steps = np.arange(-self._radius, self._radius + 1)
+        weights = exponential(-0.5 / self.deviation**2 * steps**2)
+        indices = within(np.arange(in_size)[:, None] + steps, in_size, self.border)
+        return indices, np.broadcast_to(weights / weights.sum(), indices.shape)
+
+
+Before = Blocks | Bell
+
+
+def within(places: Any, in_size: Any, border: Border, xp: Any = np) -> Any:
+    """Return the pixels of an axis at positions, which may be beyond the axis.
+
+    ``xp`` holds NumPy's functions, or a graph's for the edge border.
+    """
+    if border is Border.EDGE:
+        return xp.clip(places, 0, in_size - 1)
+    repeated = 1 if border is Border.SYMMETRIC else 0  # how often the last pixel appears at a mirror
+    period = 2 * (in_size - 1 + repeated)
+    turned = np.mod(places, period) if period else places * 0
+    return np.minimum(turned, abs(period - repeated - turned))
+
+
+_TIE = 1e-6  # onnxruntime treats a fraction this close to 1/2 as a tie (its issue 28291)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisPlan:
+    """One resized axis of static size: ``source = step * output_index + offset``, exactly.
+
+    ``in_size`` includes the pads. ``scale`` is the output / input ratio of the coordinates and the antialias filter:
+    the requested one, out / in, or the aspect policy's. ``asked`` is the ratio before the size was rounded, by which
+    half_pixel_symmetric centres. Coordinates count from ``start``, that of a box. With ``before``, they refer to the
+    axis after that filter. ``copies`` means that every output is the one pixel at its coordinate, whatever the kernel.
+    ``outputs`` limits what is computed of a long axis to a segment of its outputs.
+    """
+
+    axis: int
+    in_size: int
+    out_size: int
+    scale: Fraction
+    asked: Fraction
+    step: Fraction
+    offset: Fraction
+    coordinates: Coordinates | Crop
+    window: tuple[float, float]
+    length: Length
+    arithmetic: Arithmetic
+    start: Fraction = Fraction(0)
+    before: Before | None = None
+    copies: bool = False
+    outputs: tuple[int, int] | None = None
+
+    @property
+    def index(self) -> Any:
+        """The computed outputs, counted from the first of the axis."""
+        return np.arange(*(self.outputs or (0, self.out_size)))
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers that a formula is computed in: rationals, float32, or nodes of a graph.
+
+    ``wide`` is the type to which onnxruntime widens in half_pixel_symmetric; ``choose`` takes a condition and two
+    functions; ``over`` divides by a scale.
+    """
+
+    number: Callable[[Any], Any]
+    wide: Callable[[Any], Any]
+    choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
+    over: Callable[[Any, Any], Any] = operator.truediv
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Source coordinates split in two; ``half`` has the sign of fraction - 1/2, and is 0 at a tie."""
+
+    floor: Any
+    fraction: Any
+    half: Any
+
+
+def single(value: Any) -> Any:
+    """Return the float32 nearest to a number."""
+    return np.float32(float(value))
+
+
+def _branch(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    return yes() if condition else no()
+
+
+def _unless_ratio(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a converter to numbers of a ``kind`` that leaves scales unchanged, since a library inverts them first."""
+    return lambda value: value if isinstance(value, Fraction) else kind(float(value))
+
+
+def _times(step: Callable[[Any], Any], kind: Callable[[Any], Any]) -> Numbers:
+    """Return numbers of a ``kind`` that multiply by ``step(scale)`` instead of dividing by the scale."""
+    return Numbers(number=_unless_ratio(kind), wide=kind, choose=_branch, over=lambda x, scale: x * step(scale))
+
+
+_LIBRARIES = {
+    Arithmetic.PILLOW: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.OPENCV_ADDED: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
+    Arithmetic.IPP: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH_FUSED: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TORCH_DOUBLE: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.TENSORFLOW: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
+    Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
+    Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
+}
+_SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)  # whose coordinates are float32 for every kernel
+_TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)  # float32 for copies only: sums take float64 positions
+_FLOORED_AS_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE)
+_STORED_AS_SINGLES = (Arithmetic.OPENCV, Arithmetic.TORCH_DOUBLE)  # computed in float64, then stored as float32
+_RUNNING_TOTALS = (Arithmetic.PILLOW, Arithmetic.OPENCV_ADDED)  # nearest adds the step up from pixel to pixel
+_STEP_FIRST = (
+    Arithmetic.OPENVINO,
+    Arithmetic.LITERT,
+    Arithmetic.TENSORFLOW,
+    Arithmetic.SCIPY,
+)  # align_corners: i times a step
+_RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
+_SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
+
+
+def affine(axis: AxisPlan) -> tuple[Fraction, Fraction]:
+    """Return step and offset of an axis; its formula at two indices, in rationals, gives both exactly."""
+    first, second = (Fraction(source(axis, Fraction(i), _RATIONAL)) for i in (0, 1))
+    return second - first, first
+
+
+def positions(axis: AxisPlan) -> Positions:
+    """Return the source coordinate of every output index, in the plan's arithmetic."""
+    if not axis.out_size:
+        return Positions(*np.zeros((3, 0)))
+    if axis.arithmetic is Arithmetic.EXACT:
+        return _exact_positions(axis.step, axis.offset, axis.index)
+    if axis.arithmetic.is_library:
+        return split(_in_library(axis), axis.arithmetic)
+    index = axis.index.astype(np.float32)
+    numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
+    at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
+    return split(np.broadcast_to(at, index.shape), axis.arithmetic)
+
+
+# A segment far down an axis then needs no array of all outputs before it.
+_PART = 2**20  # outputs that are added up at a time
+
+
+def _running_total(axis: AxisPlan, start: float) -> Any:
+    """Return coordinates that are added up from the first output on, however few of them are computed."""
+    step, begin = float(1 / axis.scale), int(axis.index[0])
+    total = start + step * 0.5
+    for first in range(0, begin, _PART):
+        total = float(np.add.accumulate(np.append(total, np.full(min(_PART, begin - first), step)))[-1])
+    return np.add.accumulate(np.append(total, np.full(len(axis.index) - 1, step)))
+
+
+_FIXED = 2**16  # OpenCV's bit-exact nearest, up to 4.x
+
+
+def _in_library(axis: AxisPlan) -> Any:
+    """Return the source coordinate of every output index, computed as in an image library."""
+    index, start = axis.index, float(axis.start)
+    nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library uses it
+    if nearest and axis.arithmetic in _RUNNING_TOTALS:
+        # The rounding errors of the total decide pixels, so i * step would be wrong.
+        return _running_total(axis, start)
+    if nearest and axis.arithmetic is Arithmetic.OPENCV_EXACT:
+        step = (axis.in_size * _FIXED + axis.out_size // 2) // axis.out_size
+        return start + (step * index + step // 2 - axis.in_size % 2) / _FIXED
+    if nearest and axis.arithmetic is Arithmetic.JAX:  # XLA multiplies by 1 / out, which it computes beforehand
+        inverse = np.float32(1) / np.float32(axis.out_size)
+        size = np.float32(float(axis.out_size / axis.scale))
+        return start + ((index.astype(np.float32) + np.float32(0.5)) * (size * inverse)).astype(np.float64)
+    if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
+        return start + half_pixels(index, np.float32(float(1 / axis.scale))).astype(np.float64)
+    if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
+        return half_pixels(index, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
+    copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
+    if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
+        return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
+    at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
+    return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
+
+
+def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
+    """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
+
+    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
+    """
+    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
+        return spec
+    if len(out_sizes) == 2 and sum(out_sizes) <= MOST_OF_BOTH:
+        return replace(spec, arithmetic=Arithmetic.TORCH)
+    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
+    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
+
+
+_OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
+MOST_OF_BOTH = 128
+"""The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
+
+
+def half_pixels(index: Any, step: np.float32) -> Any:
+    """Return (i + 1/2) * step - 1/2 in float32, the product and the difference rounded as one (XLA)."""
+    return ((index + 0.5) * np.float64(step) - 0.5).astype(np.float32)
+
+
+def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
+    """Return float coordinates as integral and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
+    floor = xp.floor(coordinate)
+    fraction = coordinate - floor
+    if arithmetic in _FLOORED_AS_SINGLES:
+        # PyTorch's floorf() of a float64 steps onto the next pixel from just below it; no weight is left for the last.
+        floor = np.floor(np.asarray(coordinate).astype(np.float32)).astype(np.float64)
+        fraction = np.clip(coordinate - floor, 0, 1)
+    half = fraction - 0.5
+    if arithmetic is Arithmetic.ONNXRUNTIME:
+        half = xp.where(xp.abs(half) <= _TIE, 0.0, half)
+    if arithmetic is Arithmetic.SCIPY:  # not floor(x + 1/2): float64 rounds that sum up from just below a half
+        half = xp.where(xp.floor(coordinate + 0.5) > floor, xp.maximum(half, 0.0), half)
+    return Positions(floor, fraction, half)
+
+
+def _exact_positions(step: Fraction, offset: Fraction, index: Any) -> Positions:
+    """Return step * i + offset for each index in integer arithmetic: rationals over one denominator."""
+    denominator = math.lcm(step.denominator, offset.denominator)
+    slope, start = int(step * denominator), int(offset * denominator)
+    # Python's integers are exact at any size, but slow; int64 must also hold 2 * rest below.
+    fits = max(abs(slope) * int(index[-1] + 1) + abs(start), 2 * denominator) < 2**62
+    total = index.astype(np.int64 if fits else object) * slope + start
+    floor, rest = total // denominator, total % denominator
+    fraction = np.asarray(rest / denominator, dtype=np.float64)
+    half = np.sign(2 * rest - denominator)
+    return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
+
+
+def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
+    """Return the source coordinate of output index ``i``: every formula once, for every kind of numbers.
+
+    Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
+    in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds identically.
+    ``axis`` is an AxisPlan, or has the same fields with sizes, scale and window as nodes of a graph.
+    """
+    number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
+    n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
+    last = s * n if axis.length is Length.FRACTIONAL else m
+
+    def begun(at: Any) -> Any:
+        return number(float(axis.start)) + at if axis.start else at
+
+    match axis.coordinates:
+        case Coordinates.ASYMMETRIC:
+            return begun(over(i, s))
+        case Coordinates.HALF_PIXEL:
+            return begun(over(i + half, s)) - half
+        case Coordinates.PYTORCH_HALF_PIXEL:
+            return choose(m == 1, lambda: i * 0, lambda: over(i + half, s) - half)
+        case Coordinates.TF_HALF_PIXEL_FOR_NN:
+            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: begun(over(i + half, s)))
+        case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
+            return over(i + half, s)
+        case Coordinates.TFLITE_CORNERS:
+            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
+        case Coordinates.HALF_PIXEL_SYMMETRIC:
+            shift = n / 2 * (1 - m / (number(axis.asked) * n))
+            return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
+        case Coordinates.ALIGN_CORNERS if axis.arithmetic in _STEP_FIRST:
+            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
+        case Coordinates.ALIGN_CORNERS:
+            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))
+        case _:
+            start, end = (number(edge) for edge in axis.window)
+            return choose(
+                last == 1,
+                lambda: i * 0 + half * (start + end) * (n - 1),
+                lambda: start * (n - 1) + i * (end - start) * (n - 1) / (last - 1),
+            )
+
+
+def radius(kernel: Continuous) -> int | Fraction:
+    """Return the distance, in source pixels, from which a kernel is 0."""
+    match kernel:
+        case Box():
+            return Fraction(1, 2)
+        case Linear() | Hamming():
+            return 1
+        case Cubic() | Mitchell():
+            return 2
+        case Gaussian():
+            return _CUT
+        case Magic():
+            return _MAGIC[kernel.year][0]
+        case Lanczos():
+            return kernel.radius
+
+
+def sums_to_one(kernel: Continuous) -> bool:
+    """Return whether weights are divided by their sum; those of other kernels sum to 1 already."""
+    return kernel.exclude_outside or kernel.is_antialiased or not isinstance(kernel, Linear | Cubic | Mitchell)
+
+
+def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
+    """Return the weights at ``offset`` from the sampling point, in source pixels.
+
+    ``xp`` holds NumPy's functions, or those of a graph if ``offset`` is a node of it, for linear and cubic only.
+    """
+    match kernel:
+        case Box():
+            return box(offset)
+        case Linear():
+            return triangle(xp.abs(offset), xp)
+        case Cubic():
+            return keys(xp.abs(offset), kernel.a, xp)
+        case Hamming():
+            return hamming(np.abs(offset))
+        case Lanczos():
+            return lanczos(offset, kernel.radius)
+        case Gaussian():
+            return gaussian(np.abs(offset))
+        case Mitchell():
+            return mitchell(np.abs(offset))
+        case Magic():
+            return magic(np.abs(offset), kernel.year)
+
+
+def box(offset: Any) -> Any:
+    """Return 1 above -1/2 and up to 1/2."""
+    return np.where((offset > -0.5) & (offset <= 0.5), 1.0, 0.0)
+
+
+def sinc(offset: Any) -> Any:
+    """Return sin(pi t) / (pi t)."""
+    angle = np.where(offset == 0, 1.0, offset) * np.pi
+    return np.where(offset == 0, 1.0, sine(angle) / angle)
+
+
+_ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in Pillow's source
+
+
+def hamming(distance: Any) -> Any:
+    """Return sinc under a Hamming window of radius 1 (Pillow, ``Resampling.HAMMING``)."""
+    weights = np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * cosine(distance * np.pi)), 0.0)
+    return np.where(distance == 0, 1.0, weights)  # the two float32 do not sum to 1
+
+
+def lanczos(offset: Any, radius: int) -> Any:
+    """Return sinc(t) sinc(t / radius) from -radius up to below radius (C. E. Duchon, 1979)."""
+    inside = (-radius <= offset) & (offset < radius)
+    return np.where(inside, sinc(offset) * sinc(offset / radius), 0.0)
+
+
+_CUT, _DEVIATION = Fraction(3, 2), 0.5
+
+
+def gaussian(distance: Any) -> Any:
+    """Return exp(-t^2 / (2 / 4)) below 3/2 (TensorFlow, ``ResizeMethod.GAUSSIAN``)."""
+    return np.where(distance < float(_CUT), exponential(-np.square(distance / _DEVIATION) / 2), 0.0)
+
+
+def mitchell(distance: Any) -> Any:
+    """Return the cubic of B = C = 1/3 (D. P. Mitchell and A. N. Netravali, 1988, equation 8)."""
+    near = (7 * distance - 12) * distance * distance / 6 + 8 / 9
+    far = ((12 - 7 / 3 * distance) * distance - 20) * distance / 6 + 16 / 9
+    return np.where(distance < 1, near, np.where(distance < 2, far, 0.0))
+
+
+_MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radius; pieces up to 1/2, 3/2, 5/2 ...
+    2013: (
+        Fraction(5, 2),
+        (
+            lambda t: 17 / 16 - 7 / 4 * (t * t),
+            lambda t: (1 - t) * (7 / 4 - t),
+            lambda t: -1 / 8 * (t - 5 / 2) * (t - 5 / 2),
+        ),
+    ),
+    2021: (
+        Fraction(9, 2),
+        (
+            lambda t: 577 / 576 - 239 / 144 * (t * t),
+            lambda t: 35 / 36 * (t - 1) * (t - 239 / 140),
+            lambda t: 1 / 6 * (t - 2) * (65 / 24 - t),
+            lambda t: 1 / 36 * (t - 3) * (t - 15 / 4),
+            lambda t: -1 / 288 * ((t - 9 / 2) * (t - 9 / 2)),  # the square first, as pow() in C
+        ),
+    ),
+}
+
+
+def magic(distance: Any, year: int) -> Any:
+    """Return the quadratic spline, sharpened (J. P. Costella, "Solving the mystery of Magic Kernel Sharp")."""
+    _, pieces = _MAGIC[year]
+    ends = [distance < place + 0.5 for place in range(len(pieces))]
+    return np.select(ends, [piece(distance) for piece in pieces], 0.0)
+
+
+def triangle(distance: Any, xp: Any = np) -> Any:
+    """Return 1 - |t|, at least 0: linear interpolation (ONNX Resize-19, ``mode=linear``)."""
+    return xp.maximum(0.0, 1.0 - distance)
+
+
+def keys(distance: Any, a: float, xp: Any = np) -> Any:
+    """Return Keys' cubic convolution kernel (ONNX Resize-19, ``mode=cubic``; R. G. Keys, 1981, equation 15)."""
+    near = ((a + 2.0) * distance - (a + 3.0)) * distance * distance + 1.0
+    far = ((a * distance - 5.0 * a) * distance + 8.0 * a) * distance - 4.0 * a
+    return xp.where(distance <= 1.0, near, xp.where(distance < 2.0, far, 0.0))

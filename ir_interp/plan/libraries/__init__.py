@@ -1,1 +1,0 @@
-"""Arithmetic of image libraries: weights, passes, the order of sums, and refusals."""

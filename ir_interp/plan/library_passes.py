@@ -1,0 +1,596 @@
+"""Integer sums axis by axis, as passes derived from a spec, LiteRT's weights for them, and refusals of libraries.
+
+8-bit weights of LiteRT (2.3) are XNNPACK's: 11 bits of a float32 position. Others are its own kernel's: 10 bits of a
+position in 1/1024 pixel (``ResizeBilinearInteger`` of resize_bilinear.h), also for int8 and a size of run time.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.errors import ShapeError, SpecError
+from ir_interp.plan import library_weights, opencv_sums
+from ir_interp.plan.formulas import AxisPlan
+from ir_interp.plan.opencv_sums import channels
+from ir_interp.plan.taps import Plan, Taps, is_long, segments, window_taps
+from ir_interp.shapes import Array, resolve_axes
+from ir_interp.spec import (
+    Area,
+    Arithmetic,
+    Between,
+    Coordinates,
+    Cubic,
+    FixedPoint,
+    FloatingPoint,
+    IntegerRounding,
+    Integers,
+    Linear,
+    Mean,
+    Nearest,
+    Passes,
+    ResizeSpec,
+    Scales,
+    Step,
+    SumRounding,
+    Unrounded,
+)
+
+Whole = NDArray[np.int64]
+_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
+# Fractional bits of a weight, in XNNPACK's kernel and in LiteRT's own.
+_OF_XNNPACK, _OWN = 11, 10
+
+
+def is_of_litert(spec: ResizeSpec) -> bool:
+    """Return whether the integers of a resize are summed as LiteRT does."""
+    is_own = spec.rounds in (Integers.LITERT, Integers.LITERT_KERNEL)
+    return is_own and spec.kernel == Linear() and spec.coordinates in _COORDINATES
+
+
+def is_of_xnnpack(spec: ResizeSpec, dtype: str) -> bool:
+    """Return whether XNNPACK computes a resize of integers."""
+    return spec.rounds is Integers.LITERT and dtype in ("int8", "uint8")
+
+
+def litert_rounding(spec: ResizeSpec, dtype: str) -> IntegerRounding:
+    """Return how the sum along the last axis is rounded."""
+    return IntegerRounding.HALF_UP if is_of_xnnpack(spec, dtype) else IntegerRounding.HALF_AWAY
+
+
+def litert_weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.intp], Whole, int]:
+    """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
+    bits = litert_bits(spec, dtype)
+    if is_of_xnnpack(spec, dtype):
+        positions = axis.index.astype(np.float32)
+        in_size, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
+            low, far = litert_taps_of_float32(spec.coordinates, positions, in_size, outputs, np)
+    else:
+        numbers = axis.index.astype(np.int64)
+        low, far = litert_taps_of_integers(
+            spec.coordinates, numbers, axis.in_size, axis.out_size, np, operator.floordiv
+        )
+    low, far = low.astype(np.int64), far.astype(np.int64)
+    high = np.minimum(low + 1, axis.in_size - 1)
+    return np.stack([low, high], axis=1).astype(np.intp), np.stack([2**bits - far, far], axis=1), bits
+
+
+def litert_bits(spec: ResizeSpec, dtype: str) -> int:
+    """Return the number of fractional bits of the weights for integers of a type."""
+    return _OF_XNNPACK if is_of_xnnpack(spec, dtype) else _OWN
+
+
+def litert_taps_of_float32(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the first pixel of each output ``index``, and the weight of the second, as float32.
+
+    Arrays or tensors, of float32 throughout; ``xp`` holds the functions for them.
+    """
+    step = in_size / outputs
+    if coordinates is Coordinates.ALIGN_CORNERS:
+        step = xp.where(outputs > 1, (in_size - 1) / (outputs - 1), step)
+    # ``positive`` keeps a graph's runtime from fusing the product into the sum that follows; XNNPACK rounds both.
+    at = xp.positive(index * step)
+    if coordinates is Coordinates.HALF_PIXEL:
+        at = at + (xp.positive(step * 0.5) - 0.5)
+    at = xp.clip(at, 0.0, in_size - 1)
+    low = xp.floor(at)
+    return low, xp.rint((at - low) * 2.0**_OF_XNNPACK)
+
+
+def litert_reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
+    """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
+    last = np.int64(axis.out_size - 1)
+    at = _places(spec.coordinates, last, axis.in_size, axis.out_size, np, operator.floordiv)
+    return bool(at // 2**_OWN >= axis.in_size)
+
+
+def litert_taps_of_integers(
+    coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
+) -> tuple[Any, Any]:
+    """Return the same as ``litert_taps_of_float32``, of integers throughout; ``divided`` rounds quotients down."""
+    one, at = 2**_OWN, _places(coordinates, index, in_size, outputs, xp, divided)
+    low = xp.clip(divided(at, one), 0, in_size - 1)
+    return low, xp.where(at < 0, 0, at - low * one)
+
+
+def _places(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Any) -> Any:
+    """Return where outputs lie, in 1/1024 pixel."""
+    one = 2**_OWN
+    pixels, parts = in_size, outputs
+    if coordinates is Coordinates.ALIGN_CORNERS:
+        pixels, parts = (xp.where(outputs > 1, count - 1, count) for count in (in_size, outputs))
+    # The step itself is rounded to 1/1024 pixel, so output i lies up to i/2048 pixels off.
+    step = divided(pixels * one + divided(parts, 2), parts)
+    at = index * step
+    return at + (divided(step, 2) - one // 2) if coordinates is Coordinates.HALF_PIXEL else at
+
+
+ByAxis = Mapping[int, Taps]
+Outputs = tuple[tuple[int, int], ...]
+"""Start and stop of a segment of the outputs of every axis."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Pixels of a block along each axis from some axis on, and of a complete block."""
+
+    along: tuple[NDArray[np.int64], ...]
+    complete: int
+
+    def of(self, outputs: Outputs) -> Counts:
+        """Return the counts of a segment of the outputs of each axis."""
+        return replace(
+            self, along=tuple(counts[slice(*part)] for counts, part in zip(self.along, outputs, strict=True))
+        )
+
+    def divisors(self) -> NDArray[np.float32]:
+        """Return the number of pixels, and divisor, of each output with an incomplete block; 0 for the others."""
+        counts = reduce(np.multiply.outer, self.along)
+        return np.where(counts < self.complete, counts, 0).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pass:
+    """A sum along one axis, of ``indices`` and ``weights`` [out, taps], whose type is that of the sum.
+
+    In integer sums every value loses ``bits_before``, every product ``bits_each``, and the sum ``bits_after``; the sum
+    is then rounded by ``rounding``. Floats are multiplied by ``factor``, and rounded likewise. Rounded sums are clipped
+    to the element type.
+
+    Taps are added up from the first to the last, unless ``is_turned``: then some are in another order, that of the
+    ``vectors``, with which full blocks of ``lanes`` values of a row of the output are summed, or that of
+    ``opencv_ipp_order``.
+
+    ``counts`` are those of blocks, from ``axis`` on, if some are incomplete.
+    """
+
+    axis: int
+    indices: NDArray[np.intp]
+    weights: Array
+    bits_before: int = 0
+    bits_each: int = 0
+    bits_after: int = 0
+    factor: float = 1.0
+    rounding: SumRounding = Unrounded.KEPT
+    lanes: int = 0
+    of_ipp: bool = False
+    counts: Counts | None = None
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether some sums of floats begin elsewhere than at the first tap."""
+        return bool(self.lanes) or self.of_ipp
+
+    def of(self, outputs: Outputs) -> Pass:
+        """Return the pass over a segment of the outputs of every axis."""
+        segment = slice(*outputs[self.axis])
+        counts = self.counts and self.counts.of(outputs[self.axis :])
+        return replace(self, indices=self.indices[segment], weights=self.weights[segment], counts=counts)
+
+    def vectors(self) -> Pass:
+        """Return the pass over blocks: of float32, from the last tap to the first."""
+        weights = np.ldexp(self.weights[:, ::-1].astype(np.float32), -self.bits_after).astype(np.float32)
+        indices, rounding = self.indices[:, ::-1], IntegerRounding.HALF_EVEN
+        return replace(self, indices=indices, weights=weights, bits_after=0, rounding=rounding, lanes=0)
+
+
+def are_named(bound: Plan) -> bool:
+    """Return whether the integers of a plan are summed in passes, not in steps (``plan.runtimes.integer_steps``)."""
+    spec, rounds = bound.spec, bound.spec.rounds
+    if isinstance(spec.kernel, Nearest):
+        return False
+    is_of_opencv = rounds in (Integers.OPENCV_AREA, Integers.IPP)
+    return is_of_opencv or isinstance(rounds, FixedPoint | FloatingPoint) or is_of_litert(spec)
+
+
+def needs_all_taps(bound: Plan) -> bool:
+    """Return whether passes over a part of the outputs need the taps of all: for their order of sums, or their bits."""
+    rounds = bound.spec.rounds
+    return opencv_sums.is_of_ipp(bound) or (isinstance(rounds, FixedPoint) and _is_narrow(rounds))
+
+
+def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
+    """Return the passes of a plan for integers of a type. Raises SpecError if its fixed point is for another type."""
+    return _passes(bound, dtype, tuple((0, size) for size in bound.out_shape))
+
+
+def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
+    """Return ``passes`` over a segment of the outputs of every axis; along a long one, no others are computed."""
+    # IPP orders sums by blocks of a whole row, so the place of a segment in the row is not enough.
+    if is_long(bound) and not opencv_sums.is_of_ipp(bound):
+        return _passes(bound, dtype, outputs)
+    return tuple(stage.of(outputs) for stage in passes(bound, dtype))
+
+
+@lru_cache(maxsize=128)
+def _passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
+    if is_of_litert(bound.spec):
+        return tuple(_of_litert(bound, dtype, outputs))
+    taps = {axis.axis: window_taps(bound, place, outputs[axis.axis]) for place, axis in enumerate(bound.axes)}
+    if opencv_sums.is_of_ipp(bound):
+        return tuple(_of_ipp(bound, taps))
+    rounds = opencv_sums.sums(bound, dtype)
+    if isinstance(rounds, FixedPoint):
+        return tuple(_fixed(bound, rounds, dtype, taps, outputs))
+    return tuple(_floating(bound, rounds, taps) if isinstance(rounds, FloatingPoint) else _counted(bound, outputs))
+
+
+def _of_ipp(bound: Plan, taps: ByAxis) -> Iterator[Pass]:
+    """Yield the sums along the width, then the height, even if one of them keeps its size."""
+    reach = 2 if isinstance(bound.spec.kernel, Cubic) else 1
+    for axis in sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)), reverse=True):
+        axis_taps = taps.get(axis) or _unmoved(bound.out_shape[axis], reach)
+        ends = axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+        yield Pass(
+            axis=axis,
+            indices=axis_taps.indices,
+            weights=_of(axis_taps).astype(np.float32),
+            rounding=IntegerRounding.HALF_EVEN if ends else Unrounded.KEPT,
+            of_ipp=True,
+        )
+
+
+def _unmoved(size: int, reach: int) -> Taps:
+    """Return the taps of outputs that are their pixels, with neighbours of weight 0."""
+    steps = np.arange(1 - reach, reach + 1)
+    indices = np.clip(np.arange(size)[:, None] + steps, 0, size - 1)
+    return Taps(indices, np.broadcast_to((steps == 0).astype(np.float64), indices.shape))
+
+
+def _of_litert(bound: Plan, dtype: str, outputs: Outputs) -> Iterator[Pass]:
+    axes, behind = _segments_by_axis(bound, outputs), 0
+    for place, axis in enumerate(axes):
+        indices, weights, bits = litert_weights(bound.spec, axis, dtype)
+        behind += bits
+        stage = Pass(axis=axis.axis, indices=indices, weights=weights)
+        if place == len(axes) - 1:
+            stage = replace(stage, bits_after=behind, rounding=litert_rounding(bound.spec, dtype))
+        yield stage
+
+
+def _segments_by_axis(bound: Plan, outputs: Outputs) -> list[AxisPlan]:
+    """Return the changing axes from the last to the first, restricted to some outputs."""
+    axes = sorted(bound.axes, key=lambda axis_plan: -axis_plan.axis)
+    return [replace(axis, outputs=outputs[axis.axis]) for axis in axes]
+
+
+def _fixed(bound: Plan, rounds: FixedPoint, dtype: str, taps: ByAxis, outputs: Outputs) -> Iterator[Pass]:
+    if np.dtype(dtype).itemsize * 8 != rounds.elements:
+        raise SpecError(f"this resize sums {rounds.elements}-bit integers; the image is {dtype}")
+    keeps_bits = rounds.between is not Between.ROUNDED
+    resized = resolve_axes(bound.spec.axes, len(bound.in_shape)) if keeps_bits else ()
+    copies = {axis: _copies(outputs[axis]) for axis in resized if axis not in taps}
+    axes = _in_order(bound, rounds.passes, {**taps, **copies})
+    behind = 0
+    for place, (axis, axis_taps) in enumerate(axes):
+        ends = place == len(axes) - 1 or not keeps_bits
+        peak = _largest(bound, axis) if axis in taps and _is_narrow(rounds) else 1.0
+        weights, bits = _whole(axis_taps if keeps_bits else _merged(axis_taps), rounds, peak)
+        behind += bits
+        cut = _CUT if rounds.between is Between.SHORTENED and place == len(axes) - 1 else (0, 0)
+        yield Pass(
+            axis=axis,
+            indices=weights.indices,
+            weights=_of(weights),
+            bits_before=cut[0],
+            bits_each=cut[1],
+            bits_after=behind - sum(cut) if ends else 0,
+            rounding=IntegerRounding.HALF_UP if ends else Unrounded.KEPT,
+            lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
+        )
+        behind = 0 if ends else behind
+
+
+_CUT = (4, 16)  # bits of values and of products that OpenCV's linear drops, for 16-bit multiplications
+
+
+def _floating(bound: Plan, rounds: FloatingPoint, by_axis: ByAxis) -> Iterator[Pass]:
+    axes = _in_order(bound, rounds.passes, by_axis)
+    for place, (axis, taps) in enumerate(axes):
+        is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
+        if opencv_sums.copies_ends(bound) and not _is_first(axis, bound):
+            taps = _merged(taps)  # both weights of an edge pixel add up to 1: a copy
+        yield Pass(
+            axis=axis,
+            indices=taps.indices,
+            weights=_of(taps).astype(f"float{rounds.bits}"),
+            rounding=rounds.rounding if is_made_whole else Unrounded.KEPT,
+            lanes=rounds.lanes or 0 if _is_first(axis, bound) else 0,
+        )
+
+
+def _is_first(axis: int, bound: Plan) -> bool:
+    """Return whether an axis is the first of the resized ones, along which rows are consecutive in memory."""
+    return axis == min(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+
+
+def _counted(bound: Plan, outputs: Outputs) -> Iterator[Pass]:
+    """Yield passes that add up the pixels of a block and divide by their number, for blocks of four in integers."""
+    if not bound.axes:
+        return
+    axes = [(axis.axis, Taps(*opencv_sums.blocks(axis))) for axis in _segments_by_axis(bound, outputs)]
+    counts = _counts_of_parts(bound, dict(axes), outputs)
+    blocks = [1 / axis.scale for axis in bound.axes]
+    is_two_by_two = blocks == [2, 2] and opencv_sums.channels(bound) in opencv_sums.FEW_CHANNELS
+    for place, (axis, taps) in enumerate(axes):
+        weights = (_of(taps) > 0).astype(np.int64)
+        stage = Pass(axis=axis, indices=taps.indices, weights=weights)
+        if place < len(axes) - 1:
+            yield stage
+            continue
+        stage = replace(stage, counts=counts)
+        if is_two_by_two:
+            yield replace(stage, bits_after=2, rounding=IntegerRounding.HALF_UP)
+        else:
+            # OpenCV multiplies by the reciprocal of the number of pixels, in float32.
+            factor = np.float32(1) / np.float32(float(math.prod(blocks)))
+            yield replace(stage, factor=float(factor), rounding=IntegerRounding.HALF_EVEN)
+
+
+def _counts_of_parts(bound: Plan, taps: ByAxis, outputs: Outputs) -> Counts | None:
+    """Return ``Pass.counts`` of the last pass; None if every block is complete."""
+    sides = {axis.axis: round(1 / axis.scale) for axis in bound.axes}
+    if all(sides[axis.axis] * axis.out_size <= axis.in_size for axis in bound.axes):
+        return None
+    sizes = [stop - start for start, stop in outputs]
+    along = {axis: (_of(axis_taps) > 0).sum(axis=1) for axis, axis_taps in taps.items()}
+    counts = (along.get(axis, np.ones(sizes[axis], np.int64)) for axis in range(min(taps), len(sizes)))
+    return Counts(tuple(counts), math.prod(sides.values()))
+
+
+def _in_order(bound: Plan, order: Passes, taps: ByAxis) -> Sequence[tuple[int, Taps]]:
+    """Return axes, each with its taps, in the order of summation."""
+    return [(axis, taps[axis]) for axis in sorted(taps, reverse=_last_goes_first(order, bound))]
+
+
+def are_at_once(bound: Plan) -> bool:
+    """Return whether the passes of a plan are one sum over all axes."""
+    return isinstance(bound.spec.rounds, FloatingPoint) and bound.spec.rounds.passes is Passes.AT_ONCE
+
+
+def _last_goes_first(order: Passes, bound: Plan) -> bool:
+    if order in (Passes.LAST_FIRST, Passes.AT_ONCE) or len(bound.axes) < 2:
+        return True
+    resized = sorted(resolve_axes(bound.spec.axes, len(bound.in_shape)))
+    if order is Passes.UNLESS_TALL:
+        first, *_, last = resized
+        return not (bound.in_shape[first] > max(_TALL * bound.in_shape[last], bound.out_shape[first]))
+    lost, *_, lost_last = (bound.in_shape[axis] - bound.out_shape[axis] for axis in resized)
+    return not (lost > 0 and lost > 2 * lost_last)
+
+
+_TALL = 100  # Pillow 12's ratio of height to width
+
+
+def _copies(outputs: tuple[int, int]) -> Taps:
+    places = np.arange(*outputs)[:, None]
+    return Taps(places, np.ones(places.shape))
+
+
+def _of(taps: Taps) -> Array:
+    assert taps.weights is not None
+    return taps.weights
+
+
+def _merged(taps: Taps) -> Taps:
+    """Return taps with those of one edge pixel added up in the first of them, since they are rounded together."""
+    weights = _of(taps).copy()
+    for place in range(weights.shape[1] - 1, 0, -1):
+        same = taps.indices[:, place] == taps.indices[:, place - 1]
+        weights[:, place - 1] += np.where(same, weights[:, place], 0.0)
+        weights[:, place] = np.where(same, 0.0, weights[:, place])
+    return Taps(taps.indices, weights)
+
+
+def _is_narrow(rounds: FixedPoint) -> bool:
+    """Return whether large weights have fewer bits than others (PyTorch)."""
+    return rounds.width - rounds.bits < _ROOM
+
+
+_ROOM = 8  # bits of the sign and of the integer part of weights, of which none comes near 2**7
+
+
+@lru_cache(maxsize=64)
+def _largest(bound: Plan, axis: int) -> float:
+    """Return the largest weight of all outputs of a changing axis, on which the bits of its weights depend."""
+    place = [axis_plan.axis for axis_plan in bound.axes].index(axis)
+    return max(map(_peak, segments(bound, place)))
+
+
+def _peak(taps: Taps) -> float:
+    """Return the largest weight of a pixel while the weights of its taps at an edge are added one by one (PyTorch)."""
+    weights, largest = _of(taps), 0.0
+    total = np.zeros(len(weights))
+    for place in range(weights.shape[1]):
+        same = place > 0 and taps.indices[:, place] == taps.indices[:, place - 1]
+        total = weights[:, place] + np.where(same, total, 0.0)
+        largest = max(largest, float(total.max(initial=0.0)))
+    return largest
+
+
+def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
+    """Return taps with integer weights, and the number of fractional bits."""
+    weights, bits, most = _of(taps), rounds.bits, 2 ** (rounds.width - 1)
+    while bits and int(0.5 + largest * 2**bits) >= most:
+        bits -= 1
+    scaled = weights * 2.0**bits
+    if rounds.between is Between.ROUNDED:
+        return Taps(taps.indices, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int64)), bits
+    # Sums that keep their bits are OpenCV's, whose saturate_cast rounds half to even.
+    return Taps(taps.indices, np.rint(scaled).astype(np.int64)), bits
+
+
+def check_limits(bound: Plan, dtype: str) -> None:
+    """Raise SpecError or ShapeError for an image that the library of a spec refuses, or whose result is unknown.
+
+    Specs of runtimes, and those of no library, accept every image here.
+    """
+    if not bound.spec.arithmetic.is_library:
+        return
+    _check_sizes(bound)
+    if bound.spec.images is not None:
+        bound.spec.images.check(dtype, channels(bound))
+    if 0 in bound.out_shape:
+        return
+    if bound.axes and bound.spec.arithmetic in opencv_sums.OWN:
+        _check_opencv(bound, dtype)
+    if bound.spec.arithmetic is Arithmetic.TORCH:
+        _check_torch(bound, dtype)
+
+
+def _check_sizes(bound: Plan) -> None:
+    """Refuse images and outputs of size 0, except by libraries that return empty arrays."""
+    name = _library(bound)
+    if name is None:
+        return
+    may_be_empty = _may_be_empty(bound.spec)
+    for axis in resolve_axes(bound.spec.axes, len(bound.in_shape)):
+        size, out_size = bound.in_shape[axis], bound.out_shape[axis]
+        if not size:
+            raise ShapeError(f"{name} refuses images of size 0, as axis {axis} has; use an image with pixels")
+        if not out_size and not may_be_empty:
+            problem = f"{name} refuses outputs of size 0, as axis {axis} of size {size} would have"
+            raise ShapeError(f"{problem}; use a larger size or scale")
+
+
+def _library(bound: Plan) -> str | None:
+    """Return the library that refuses images of size 0; None for JAX and SciPy, which return empty arrays."""
+    if bound.spec.arithmetic is Arithmetic.SCIPY:
+        return "scikit-image" if bound.spec.images else None
+    return _REFUSING.get(bound.spec.arithmetic)
+
+
+def _may_be_empty(spec: ResizeSpec) -> bool:
+    """Return whether outputs of an image may be empty: PyTorch's area, and scikit-image if it smooths nothing first."""
+    return isinstance(spec.kernel, Mean) or (spec.arithmetic is Arithmetic.SCIPY and spec.before is None)
+
+
+_REFUSING = {
+    Arithmetic.PILLOW: "Pillow",
+    Arithmetic.TENSORFLOW: "TensorFlow",
+    **dict.fromkeys((Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE), "PyTorch"),
+    **dict.fromkeys((*opencv_sums.OWN, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP), "OpenCV"),
+}
+
+
+def largest_pixel(bound: Plan, outputs: Outputs, dtype: str) -> int | None:
+    """Return the largest value for which Pillow's sums of mode I stay within int32; None if all of them do.
+
+    Pillow converts sums beyond int32 as the processor does, which C leaves undefined.
+    """
+    is_deep = bound.spec.arithmetic is Arithmetic.PILLOW and dtype == "int32" and bool(bound.axes)
+    if not is_deep or not are_named(bound) or any(start == stop for start, stop in outputs):
+        return None
+    gains = [float(np.abs(each.weights).sum(axis=1).max()) for each in window_passes(bound, dtype, outputs)]
+    gain = math.prod(max(gain, 1.0) for gain in gains)
+    return None if gain < 1 + _ROUNDED else int((2**31 - 1) / gain)
+
+
+def check_pixels(lowest: int, highest: int, largest: int) -> None:
+    """Raise SpecError for pixels of mode I whose sums may exceed int32."""
+    if -largest <= lowest and highest <= largest:
+        return
+    problem = f"Pillow's sums of mode I may overflow for pixels beyond {largest}; this image has {lowest} to {highest}"
+    raise SpecError(f"{problem}; use mode F, or a filter without negative weights, as pillow:bilinear")
+
+
+_ROUNDED = 1e-9  # by which weights without negative ones may add up to more than 1
+
+
+def _check_opencv(bound: Plan, dtype: str) -> None:
+    spec = bound.spec
+    if isinstance(spec.kernel, Area) and channels(bound) > _MOST_CHANNELS and _is_uneven(bound):
+        most = f"OpenCV averages images of at most {_MOST_CHANNELS} channels"
+        raise ShapeError(f"{most} where a size is not an integer multiple of the other; this one has {channels(bound)}")
+    if dtype.startswith("float"):
+        return
+    if spec.rounds is Integers.IPP and isinstance(spec.kernel, Linear) and dtype != "uint16":
+        problem = f"these are the sums of Intel's library (IPP) for uint16, not for {dtype}"
+        raise SpecError(f"{problem}; specify the dtype in the call, or use ipp=False")
+    if spec.arithmetic is Arithmetic.IPP and _is_warped(bound):
+        reason = "the result of Intel's library (IPP) where fx or fy is not a ratio of sizes is unknown"
+        raise SpecError(f"{reason}; use sizes instead of scales, or ipp=False")
+    if opencv_sums.adds_fours(bound, dtype) and opencv_sums.has_parts(bound):
+        raise ShapeError("sums of blocks beyond 2**24 are unknown where the last block is incomplete")
+
+
+_MOST_CHANNELS = 4  # of OpenCV's fractional INTER_AREA; torch 2.13 repeats rows of uint8 with more
+
+
+def _is_uneven(bound: Plan) -> bool:
+    """Return whether areas have fractional pixels: neither linear, as on growing axes, nor of integer blocks."""
+    return all(axis.scale <= 1 for axis in bound.axes) and not opencv_sums.has_blocks(bound)
+
+
+def _is_warped(bound: Plan) -> bool:
+    """Return whether Intel's library warps: if scales are not ratios of sizes, and it supports the channels."""
+    if not isinstance(bound.spec.target, Scales) or channels(bound) not in library_weights.CHANNELS:
+        return False
+    axes = resolve_axes(bound.spec.axes, len(bound.in_shape))
+    pairs = zip(axes, bound.spec.target.values, strict=True)
+    return any(abs(bound.out_shape[axis] / bound.in_shape[axis] - scale) > _SAME * scale for axis, scale in pairs)
+
+
+_SAME = 1e-10  # OpenCV's IPP_RESIZE_EPS, of a scale
+
+
+def _check_torch(bound: Plan, dtype: str) -> None:
+    """Refuse faults of PyTorch 2.13, and results that depend on an element type that was not specified."""
+    spec, axes = bound.spec, resolve_axes(bound.spec.axes, len(bound.in_shape))
+    if isinstance(spec.kernel, Nearest | Mean):
+        return
+    if len(axes) == _OF_AN_IMAGE and bound.out_shape[-1] == 1:
+        _check_narrow(bound, dtype)
+    is_cubic = isinstance(spec.kernel, Cubic) and not spec.kernel.is_antialiased and dtype != "uint8"
+    if is_cubic and spec.step is Step.GIVEN_UNLESS_EQUAL and isinstance(spec.target, Scales):
+        pairs = zip(axes, spec.target.values, strict=True)
+        if any(bound.in_shape[axis] == bound.out_shape[axis] and scale != 1 for axis, scale in pairs):
+            problem = f"an axis that keeps its size is copied for uint8 but not for {dtype}"
+            raise SpecError(f"{problem}; specify the dtype in the call")
+
+
+_OF_AN_IMAGE = 2
+
+
+def _check_narrow(bound: Plan, dtype: str) -> None:
+    """Refuse outputs of one column that torch 2.13 refuses, or fills with copies of their first row."""
+    count = 1 if len(bound.in_shape) == _OF_AN_IMAGE else bound.in_shape[-3]
+    height = bound.out_shape[-2]
+    is_byte = dtype == "uint8" and isinstance(bound.spec.integers, FixedPoint)
+    if is_byte and count == _OF_COLOUR and height == 1:
+        raise ShapeError("torch 2.13 refuses to resize uint8 images of three channels to one pixel; use a larger size")
+    filters = count > _MOST_CHANNELS if is_byte else bound.spec.kernel.is_antialiased
+    if filters and height not in (1, bound.in_shape[-2]):
+        which = "more than four channels" if is_byte else "antialiased floats"
+        raise ShapeError(f"torch 2.13 repeats the first row of one-pixel-wide outputs for {which}; use a larger width")
+
+
+_OF_COLOUR = 3

@@ -1,0 +1,241 @@
+"""Positions of output pixels in the input, for coordinates of rasters, pyramids and arrays of xarray.
+
+Coordinates are interpolated linearly, bounds of cells along their edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ir_interp.arrays.moved_transforms import moved_transforms
+from ir_interp.errors import SpecError
+from ir_interp.plan.formulas import AxisPlan, Blocks
+from ir_interp.plan.taps import plan
+from ir_interp.shapes import Shape
+from ir_interp.spec import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
+
+_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class PixelGrid:
+    """The pixels of an axis, in input pixels whose centres are 0, 1, 2 ...
+
+    ``first`` is the centre of the first one, ``step`` their size.
+    """
+
+    first: float = 0.0
+    step: float = 1.0
+
+    @property
+    def corner(self) -> float:
+        """The beginning of the first pixel, counted from the corner of the first input pixel."""
+        return self.first + 0.5 - self.step / 2
+
+    def centres(self, count: int) -> NDArray[np.float64]:
+        """Return the centres of the first ``count`` pixels."""
+        return np.arange(count, dtype=np.float64) * self.step + self.first
+
+    def behind(self, pad: int) -> PixelGrid:
+        """Return the grid in pixels of an input without the ``pad`` in front of it."""
+        return PixelGrid(self.first - pad, self.step)
+
+
+def pixel_grid(axis: AxisPlan | None, kernel: Kernel) -> PixelGrid:
+    """Return the pixels of an output along an axis, which is None if it keeps its pixels.
+
+    A sum lies where its weights are centred. A copied pixel may be anywhere in the part of the input that an output
+    pixel stands for, so a resize of the whole input has the bounds of the whole.
+    """
+    if axis is None:
+        return PixelGrid()
+    # Aligned corners of a single pixel have no step; the pixel is as large as the ratio of the sizes.
+    step, first = axis.step or 1 / axis.scale, axis.offset
+    if isinstance(kernel, Area | Mean):  # positions are the beginnings of areas
+        first += (step - 1) / 2
+    elif isinstance(kernel, Nearest):
+        first = _of_copies(axis, kernel.rounding)
+    if isinstance(axis.before, Blocks):  # whose positions count blocks
+        first = (first + _HALF) * axis.before.size + axis.before.start - _HALF
+        step *= axis.before.size
+    return PixelGrid(float(first), float(step))
+
+
+_OF_WHOLE = (
+    Coordinates.ASYMMETRIC,
+    Coordinates.HALF_PIXEL,
+    Coordinates.TF_HALF_PIXEL_FOR_NN,
+    Coordinates.TF_HALF_PIXEL_THROUGHOUT,
+)
+"""Coordinates under which the outputs divide the input evenly: output i stands for [i * step, (i + 1) * step)."""
+
+_ROUNDED = {  # by how much a copied pixel is below or above the coordinate
+    Rounding.FLOOR: (Fraction(-1), Fraction(0)),
+    Rounding.CEIL: (Fraction(0), Fraction(1)),
+    Rounding.ROUND_PREFER_FLOOR: (-_HALF, _HALF),
+    Rounding.ROUND_PREFER_CEIL: (-_HALF, _HALF),
+}
+
+
+def _of_copies(axis: AxisPlan, rounding: Rounding) -> Fraction:
+    """Return the centre of the first output pixel of a nearest resize."""
+    if rounding is Rounding.SIMPLE:
+        rounding = Rounding.CEIL if axis.scale < 1 else Rounding.FLOOR
+    below, above = _ROUNDED[rounding]
+    ahead = axis.offset - axis.start  # how far the coordinate is from the beginning of its part
+    # The copied pixel covers [copied, copied + 1); the whole grid is true if that always touches the part.
+    if axis.coordinates in _OF_WHOLE and ahead + below >= -1 and ahead + above <= axis.step:
+        return axis.start + (axis.step - 1) / 2
+    return axis.offset + (below + above) / 2
+
+
+_EASTWARD = ("degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE")  # units of CF
+_HALF_TURN = 180.0
+_NUMBERS, _TIMES = "iuf", "mM"  # kinds of NumPy's types
+_ENDS = 2  # of a cell
+_OF_CELLS = ("bounds", "climatology")  # attributes of CF that name a variable of the ends of cells
+_LINKS = (*_OF_CELLS, "grid_mapping", "coordinates")
+"""Attributes of CF that name other variables, which xarray stores as encodings if it decodes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """The new pixels of a dimension: their grid in old ones, and their number."""
+
+    grid: PixelGrid
+    count: int
+
+
+Moved = Mapping[Any, Pixels]
+"""The new pixels of the dimensions that a resize moves, by name."""
+
+
+def moved_dimensions(dims: Sequence[Any], shape: Shape, spec: ResizeSpec) -> Moved:
+    """Return the dimensions whose pixels a resize moves."""
+    bound = plan(spec, shape)
+    plans = {axis.axis: axis for axis in bound.axes}
+    return {
+        dim: Pixels(pixel_grid(plans.get(axis), spec.kernel).behind(before), bound.out_shape[axis])
+        for axis, (dim, (before, after)) in enumerate(zip(dims, bound.padding, strict=True))
+        if axis in plans or before or after
+    }
+
+
+def links_of(variable: Any) -> dict[str, Any]:
+    """Return the names of other variables in the encoding of a variable; its other entries describe the old values."""
+    return {name: value for name, value in variable.encoding.items() if name in _LINKS}
+
+
+def names_of_bounds(variables: Iterable[Any]) -> set[Any]:
+    """Return the names of the variables that hold the ends of the cells of others."""
+    named = [{**variable.encoding, **variable.attrs} for variable in variables]
+    return {entries[key] for entries in named for key in _OF_CELLS if key in entries}
+
+
+def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[Any]) -> dict[Any, Any]:
+    """Return the variables that a resize moves, at the new pixels, as arguments of ``assign``.
+
+    ``bounds`` are the names of those that hold the ends of cells. Raises SpecError for variables without values
+    between the pixels.
+    """
+    places = {}
+    for name, variable in variables.items():
+        if set(variable.dims) & set(moved):
+            data = _of_cells(name, variable, moved) if name in bounds else _at_centres(name, variable, moved)
+            attributes = _along_itself(variable, moved) or moved_attributes(name, variable.attrs, moved)
+            places[name] = (variable.dims, data, attributes, links_of(variable))
+        elif "GeoTransform" in variable.attrs:
+            places[name] = variable.assign_attrs(moved_attributes(name, variable.attrs, moved))
+    return places
+
+
+def moved_attributes(name: Any, attributes: Mapping[Any, Any], moved: Moved) -> dict[Any, Any]:
+    """Return the attributes of a variable, or of a dataset, with transforms and resolutions of the new pixels."""
+    return moved_transforms(name, attributes, {dim: pixels.grid for dim, pixels in moved.items()})
+
+
+def _along_itself(variable: Any, moved: Moved) -> dict[Any, Any]:
+    """Return the attributes of a coordinate of one dimension whose ``resolution`` (odc) is along it; empty for others.
+
+    The resolution of other variables is along x and y.
+    """
+    resolution = variable.attrs.get("resolution")
+    if variable.ndim != 1 or not isinstance(resolution, Real):
+        return {}
+    return {**variable.attrs, "resolution": float(resolution) * moved[variable.dims[0]].grid.step}
+
+
+def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
+    if variable.dtype.kind not in _NUMBERS + _TIMES:
+        problem = f"coordinate {name!r} holds {variable.dtype}, which has no values between its pixels"
+        raise SpecError(f"{problem}; drop it first, as x.drop_vars({name!r}) does")
+    data = _data(variable)
+    for axis, dim in enumerate(variable.dims):
+        if dim in moved:
+            if _is_eastward(name, variable):
+                _check_turn(name, data, axis)
+            data = _between(data, moved[dim].grid.centres(moved[dim].count), axis)
+    return data
+
+
+def _of_cells(name: Any, variable: Any, moved: Moved) -> Any:
+    """Return the ends of the new cells of one dimension, on the polyline through the ends of the old ones."""
+    dims, data = variable.dims, _data(variable)
+    axes = [axis for axis, dim in enumerate(dims) if dim in moved]
+    is_plain = axes == [0] and data.ndim == _ENDS == data.shape[-1] and variable.dtype.kind in _NUMBERS + _TIMES
+    is_turned = is_plain and len(data) > 1 and bool((data[:-1, 0] == data[1:, 1]).all())
+    if is_plain and is_turned:
+        data = data[:, ::-1]
+    if not is_plain or not bool((data[:-1, 1] == data[1:, 0]).all()):
+        expected = "expected two ends for each pixel of one dimension, each cell beginning where the previous one ends"
+        raise SpecError(f"bounds {name!r} {list(dims)}: {expected}; drop them first, as x.drop_vars({name!r}) does")
+    pixels = moved[dims[0]]
+    at = pixels.grid.corner + pixels.grid.step * np.arange(pixels.count + 1)
+    edges = _between(np.concatenate([data[:, 0], data[-1:, 1]]), at, 0)
+    ends = [edges[:-1], edges[1:]]
+    return np.stack(ends[::-1] if is_turned else ends, axis=1)
+
+
+def _data(variable: Any) -> Any:
+    """Return the values of a variable, which stay lazy if they are."""
+    return variable.values if variable.chunks is None else variable.data
+
+
+def _is_eastward(name: Any, variable: Any) -> bool:
+    attributes = variable.attrs
+    named = name in ("lon", "longitude") or attributes.get("standard_name") == "longitude"
+    return variable.dtype.kind in _NUMBERS and (named or attributes.get("units") in _EASTWARD)
+
+
+def _check_turn(name: Any, data: Any, axis: int) -> None:
+    """Raise SpecError for longitudes that jump by a turn, between which a mean would be on the other side."""
+    steps = abs(np.diff(data, axis=axis))
+    if steps.size and float((steps > _HALF_TURN).max()):
+        problem = f"coordinate {name!r} jumps by more than 180 degrees between neighbours"
+        raise SpecError(f"{problem}; expected longitudes without a jump, as {name!r} % 360 may be")
+
+
+def _between(data: Any, at: NDArray[np.floating], axis: int) -> Any:
+    """Return values interpolated linearly at fractional positions of an axis, and extrapolated on both sides."""
+    data = np.moveaxis(data, axis, 0)
+    if len(data) < 2:
+        return np.moveaxis(data[np.zeros(len(at), np.intp)], 0, axis)
+    # Beyond the ends the first and the last pair extrapolate.
+    low = np.clip(np.floor(at), 0, len(data) - 2).astype(np.intp)
+    fraction = (at - low).reshape(-1, *[1] * (data.ndim - 1))
+    lowest, highest = data[low], data[low + 1]
+    if data.dtype.kind in _TIMES:
+        steps = (highest - lowest).astype(np.float64) * fraction
+        unit = np.datetime_data(data.dtype)[0]
+        between = lowest + np.rint(steps).astype(np.int64).astype(f"timedelta64[{unit}]")
+    else:
+        lowest = lowest.astype(np.float64)
+        between = lowest + (highest - lowest) * fraction
+    return np.moveaxis(between, 0, axis)

@@ -1,1 +1,0 @@
-"""Integer arithmetic of runtimes: weights, and the steps of sums."""
