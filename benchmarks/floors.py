@@ -194,8 +194,7 @@ def stages() -> None:
     import numba
 
     import ir_interp
-    from ir_interp.executor.loops import byte_sums as sums
-    from ir_interp.executor.loops import floats as taps
+    from ir_interp.executor.loops import byte_sums as sums, floats as taps
 
     @numba.njit
     def rows(x: Any, cells: Any, begin: Any, count: Any, first: Any, weights: Any, made: Any) -> None:

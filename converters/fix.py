@@ -24,7 +24,7 @@ from ir_interp.files.writing import check_outputs, replacing
 from ir_interp.options.model_options import FixOptions
 from ir_interp.options.shared_options import check_needs
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Nearest, Scales
+from ir_interp.specs import Nearest, Scales
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 

@@ -18,17 +18,15 @@ from typing import Any
 from ir_interp.errors import InexactError, IrInterpError, SpecError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Scales, Sizes
+from ir_interp.specs import Scales, Sizes
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import write
 
-from .dialects.tensorrt import DIALECT
-from .dialects.tensorrt import DIALECT as TENSORRT
+from .dialects.tensorrt import DIALECT, DIALECT as TENSORRT
 from .onnx import neighbours
 from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
-from .runtimes import litert, onnxruntime, openvino, reference, tensorrt
-from .runtimes import tensorrt as tensorrt_facts
+from .runtimes import litert, onnxruntime, openvino, reference, tensorrt, tensorrt as tensorrt_facts
 from .runtimes.onnxruntime_providers import PROVIDERS, Provider
 from .runtimes.others import OtherRuntime, others
 from .runtimes.outcome import Edition, Outcome, computes, crashes, refused, resized, unknown

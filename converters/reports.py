@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from ir_interp import plain_text, resize_op
-from ir_interp.options.model_options import Form as Form
-from ir_interp.options.model_options import StateForm as StateForm
-from ir_interp.options.shared_options import Progress as Progress
-from ir_interp.options.shared_options import silent as silent
+from ir_interp.options.model_options import Form as Form, StateForm as StateForm
+from ir_interp.options.shared_options import Progress as Progress, silent as silent
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.translate import Grade, Translation

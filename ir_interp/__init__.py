@@ -14,219 +14,210 @@ mistake in a call of these functions is a SpecError or a ReadError that names th
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ir_interp.converters.sources.readers import Source
-from ir_interp.diagnostic_codes import Rule, Severity
-from ir_interp.errors import (
-    Difference,
-    InexactError,
-    IrInterpError,
-    ReadError,
-    ShapeError,
-    SpecError,
-    UnsupportedLayerError,
-    VerificationError,
-)
-from ir_interp.executor.resize import Prepared, prepare, region
-from ir_interp.options.model_options import Form, StateForm
-from ir_interp.options.shared_options import Images, Progress
-from ir_interp.pipelines.pipeline import Pipeline
-from ir_interp.pipelines.rules import Backend
-from ir_interp.public.images import explain, identify, pipeline, plot, preprocess, resize, spec
-from ir_interp.public.models import audit, compare, convert, fix, kit, load, reproduce
-from ir_interp.resize_op import Diagnostic, ResizeOp
-from ir_interp.spec import (
-    Alpha,
-    Antialias,
-    Area,
-    Arithmetic,
-    Aspect,
-    AtRunTime,
-    Between,
-    Border,
-    Box,
-    Coordinates,
-    Crop,
-    Cubic,
-    FixedPoint,
-    FloatingPoint,
-    Gaussian,
-    Hamming,
-    IntegerRounding,
-    Integers,
-    Lanczos,
-    Length,
-    Linear,
-    Magic,
-    Mean,
-    Mitchell,
-    Nearest,
-    Pad,
-    Passes,
-    Reduce,
-    ResizeSpec,
-    Rounding,
-    Scales,
-    Sizes,
-    Smooth,
-    Step,
-)
-from ir_interp.translation.dialect import Semantics
-from ir_interp.version import VERSION, Configuration, show_config
+from ir_interp.version import VERSION
 
 if TYPE_CHECKING:
-    from ir_interp.converters.audit.audit_report import Audit
-    from ir_interp.converters.audit.audited_resizes import Audited, Finding, UnreadResize, Verdict
-    from ir_interp.converters.fix import Fixed, Remedy, RepairedResize
-    from ir_interp.converters.reports import Compared, ConversionReport, Levels, Row, State, Verification
-    from ir_interp.converters.reproduce.conformance_kit import Kit
-    from ir_interp.converters.reproduce.reproduction import Reproduced
-    from ir_interp.converters.runtimes.outcome import Kind
-    from ir_interp.converters.verify.model_pairs import ModelComparison
-    from ir_interp.converters.verify.segments import FirstLayer, Located
-    from ir_interp.converters.verify.tolerances import HistogramBin, OutputComparison, OutputValues
-    from ir_interp.origins.candidates import Candidate, Identified
-    from ir_interp.translation.translate import Grade
-    from ir_interp.views.explanation import AxisTable, Cell, Column, Explanation
-    from ir_interp.views.figures import Picture
+    from ir_interp.converters.audit.audit_report import Audit as Audit
+    from ir_interp.converters.audit.audited_resizes import (
+        Audited as Audited,
+        Finding as Finding,
+        UnreadResize as UnreadResize,
+        Verdict as Verdict,
+    )
+    from ir_interp.converters.fix import Fixed as Fixed, Remedy as Remedy, RepairedResize as RepairedResize
+    from ir_interp.converters.reports import (
+        Compared as Compared,
+        ConversionReport as ConversionReport,
+        Levels as Levels,
+        Row as Row,
+        State as State,
+        Verification as Verification,
+    )
+    from ir_interp.converters.reproduce.conformance_kit import Kit as Kit
+    from ir_interp.converters.reproduce.reproduction import Reproduced as Reproduced
+    from ir_interp.converters.runtimes.outcome import Kind as Kind
+    from ir_interp.converters.sources.readers import Source as Source
+    from ir_interp.converters.verify.model_pairs import ModelComparison as ModelComparison
+    from ir_interp.converters.verify.segments import FirstLayer as FirstLayer, Located as Located
+    from ir_interp.converters.verify.tolerances import (
+        HistogramBin as HistogramBin,
+        OutputComparison as OutputComparison,
+        OutputValues as OutputValues,
+    )
+    from ir_interp.diagnostic_codes import Rule as Rule, Severity as Severity
+    from ir_interp.errors import (
+        Difference as Difference,
+        InexactError as InexactError,
+        IrInterpError as IrInterpError,
+        ReadError as ReadError,
+        ShapeError as ShapeError,
+        SpecError as SpecError,
+        UnsupportedLayerError as UnsupportedLayerError,
+        VerificationError as VerificationError,
+    )
+    from ir_interp.executor.resize import Prepared as Prepared, prepare as prepare, region as region
+    from ir_interp.options.model_options import Form as Form, StateForm as StateForm
+    from ir_interp.options.shared_options import Images as Images, Progress as Progress
+    from ir_interp.origins.candidates import Candidate as Candidate, Identified as Identified
+    from ir_interp.pipelines.pipeline import Pipeline as Pipeline
+    from ir_interp.pipelines.rules import Backend as Backend
+    from ir_interp.public.images import (
+        explain as explain,
+        identify as identify,
+        pipeline as pipeline,
+        plot as plot,
+        preprocess as preprocess,
+        resize as resize,
+        spec as spec,
+    )
+    from ir_interp.public.models import (
+        audit as audit,
+        compare as compare,
+        convert as convert,
+        fix as fix,
+        kit as kit,
+        load as load,
+        reproduce as reproduce,
+    )
+    from ir_interp.resize_op import Diagnostic as Diagnostic, ResizeOp as ResizeOp
+    from ir_interp.specs import (
+        Alpha as Alpha,
+        Antialias as Antialias,
+        Area as Area,
+        Arithmetic as Arithmetic,
+        Aspect as Aspect,
+        AtRunTime as AtRunTime,
+        Between as Between,
+        Border as Border,
+        Box as Box,
+        Coordinates as Coordinates,
+        Crop as Crop,
+        Cubic as Cubic,
+        FixedPoint as FixedPoint,
+        FloatingPoint as FloatingPoint,
+        Gaussian as Gaussian,
+        Hamming as Hamming,
+        IntegerRounding as IntegerRounding,
+        Integers as Integers,
+        Lanczos as Lanczos,
+        Length as Length,
+        Linear as Linear,
+        Magic as Magic,
+        Mean as Mean,
+        Mitchell as Mitchell,
+        Nearest as Nearest,
+        Pad as Pad,
+        Passes as Passes,
+        Reduce as Reduce,
+        ResizeSpec as ResizeSpec,
+        Rounding as Rounding,
+        Scales as Scales,
+        Sizes as Sizes,
+        Smooth as Smooth,
+        Step as Step,
+    )
+    from ir_interp.translation.dialect import Semantics as Semantics
+    from ir_interp.translation.translate import Grade as Grade
+    from ir_interp.version import Configuration as Configuration, show_config as show_config
+    from ir_interp.views.explanation import (
+        AxisTable as AxisTable,
+        Cell as Cell,
+        Column as Column,
+        Explanation as Explanation,
+    )
+    from ir_interp.views.figures import Picture as Picture
 
-__all__ = [
-    "Alpha",
-    "Antialias",
-    "Area",
-    "Arithmetic",
-    "Aspect",
-    "AtRunTime",
-    "Audit",
-    "Audited",
-    "AxisTable",
-    "Backend",
-    "Between",
-    "Border",
-    "Box",
-    "Candidate",
-    "Cell",
-    "Column",
-    "Compared",
-    "Configuration",
-    "ConversionReport",
-    "Coordinates",
-    "Crop",
-    "Cubic",
-    "Diagnostic",
-    "Difference",
-    "Explanation",
-    "Finding",
-    "FirstLayer",
-    "Fixed",
-    "FixedPoint",
-    "FloatingPoint",
-    "Form",
-    "Gaussian",
-    "Grade",
-    "Hamming",
-    "HistogramBin",
-    "Identified",
-    "Images",
-    "InexactError",
-    "IntegerRounding",
-    "Integers",
-    "IrInterpError",
-    "Kind",
-    "Kit",
-    "Lanczos",
-    "Length",
-    "Levels",
-    "Linear",
-    "Located",
-    "Magic",
-    "Mean",
-    "Mitchell",
-    "ModelComparison",
-    "Nearest",
-    "OutputComparison",
-    "OutputValues",
-    "Pad",
-    "Passes",
-    "Picture",
-    "Pipeline",
-    "Prepared",
-    "Progress",
-    "ReadError",
-    "Reduce",
-    "Remedy",
-    "RepairedResize",
-    "Reproduced",
-    "ResizeOp",
-    "ResizeSpec",
-    "Rounding",
-    "Row",
-    "Rule",
-    "Scales",
-    "Semantics",
-    "Severity",
-    "ShapeError",
-    "Sizes",
-    "Smooth",
-    "Source",
-    "SpecError",
-    "State",
-    "StateForm",
-    "Step",
-    "UnreadResize",
-    "UnsupportedLayerError",
-    "Verdict",
-    "Verification",
-    "VerificationError",
-    "audit",
-    "compare",
-    "convert",
-    "explain",
-    "fix",
-    "identify",
-    "kit",
-    "load",
-    "pipeline",
-    "plot",
-    "prepare",
-    "preprocess",
-    "region",
-    "reproduce",
-    "resize",
-    "show_config",
-    "spec",
-]
-__version__ = VERSION
-
-_RESULTS = {
-    "converters.audit.audited_resizes": ("Audited", "Finding", "UnreadResize", "Verdict"),
+_PUBLIC = {
     "converters.audit.audit_report": ("Audit",),
+    "converters.audit.audited_resizes": ("Audited", "Finding", "UnreadResize", "Verdict"),
     "converters.fix": ("Fixed", "Remedy", "RepairedResize"),
     "converters.reports": ("Compared", "ConversionReport", "Levels", "Row", "State", "Verification"),
-    "converters.reproduce.reproduction": ("Reproduced",),
     "converters.reproduce.conformance_kit": ("Kit",),
+    "converters.reproduce.reproduction": ("Reproduced",),
     "converters.runtimes.outcome": ("Kind",),
-    "converters.verify.segments": ("FirstLayer", "Located"),
+    "converters.sources.readers": ("Source",),
     "converters.verify.model_pairs": ("ModelComparison",),
+    "converters.verify.segments": ("FirstLayer", "Located"),
     "converters.verify.tolerances": ("HistogramBin", "OutputComparison", "OutputValues"),
+    "diagnostic_codes": ("Rule", "Severity"),
+    "errors": (
+        "Difference",
+        "InexactError",
+        "IrInterpError",
+        "ReadError",
+        "ShapeError",
+        "SpecError",
+        "UnsupportedLayerError",
+        "VerificationError",
+    ),
+    "executor.resize": ("Prepared", "prepare", "region"),
+    "options.model_options": ("Form", "StateForm"),
+    "options.shared_options": ("Images", "Progress"),
+    "origins.candidates": ("Candidate", "Identified"),
+    "pipelines.pipeline": ("Pipeline",),
+    "pipelines.rules": ("Backend",),
+    "public.images": ("explain", "identify", "pipeline", "plot", "preprocess", "resize", "spec"),
+    "public.models": ("audit", "compare", "convert", "fix", "kit", "load", "reproduce"),
+    "resize_op": ("Diagnostic", "ResizeOp"),
+    "specs": (
+        "Alpha",
+        "Antialias",
+        "Area",
+        "Arithmetic",
+        "Aspect",
+        "AtRunTime",
+        "Between",
+        "Border",
+        "Box",
+        "Coordinates",
+        "Crop",
+        "Cubic",
+        "FixedPoint",
+        "FloatingPoint",
+        "Gaussian",
+        "Hamming",
+        "IntegerRounding",
+        "Integers",
+        "Lanczos",
+        "Length",
+        "Linear",
+        "Magic",
+        "Mean",
+        "Mitchell",
+        "Nearest",
+        "Pad",
+        "Passes",
+        "Reduce",
+        "ResizeSpec",
+        "Rounding",
+        "Scales",
+        "Sizes",
+        "Smooth",
+        "Step",
+    ),
+    "translation.dialect": ("Semantics",),
     "translation.translate": ("Grade",),
+    "version": ("Configuration", "show_config"),
     "views.explanation": ("AxisTable", "Cell", "Column", "Explanation"),
     "views.figures": ("Picture",),
-    "origins.candidates": ("Candidate", "Identified"),
 }
-"""Types of results by module. A module is imported on first use, since some need ONNX and OpenVINO."""
+"""The public names by module, which is imported on first use of one: a call loads only what it needs."""
 
-_MODULES = {name: module for module, names in _RESULTS.items() for name in names}
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
+__all__ = sorted(_MODULES)
+__version__ = VERSION
 
 
 if not TYPE_CHECKING:  # else type checkers would accept any name
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({"__version__", *__all__})
+    return ["__version__", *__all__]

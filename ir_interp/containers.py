@@ -17,12 +17,11 @@ import numpy as np
 from ir_interp import arguments
 from ir_interp.arguments import misfit
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import missing_pixels
-from ir_interp.executor import resize as executor
+from ir_interp.executor import missing_pixels, resize as executor
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import bind, for_each_axis, resize
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import Antialias, Arithmetic, Linear, ResizeSpec
+from ir_interp.specs import Antialias, Arithmetic, Linear, ResizeSpec
 
 _CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
 _TWO = 2  # number of axes of an image

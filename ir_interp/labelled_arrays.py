@@ -22,7 +22,7 @@ from ir_interp.plan.moved_coordinates import (
     moved_dimensions,
     names_of_bounds,
 )
-from ir_interp.spec import ResizeSpec
+from ir_interp.specs import ResizeSpec
 
 
 def resized_array(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:

@@ -19,7 +19,7 @@ from ir_interp.executor.resize import as_array
 from ir_interp.plain_text import notebook_table
 from ir_interp.plan.taps import check_rank
 from ir_interp.shapes import PartialShape, static_shape
-from ir_interp.spec import Area, Arithmetic, ResizeSpec
+from ir_interp.specs import Area, Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
 from ir_interp.translation.meaning import difference_of_floats, differences, listed_axes
 

@@ -20,7 +20,7 @@ SHRINK = """g (float[1,3,8,8] x) => (float[1,3,4,4] y) <float[4] s = {1,1,0.5,0.
 LONG = ("reproduce", "kit")  # they write and run many models
 FUNCTIONS = [name for name in ir_interp.__all__ if inspect.isfunction(getattr(ir_interp, name))]
 DATA = inspect.getmembers(ir_interp, dataclasses.is_dataclass)
-SPECS = [name for name, member in DATA if member.__module__.startswith("ir_interp.spec.")]
+SPECS = [name for name, member in DATA if member.__module__.startswith("ir_interp.specs.")]
 CLASSES = ("Images", "Pipeline", "Prepared", "ResizeOp", *SPECS)
 NAMES = [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in (*FUNCTIONS, *CLASSES)]
 

@@ -13,8 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from ir_interp import (
     Antialias,

@@ -29,7 +29,7 @@ from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Nearest, ResizeSpec
+from ir_interp.specs import Nearest, ResizeSpec
 from ir_interp.translation.meaning import arithmetics_agree, differences, listed_axes
 
 from .. import predictions

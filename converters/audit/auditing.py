@@ -30,7 +30,7 @@ from ir_interp.files.writing import exists, real, scratch
 from ir_interp.ir.ir_files import is_foreign
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Nearest
+from ir_interp.specs import Nearest
 
 from .. import workers
 from ..onnx import resize_subgraph as onnx_model

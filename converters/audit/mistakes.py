@@ -18,7 +18,7 @@ from ir_interp.ir.ir_files import Layer, Net
 from ir_interp.plan.taps import plan, scaled_length
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Arithmetic, Coordinates, Cubic, Linear, Scales, Sizes
+from ir_interp.specs import Arithmetic, Coordinates, Cubic, Linear, Scales, Sizes
 
 from ..onnx.resize_nodes import ResizeNode
 from ..runtimes.outcome import PLAIN_COEFFICIENT, geometry

@@ -222,8 +222,7 @@ def _named_changes(between: Intermediate | None) -> Iterator[None]:
 def _verify(
     source: Path, result: Path, rows: tuple[Row, ...], inputs: Inputs, options: ConvertOptions
 ) -> Verification | None:
-    from ..verify import conversion as verify
-    from ..verify import model_pairs
+    from ..verify import conversion as verify, model_pairs
 
     verification = verify.verify(
         source,

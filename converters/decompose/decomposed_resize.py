@@ -41,7 +41,7 @@ from ir_interp.plan.library_weights import Sampled
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Area,
     Arithmetic,
@@ -57,8 +57,8 @@ from ir_interp.spec import (
     ResizeSpec,
     Scales,
     Sizes,
+    Step as StepKind,
 )
-from ir_interp.spec import Step as StepKind
 from ir_interp.translation.meaning import listed_axes
 from ir_interp.translation.translate import Grade, bound_within
 

@@ -20,7 +20,7 @@ from ir_interp.plan import library_passes
 from ir_interp.plan.integer_sums import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
 from ir_interp.plan.library_passes import Pass
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import IntegerRounding, ResizeSpec, SumRounding, Unrounded
+from ir_interp.specs import IntegerRounding, ResizeSpec, SumRounding, Unrounded
 
 from .taps import AxisTaps, RunTimeAxis, aligned
 from .tensor import Functions, Ops, Tensor, Value

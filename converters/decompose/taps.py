@@ -17,7 +17,7 @@ from ir_interp.plan.float_arithmetic import length_steps
 from ir_interp.plan.formulas import MOST_OF_BOTH, source, split
 from ir_interp.plan.taps import chosen_pixel, covered, outside, spread
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Area,
     Arithmetic,

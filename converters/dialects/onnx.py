@@ -11,7 +11,7 @@ from typing import Any
 from ir_interp.errors import SpecError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Arithmetic,
     Aspect,

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from ir_interp.errors import SpecError
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import (
+from ir_interp.specs import (
     Arithmetic,
     AtRunTime,
     Coordinates,

@@ -7,7 +7,7 @@ resize_bilinear.cc. Images are NHWC. Numbers are those of LiteRT 2.3 (``tests/so
 from __future__ import annotations
 
 from ir_interp.errors import SpecError
-from ir_interp.spec import Arithmetic, AtRunTime, Coordinates, Integers, Linear, Nearest, ResizeSpec, Rounding, Sizes
+from ir_interp.specs import Arithmetic, AtRunTime, Coordinates, Integers, Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _AXES = (1, 2)  # height and width of [batch, height, width, channels]

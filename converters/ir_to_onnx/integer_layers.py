@@ -7,8 +7,7 @@ channel by its own scale, and onnxruntime multiplies integers of one scale only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 

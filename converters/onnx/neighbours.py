@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from ir_interp.errors import UnsupportedLayerError
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 
 from ..runtimes.onnxruntime import TRANSPOSES_PASS, between_transposes
 from ..runtimes.outcome import Outcome, resized, unknown

@@ -14,12 +14,20 @@ import onnx.shape_inference
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, check_target, read
 from ir_interp.shapes import PartialShape, static_shape
-from ir_interp.spec import AtRunTime, Crop
+from ir_interp.specs import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
-from .onnx_files import calls_functions, check_model, default_opset, inlined, read_model, read_outline, subgraphs
-from .onnx_files import place as place_of
+from .onnx_files import (
+    calls_functions,
+    check_model,
+    default_opset,
+    inlined,
+    place as place_of,
+    read_model,
+    read_outline,
+    subgraphs,
+)
 from .static_values import Values, infer
 
 OPS = ("Resize", "Upsample")

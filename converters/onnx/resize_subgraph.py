@@ -20,7 +20,7 @@ from ir_interp.errors import InexactError, IrInterpError, ShapeError
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
-from ir_interp.spec import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Arithmetic, Aspect, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed_axes
 from ir_interp.translation.translate import Grade, Translation, write
 

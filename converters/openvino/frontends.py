@@ -29,7 +29,7 @@ from ir_interp.files.memory import allow_files
 from ir_interp.files.writing import is_file
 from ir_interp.options.shared_options import IMAGE_RANK
 from ir_interp.resize_op import ResizeOp, read
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi

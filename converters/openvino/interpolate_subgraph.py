@@ -19,7 +19,7 @@ from openvino.utils.node_factory import NodeFactory
 from ir_interp.errors import Cause, InexactError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Aspect, AtRunTime, Crop, Integers, Nearest, Scales, Sizes
+from ir_interp.specs import Aspect, AtRunTime, Crop, Integers, Nearest, Scales, Sizes
 from ir_interp.translation.meaning import listed_axes
 from ir_interp.translation.translate import Grade, Translation, write
 

@@ -9,8 +9,7 @@ today's OpenVINO computes as an earlier release computed another, so that a conv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,7 @@ from ir_interp.files.memory import StoredArray, allow_files, bound, created
 from ir_interp.files.writing import scratch
 from ir_interp.ir.interpolates import load
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Crop, Scales, Sizes
+from ir_interp.specs import Crop, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 
 from ..reports import FormPolicy, Row

@@ -10,8 +10,7 @@ rounding.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
 from itertools import count
 from typing import Any
 

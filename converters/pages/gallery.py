@@ -21,7 +21,7 @@ from ir_interp.ir.ir_files import Layer, Net, tensor_name
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp, shape_text
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
-from ir_interp.spec import Arithmetic, AtRunTime, ResizeSpec
+from ir_interp.specs import Arithmetic, AtRunTime, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed_axes
 from ir_interp.views import figures, image_arrays

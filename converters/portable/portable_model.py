@@ -19,7 +19,7 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from ir_interp.errors import InexactError, ReadError, SpecError
-from ir_interp.spec import Nearest, ResizeSpec, Scales
+from ir_interp.specs import Nearest, ResizeSpec, Scales
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx import operators

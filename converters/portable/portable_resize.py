@@ -18,7 +18,7 @@ from ir_interp.errors import InexactError, ReadError, SpecError
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import Aspect, AtRunTime, Coordinates, Crop, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Aspect, AtRunTime, Coordinates, Crop, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 from ir_interp.translation.meaning import differences
 from ir_interp.translation.translate import Grade, Translation, compared, translations

@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_interp.errors import IrInterpError, ReadError, closest, hint
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Aspect, AtRunTime, Crop, Nearest
+from ir_interp.specs import Aspect, AtRunTime, Crop, Nearest
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import Grade, compared
 

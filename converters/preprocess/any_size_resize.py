@@ -15,7 +15,7 @@ from ir_interp.errors import InexactError
 from ir_interp.plan import formulas
 from ir_interp.plan.formulas import of_lengths
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import (
+from ir_interp.specs import (
     Alpha,
     Arithmetic,
     Between,

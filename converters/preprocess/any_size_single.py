@@ -17,7 +17,7 @@ import numpy as np
 from ir_interp.errors import InexactError
 from ir_interp.plan import formulas
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Alpha, Arithmetic, Between, Coordinates, Cubic, FixedPoint, Linear, Nearest, ResizeSpec
+from ir_interp.specs import Alpha, Arithmetic, Between, Coordinates, Cubic, FixedPoint, Linear, Nearest, ResizeSpec
 
 from ..onnx.operators import NodeTensor, node
 from .any_size_resize import Size, Taps, below, lengths_of, sizes_known, starts_with_rows, windows

@@ -26,7 +26,7 @@ from ir_interp.plan.library_weights import Order, patches
 from ir_interp.plan.taps import Plan, Reduced, axis_taps, plan, reduced
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
-from ir_interp.spec import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes, Unrounded
+from ir_interp.specs import Alpha, Area, Cubic, IntegerRounding, Integers, Nearest, Sizes, Unrounded
 from ir_interp.translation.dialect import Context
 
 from ..onnx.operators import NodeTensor

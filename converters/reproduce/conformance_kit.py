@@ -24,7 +24,7 @@ from ir_interp.files.writing import making
 from ir_interp.plain_text import quote_docstring, quote_python
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Linear, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Linear, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.version import VERSION
 
 from ..audit.probe import RUNNERS

@@ -31,11 +31,10 @@ from ir_interp.plain_text import quote_markdown
 from ir_interp.plan.taps import Taps, axis_taps, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.spec import Sizes
+from ir_interp.specs import Sizes
 from ir_interp.version import VERSION
 
-from ..audit import audited_resizes as shapes
-from ..audit import probe
+from ..audit import audited_resizes as shapes, probe
 from ..audit.audited_resizes import Audited, Found, Verdict, found
 from ..audit.auditing import audit, single
 from ..audit.probe import RUNNERS

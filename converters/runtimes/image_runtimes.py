@@ -13,7 +13,7 @@ from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import (
+from ir_interp.specs import (
     Arithmetic,
     Aspect,
     Coordinates,

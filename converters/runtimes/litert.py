@@ -17,7 +17,7 @@ from ir_interp.plan.library_passes import is_of_xnnpack
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Coordinates, Linear, Nearest
+from ir_interp.specs import Coordinates, Linear, Nearest
 
 from .image_runtimes import Floats, read_outcome
 from .outcome import Outcome, Runner, computes, differs, unknown

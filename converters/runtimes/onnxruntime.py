@@ -21,7 +21,7 @@ from ir_interp.plan.integer_sums import CHANNELS_LAST_AXES, ONNXRUNTIME_INTEGERS
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Aspect,
     AtRunTime,

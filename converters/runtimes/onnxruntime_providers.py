@@ -21,12 +21,23 @@ from ir_interp.plan.integer_sums import SPATIAL_AXES
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.specs import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
 
 from . import onnxruntime
 from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down, to_pixels
-from .outcome import BY_RATIO, RESIZE_10, UPSAMPLE, Outcome, Reading, differs, geometry, refused, resized, unknown
-from .outcome import HALF_PIXEL_OF_10 as OF_10
+from .outcome import (
+    BY_RATIO,
+    HALF_PIXEL_OF_10 as OF_10,
+    RESIZE_10,
+    UPSAMPLE,
+    Outcome,
+    Reading,
+    differs,
+    geometry,
+    refused,
+    resized,
+    unknown,
+)
 
 LEFT_TO_CPU = "left to the CPU provider"
 

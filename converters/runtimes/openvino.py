@@ -17,7 +17,7 @@ from ir_interp.ir.interpolate_dialect import DIALECT, NoRuleError, pads_go_astra
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.spec import Antialias, Area, Aspect, Linear, Nearest, Scales, Sizes
+from ir_interp.specs import Antialias, Area, Aspect, Linear, Nearest, Scales, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
 from .outcome import Edition, Outcome, Rule, changing_axes, computes, crashes, differs, refused, unknown

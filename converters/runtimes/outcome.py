@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Aspect,
     AtRunTime,

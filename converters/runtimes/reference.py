@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Arithmetic, Aspect, Coordinates, Cubic, Length, Nearest, ResizeSpec, Scales
+from ir_interp.specs import Arithmetic, Aspect, Coordinates, Cubic, Length, Nearest, ResizeSpec, Scales
 
 from .outcome import Geometry, Outcome, computes, differs, geometry, refused
 

@@ -16,7 +16,7 @@ from typing import Any
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import Aspect, AtRunTime, ResizeSpec
+from ir_interp.specs import Aspect, AtRunTime, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context
 
 

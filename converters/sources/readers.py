@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from ir_interp.arguments import path as checked_path
-from ir_interp.arguments import shown
+from ir_interp.arguments import path as checked_path, shown
 from ir_interp.errors import ReadError, SpecError
 from ir_interp.files.kinds import FOREIGN, FRAMEWORKS, WITH_RESIZES, FileKind, Framework, expect
 from ir_interp.files.writing import is_file, scratch
-from ir_interp.libraries import is_call
-from ir_interp.libraries import load as load_call
+from ir_interp.libraries import is_call, load as load_call
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import ResizeSpec
+from ir_interp.specs import ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 from ..runtimes.execution import save_model
@@ -114,8 +112,7 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
     if framework is not None:
         return framework.load(path, semantics)
     if kind is FileKind.ONNX:
-        from ..onnx import neighbours
-        from ..onnx import resize_nodes as of_onnx
+        from ..onnx import neighbours, resize_nodes as of_onnx
 
         if semantics is Semantics.OBSERVED:
             neighbours.check_observed(of_onnx.nodes(path))

@@ -18,7 +18,7 @@ from typing import Any
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.kinds import json_object, refusal
 from ir_interp.resize_op import ResizeOp, read
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Dialect, Semantics
 from ir_interp.translation.translate import Translation
 

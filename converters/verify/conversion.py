@@ -28,7 +28,7 @@ from ir_interp.files.writing import scratch
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import AtRunTime, Crop, Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.specs import AtRunTime, Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.translate import Grade
 
 from ..reports import Compared, Levels, Progress, Row, Verification, silent

@@ -26,8 +26,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.views.image_arrays import array as array_of
 
 from ..reports import FedImage
-from . import graphs
-from . import graphs as images
+from . import graphs, graphs as images
 from .graphs import Graph, ModelInput, Step
 from .input_shapes import Shapes, SizeHints, check_names, fits, integers, resized_axes
 from .run_request import Named

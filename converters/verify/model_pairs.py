@@ -22,8 +22,7 @@ from ir_interp.files.writing import scratch
 
 from ..reports import Compared, FedImage, PlainCall, PlainCallRecord, Progress, differing, silent
 from ..workers import forks
-from . import ladder
-from . import segments as locate
+from . import ladder, segments as locate
 from .graphs import Graph, is_model, read, resizes_with_tensors
 from .input_shapes import Extent
 from .inputs import Inputs, extreme_patterns, images_fed

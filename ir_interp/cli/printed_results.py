@@ -292,8 +292,7 @@ def run_fleet(
 ) -> tuple[Summary, bool]:
     """Work on all models, and print what comes of them; return that, and whether everything could be read."""
     from ir_interp.converters.audit.auditing import expanded
-    from ir_interp.converters.fleet import Crew, Results
-    from ir_interp.converters.fleet import run as run_all
+    from ir_interp.converters.fleet import Crew, Results, run as run_all
 
     if options.scheduler is not None and options.jobs > 1:
         raise IrInterpError("--jobs has no effect with --scheduler, whose workers share the files")

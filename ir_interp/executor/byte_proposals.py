@@ -24,7 +24,7 @@ from ir_interp.plan.integer_sums import ABOUT_ONE, Piece, WholeSum, doubt
 from ir_interp.plan.library_passes import Pass
 from ir_interp.plan.taps import Taps
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import IntegerRounding, Unrounded
+from ir_interp.specs import IntegerRounding, Unrounded
 
 Places = NDArray[np.intp]
 _MOST_AT_A_TIME = 2**17  # taps: as float64 they stay in the second cache

@@ -64,7 +64,7 @@ from ir_interp.plan.library_passes import passes
 from ir_interp.plan.opencv_sums import is_of_ipp
 from ir_interp.plan.taps import BYTES_A_TAP, Plan, Taps, count, is_long, window_taps
 from ir_interp.shapes import Shape
-from ir_interp.spec import Alpha, IntegerRounding, Nearest
+from ir_interp.specs import Alpha, IntegerRounding, Nearest
 
 MAX_BYTES = 8 * 2**30
 """The largest intermediate or output array that ``resize`` allocates."""

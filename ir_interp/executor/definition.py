@@ -22,7 +22,7 @@ from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.integer_sums import Piece, taps_by_axis, whole_piece
 from ir_interp.plan.taps import Plan, Taps, count
 from ir_interp.shapes import Array
-from ir_interp.spec import IntegerRounding, Nearest, SumRounding, Unrounded
+from ir_interp.specs import IntegerRounding, Nearest, SumRounding, Unrounded
 
 
 @lru_cache(maxsize=64)

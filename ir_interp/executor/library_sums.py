@@ -26,7 +26,7 @@ from ir_interp.plan.library_passes import Pass, passes
 from ir_interp.plan.library_weights import Order, Orders, Patch, patches
 from ir_interp.plan.taps import Plan, Reduced, Taps
 from ir_interp.shapes import Array, Shape, resolve_axes
-from ir_interp.spec import IntegerRounding, Unrounded
+from ir_interp.specs import IntegerRounding, Unrounded
 
 _MIN_ELEMENTS_FOR_THREADS = 2**21  # of input and output of a pass
 _PART_ELEMENTS = 2**19  # of input and output of a part of a pass, whose 64-bit floats stay in the cache

@@ -23,7 +23,7 @@ from ir_interp.executor.resize import planned, prepared
 from ir_interp.plan.integer_sums import Piece
 from ir_interp.plan.taps import Plan
 from ir_interp.shapes import Array
-from ir_interp.spec import Alpha, Crop, IntegerRounding, Nearest, ResizeSpec
+from ir_interp.specs import Alpha, Crop, IntegerRounding, Nearest, ResizeSpec
 
 _LEAST = 1e-6  # a share of weights that GDAL divides by; a smaller sum is a rounding error
 

@@ -51,7 +51,7 @@ from ir_interp.plan.library_passes import Pass, passes
 from ir_interp.plan.library_weights import SINGLE, Sampled, across
 from ir_interp.plan.taps import Plan
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import IntegerRounding, Unrounded
+from ir_interp.specs import IntegerRounding, Unrounded
 
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
 _TILE_ELEMENTS = 2**16  # of a segment of the output, whose float32 terms stay in the second cache

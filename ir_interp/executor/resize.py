@@ -22,12 +22,11 @@ from ir_interp.executor.definition import by_definition, is_finite, store
 from ir_interp.executor.threads import cached_property
 from ir_interp.files.memory import unchecked
 from ir_interp.plan import library_passes
-from ir_interp.plan.integer_sums import Piece, axis_of_channels, channels_last, taps_by_axis
-from ir_interp.plan.integer_sums import whole_piece as whole_of
+from ir_interp.plan.integer_sums import Piece, axis_of_channels, channels_last, taps_by_axis, whole_piece as whole_of
 from ir_interp.plan.library_passes import needs_all_taps
 from ir_interp.plan.taps import Plan, Reduced, check_rank, plan, reduced
 from ir_interp.shapes import Array, PartialShape, resolve_axes
-from ir_interp.spec import Alpha, Arithmetic, Crop, IntegerRounding, Integers, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Alpha, Arithmetic, Crop, IntegerRounding, Integers, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed_axes
 
 

@@ -29,7 +29,7 @@ from ir_interp.plan.library_passes import Pass, are_at_once
 from ir_interp.plan.opencv_sums import adds_fours
 from ir_interp.plan.taps import Plan
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import IntegerRounding
+from ir_interp.specs import IntegerRounding
 
 _MOST = 2**15  # limit of a sum and of its rounding constant
 _TILE_ELEMENTS = 2**18  # of inputs: as 16-bit numbers they nearly fit the second cache

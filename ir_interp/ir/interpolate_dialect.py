@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from ir_interp.errors import SpecError
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Area,
     Arithmetic,

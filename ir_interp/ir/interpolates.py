@@ -23,7 +23,7 @@ from ir_interp.ir.interpolate_dialect import DIALECT, axes_in_order
 from ir_interp.ir.ir_files import ELEMENT_TYPES, NF4, Layer, Net, Port, nets, numpy_dtype, numpy_name, tensor_name
 from ir_interp.resize_op import ResizeOp, check_target, read
 from ir_interp.shapes import Array, PartialShape, resolve_axes, static_shape
-from ir_interp.spec.modes import AtRunTime
+from ir_interp.specs.modes import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 _PACKED = {"i4": 2, "u4": 2, "nf4": 2, "u1": 8}  # values per byte

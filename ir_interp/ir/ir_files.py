@@ -21,8 +21,7 @@ from ir_interp.errors import ReadError, UnsupportedLayerError, closest
 from ir_interp.files.kinds import is_beside, opened
 from ir_interp.files.memory import allow_files
 from ir_interp.files.writing import exists, is_file, is_folder, real
-from ir_interp.plain_text import decimal_integer as integer_of
-from ir_interp.plain_text import decimal_real as real_of
+from ir_interp.plain_text import decimal_integer as integer_of, decimal_real as real_of
 from ir_interp.shapes import PartialShape
 
 _BITS = {

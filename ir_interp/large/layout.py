@@ -27,7 +27,7 @@ from ir_interp.executor.resize import planned, region, resize
 from ir_interp.executor.threads import alone, cached_property
 from ir_interp.plan.taps import plan
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import ResizeSpec
+from ir_interp.specs import ResizeSpec
 
 Chunks = tuple[tuple[int, ...], ...]
 """The sizes of the chunks of an array, by axis."""

@@ -32,7 +32,7 @@ from ir_interp.large.layout import Dealer, Layout, Place, Slices, Work, chosen_c
 from ir_interp.large.tiff_images import Raster
 from ir_interp.large.zarr_arrays import ZarrArray
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import ResizeSpec, Sizes
+from ir_interp.specs import ResizeSpec, Sizes
 from ir_interp.version import VERSION
 
 _BYTES_OF_SUMS = 24  # per input of a block, if integers are summed in steps, which compute the whole block at once

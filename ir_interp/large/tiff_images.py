@@ -27,7 +27,7 @@ from ir_interp.large.layout import Layout, Slices, Work
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
 from ir_interp.plan.moved_coordinates import pixel_grid
 from ir_interp.shapes import Shape
-from ir_interp.spec import Alpha, Nearest, ResizeSpec
+from ir_interp.specs import Alpha, Nearest, ResizeSpec
 
 
 class _Records(logging.Handler):

@@ -23,7 +23,7 @@ from ir_interp.errors import ReadError, SpecError, closest, spelled
 from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
-from ir_interp.spec import Nearest, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Attributes, Context, Dialect
 
 

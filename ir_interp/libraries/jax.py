@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import Library
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Area,
     Arithmetic,

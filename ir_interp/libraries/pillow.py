@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import Library
-from ir_interp.spec import (
+from ir_interp.specs import (
     Alpha,
     Antialias,
     Arithmetic,
@@ -36,7 +36,7 @@ from ir_interp.spec import (
     Rounding,
     Step,
 )
-from ir_interp.spec.resize_spec import FLOATS
+from ir_interp.specs.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _WIDENED = Antialias.SHRINKING

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import Library, scipy
-from ir_interp.spec import Border, Images, Linear, ResizeSpec, Smooth
-from ir_interp.spec.resize_spec import FLOATS
+from ir_interp.specs import Border, Images, Linear, ResizeSpec, Smooth
+from ir_interp.specs.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _INTEGERS = tuple(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("u", ""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import Library
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Arithmetic,
     Coordinates,
@@ -26,7 +26,7 @@ from ir_interp.spec import (
     Rounding,
     Step,
 )
-from ir_interp.spec.resize_spec import FLOATS
+from ir_interp.specs.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 # The ranks that a mode determines, batch and channels included.

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import Library, pillow, torch
-from ir_interp.spec import IntegerRounding, Nearest, ResizeSpec, Step
+from ir_interp.specs import IntegerRounding, Nearest, ResizeSpec, Step
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 
 _FILTERED = ("bilinear", "bicubic", "lanczos")

@@ -12,8 +12,8 @@ from ir_interp import arguments
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.files.kinds import CHANNELS_LAST, FOREIGN, FileKind, listed
 from ir_interp.options import shared_options as shared
-from ir_interp.options.declaration import CALLS as LIBRARY_CALLS
 from ir_interp.options.declaration import (
+    CALLS as LIBRARY_CALLS,
     CODES,
     CODES_BY_FILE,
     NOT_NEGATIVE,

@@ -29,7 +29,7 @@ from ir_interp.options.declaration import (
 from ir_interp.options.shared_options import Images
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import Backend, CodeLanguage
-from ir_interp.spec import Arithmetic
+from ir_interp.specs import Arithmetic
 from ir_interp.translation.dialect import Semantics
 from ir_interp.views.figures import Picture
 

@@ -19,7 +19,7 @@ from ir_interp.libraries import Library, get, names
 from ir_interp.plan.taps import reduced
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array, Shape
-from ir_interp.spec import Reduce, ResizeSpec, Sizes, Step
+from ir_interp.specs import Reduce, ResizeSpec, Sizes, Step
 from ir_interp.translation.dialect import Context
 from ir_interp.views.likeness import resized
 

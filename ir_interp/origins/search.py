@@ -41,7 +41,7 @@ from ir_interp.origins.layouts import (
     whole,
 )
 from ir_interp.shapes import Array
-from ir_interp.spec import ResizeSpec
+from ir_interp.specs import ResizeSpec
 
 _RARE = 1e-3  # of the values of a call whose bytes are not all known: the share that may differ by 1
 _UNEXPLAINED = 0.01  # of the coefficients of a JPEG; the right call leaves up to 0.005, at quality 95 and 100

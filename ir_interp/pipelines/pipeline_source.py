@@ -43,7 +43,7 @@ from ir_interp.pipelines.pipeline import (
 )
 from ir_interp.pipelines.rules import AlphaRule, Backend, Exactly, ShorterSide, SizeRounding
 from ir_interp.shapes import Array
-from ir_interp.spec import Sizes
+from ir_interp.specs import Sizes
 from ir_interp.translation.dialect import Semantics
 
 _ORDERS: Mapping[tuple[int, ...], tuple[str, str]] = {(0, 3, 1, 2): ("nhwc", "nchw"), (0, 2, 3, 1): ("nchw", "nhwc")}

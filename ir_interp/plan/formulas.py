@@ -16,7 +16,7 @@ import numpy as np
 
 from ir_interp.plan.float_arithmetic import cosine, exponential, sine
 from ir_interp.shapes import Array
-from ir_interp.spec import (
+from ir_interp.specs import (
     Arithmetic,
     Box,
     Continuous,
@@ -34,7 +34,7 @@ from ir_interp.spec import (
     ResizeSpec,
     Step,
 )
-from ir_interp.spec.modes import Border
+from ir_interp.specs.modes import Border
 
 _REACH = 4.0  # standard deviations
 

@@ -25,7 +25,7 @@ from ir_interp.plan.library_passes import Pass, are_named, window_passes
 from ir_interp.plan.library_weights import Sampled, filtered, four, pair, whole
 from ir_interp.plan.taps import Plan, Taps, is_long, plan, segments, window_taps
 from ir_interp.shapes import Shape, resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Alpha,
     Antialias,
     Area,

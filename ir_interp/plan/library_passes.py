@@ -22,7 +22,7 @@ from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.opencv_sums import channels
 from ir_interp.plan.taps import Plan, Taps, is_long, segments, window_taps
 from ir_interp.shapes import Array, resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Area,
     Arithmetic,
     Between,

@@ -23,7 +23,7 @@ from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import cosine, sine
 from ir_interp.plan.formulas import AxisPlan, Positions, half_pixels, positions, within
 from ir_interp.shapes import Array, Shape, Weighted, resolve_axes
-from ir_interp.spec import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear, ResizeSpec
+from ir_interp.specs import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear, ResizeSpec
 
 SINGLE = SimpleNamespace(
     **{name: getattr(np, name) for name in ("floor", "ceil", "abs", "where", "clip", "minimum", "maximum")},

@@ -19,7 +19,7 @@ from ir_interp.errors import SpecError
 from ir_interp.plan.formulas import AxisPlan, Blocks
 from ir_interp.plan.taps import plan
 from ir_interp.shapes import Shape
-from ir_interp.spec import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
+from ir_interp.specs import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
 
 _HALF = Fraction(1, 2)
 

@@ -13,7 +13,7 @@ from ir_interp.plan import library_weights
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.taps import Plan
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Area,
     Arithmetic,
     Between,

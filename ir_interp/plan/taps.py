@@ -31,7 +31,7 @@ from ir_interp.plan.formulas import (
     within,
 )
 from ir_interp.shapes import Shape, resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Area,
     Arithmetic,

@@ -29,7 +29,7 @@ from ir_interp.options.shared_options import Images
 from ir_interp.pipelines.pipeline import Pipeline
 from ir_interp.pipelines.rules import Backend
 from ir_interp.resize_op import ResizeOp, choose
-from ir_interp.spec import Arithmetic, ResizeSpec
+from ir_interp.specs import Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Semantics
 
 if TYPE_CHECKING:

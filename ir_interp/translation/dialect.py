@@ -20,7 +20,7 @@ import numpy as np
 from ir_interp.errors import Difference, ReadError, SpecError, closest, spelled
 from ir_interp.plan.taps import plan
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
-from ir_interp.spec import Aspect, AtRunTime, Crop, Cubic, Reduce, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Aspect, AtRunTime, Crop, Cubic, Reduce, ResizeSpec, Scales, Sizes
 from ir_interp.translation.meaning import listed_axes, spread_axes
 
 

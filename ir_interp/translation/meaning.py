@@ -19,7 +19,7 @@ from ir_interp.errors import Difference, SpecError
 from ir_interp.plan.library_weights import is_own
 from ir_interp.plan.taps import Plan, Taps, axis_taps, plan
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Alpha,
     Antialias,
     Arithmetic,

@@ -25,7 +25,7 @@ from ir_interp.plan.integer_sums import CORNER_BITS, FIXED_BITS, Along, Corners,
 from ir_interp.plan.library_passes import Pass, are_named, passes
 from ir_interp.plan.taps import Plan, Reduced, Taps, axis_taps, check_rank, plan, reduced
 from ir_interp.shapes import Array, PartialShape
-from ir_interp.spec import Alpha, AtRunTime, IntegerRounding, Nearest, ResizeSpec, Smooth, SumRounding, Unrounded
+from ir_interp.specs import Alpha, AtRunTime, IntegerRounding, Nearest, ResizeSpec, Smooth, SumRounding, Unrounded
 from ir_interp.translation.dialect import Context, Dialect, Semantics, expressible, fixed_shape, offered_by, unnamed
 from ir_interp.translation.meaning import (
     arithmetics_agree,

@@ -16,7 +16,7 @@ from ir_interp.plan.formulas import AxisPlan, positions
 from ir_interp.plan.taps import Plan, Taps, axis_taps, check_rank, count, plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
-from ir_interp.spec import Arithmetic, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Arithmetic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import listed_axes
 

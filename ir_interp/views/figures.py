@@ -30,7 +30,7 @@ from ir_interp.plan import formulas
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Arithmetic, Continuous, Kernel, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Arithmetic, Continuous, Kernel, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences, listed_axes
 from ir_interp.views import image_arrays

@@ -17,7 +17,7 @@ from ir_interp.libraries import load, named
 from ir_interp.plain_text import labels
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
-from ir_interp.spec import Alpha, Sizes
+from ir_interp.specs import Alpha, Sizes
 from ir_interp.translation.translate import bound_within
 from ir_interp.views import figures, image_arrays
 

@@ -13,7 +13,7 @@ import pytest
 import ir_interp
 from ir_interp.converters.audit.mistakes import before_half, rounded_to_half, unrounded
 from ir_interp.plan.taps import scaled_length
-from ir_interp.spec import Arithmetic
+from ir_interp.specs import Arithmetic
 from tests.support.runtimes import onnx_model
 
 SCALES = [Fraction(p, q) for q, ps in ((10, (1, 3, 7, 11, 14, 19, 21, 23, 29, 37)), (3, (1, 2, 4, 5, 8))) for p in ps]

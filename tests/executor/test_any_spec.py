@@ -8,11 +8,10 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import given, reject, settings, strategies as st
 
 from ir_interp import IrInterpError, ResizeSpec, Sizes, SpecError, resize
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Arithmetic,
     Between,

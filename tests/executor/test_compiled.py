@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 import ir_interp
@@ -29,11 +28,10 @@ from ir_interp import (
     Rounding,
     Sizes,
 )
-from ir_interp.executor import cases
-from ir_interp.executor import loop_runner as compiled_loops
+from ir_interp.executor import cases, loop_runner as compiled_loops
 from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from ir_interp.plan.integer_sums import WholeSum, Windows, error_bound
-from ir_interp.spec import Kernel
+from ir_interp.specs import Kernel
 from tests.support.loops import use_loops
 
 Array = NDArray[Any]

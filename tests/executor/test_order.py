@@ -7,7 +7,7 @@ import pytest
 from ir_interp import Linear, Nearest, ResizeSpec, Rounding, Sizes
 from ir_interp.executor.definition import axes_in_order
 from ir_interp.plan.taps import plan
-from ir_interp.spec import Kernel
+from ir_interp.specs import Kernel
 
 FLOOR = Nearest(rounding=Rounding.FLOOR)
 

@@ -15,7 +15,7 @@ from ir_interp.executor.byte_proposals import Proposed, Rounding
 from ir_interp.executor.resize import Prepared
 from ir_interp.executor.tiles import Tile
 from ir_interp.libraries import parse
-from ir_interp.spec import Kernel
+from ir_interp.specs import Kernel
 from tests.support.loops import use_loops
 
 Array = NDArray[Any]

@@ -10,15 +10,14 @@ from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, reject, settings, strategies as st
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from ir_interp import ReadError, ResizeSpec, ShapeError, SpecError, region, resize
 from ir_interp.libraries import get, names, parse
 from ir_interp.plan import integer_sums, taps
-from ir_interp.spec import (
+from ir_interp.specs import (
     Alpha,
     Antialias,
     Area,

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
@@ -32,7 +31,7 @@ from ir_interp import (
 )
 from ir_interp.executor import definition
 from ir_interp.plan.taps import plan
-from ir_interp.spec import IntegerRounding, Kernel
+from ir_interp.specs import IntegerRounding, Kernel
 
 Array = NDArray[Any]
 KERNELS: list[Kernel] = [

@@ -12,7 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError
-from ir_interp.spec import Antialias, Linear, Nearest
+from ir_interp.specs import Antialias, Linear, Nearest
 from tests.support.commands import command
 from tests.support.graphs import onnxruntime_outputs, values
 from tests.support.ir_text import Net, interpolate
@@ -158,8 +158,7 @@ def test_converted_as_a_release_computed_it(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_layer_in_a_body_is_not_verified(tmp_path: Path) -> None:
-    from openvino import opset1 as ops1
-    from openvino import opset13 as ops
+    from openvino import opset1 as ops1, opset13 as ops
 
     x, condition = ops.parameter([1, 2, 4, 6], np.float32, name="x"), ops.parameter([], np.bool_, name="c")
     branch = ops.if_op(condition)

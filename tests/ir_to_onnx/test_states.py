@@ -11,8 +11,7 @@ import onnx
 import onnxruntime
 import openvino as ov
 import pytest
-from openvino import op
-from openvino import opset13 as ops
+from openvino import op, opset13 as ops
 from openvino.op.util import Variable, VariableInfo
 
 import ir_interp

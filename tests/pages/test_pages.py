@@ -26,8 +26,7 @@ from ir_interp.converters.pages import frame, gallery
 from ir_interp.converters.reports import Compared
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.version import versions
-from tests.support.browser import Browser
-from tests.support.browser import tab as tab
+from tests.support.browser import Browser, tab as tab
 from tests.support.chains import CHAIN, chain
 from tests.support.commands import command
 from tests.support.graphs import save_model

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import openvino as ov
 import pytest
-from openvino import Layout, Type
-from openvino import opset13 as ops
+from openvino import Layout, Type, opset13 as ops
 from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp

@@ -19,8 +19,7 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from lxml import etree
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -43,7 +42,7 @@ from ir_interp.converters.sources import registry
 from ir_interp.converters.tensorrt import python_script
 from ir_interp.plain_text import printable
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Antialias, Linear, ResizeSpec, Sizes
+from ir_interp.specs import Antialias, Linear, ResizeSpec, Sizes
 from ir_interp.translation.translate import write
 from tests.support.commands import command
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import Browser
-from tests.support.browser import tab as tab
+from tests.support.browser import Browser, tab as tab
 from tests.support.places import ROOT
 
 axe_playwright_python = pytest.importorskip("axe_playwright_python")

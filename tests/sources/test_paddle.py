@@ -27,7 +27,7 @@ from ir_interp.files import memory
 from ir_interp.options.model_options import ConvertOptions
 from ir_interp.plan.float_arithmetic import deciding_sizes
 from ir_interp.resize_op import summary
-from ir_interp.spec import AtRunTime, Scales, Sizes
+from ir_interp.specs import AtRunTime, Scales, Sizes
 from tests.support.commands import command
 from tests.support.places import ROOT
 

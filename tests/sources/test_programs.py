@@ -23,7 +23,7 @@ from ir_interp.converters.frameworks.programs import exporters
 from ir_interp.converters.frameworks.programs.exporters import EXPORTERS
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.options.model_options import Exporter
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 from tests.support.commands import command
 
 torch: Any = pytest.importorskip("torch", reason="pip install 'ir-interp[torch]'")

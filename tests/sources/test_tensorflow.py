@@ -24,7 +24,7 @@ from ir_interp.converters.verify.input_shapes import SizeHints, deciding_images
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.plan.float_arithmetic import deciding_sizes
 from ir_interp.resize_op import summary
-from ir_interp.spec import AtRunTime, Sizes
+from ir_interp.specs import AtRunTime, Sizes
 from tests.support.commands import command
 
 V1 = {"align_corners": False, "half_pixel_centers": True}

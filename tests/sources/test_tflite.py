@@ -29,7 +29,7 @@ from ir_interp.converters.runtimes import litert
 from ir_interp.converters.runtimes.outcome import Kind
 from ir_interp.converters.verify.graphs import read as read_graph
 from ir_interp.resize_op import ResizeOp, read
-from ir_interp.spec import Linear, Sizes
+from ir_interp.specs import Linear, Sizes
 from ir_interp.translation.dialect import Context
 from tests.support.tflite_nets import Net
 

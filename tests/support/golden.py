@@ -41,7 +41,7 @@ from ir_interp import (
 from ir_interp.executor import loop_runner
 from ir_interp.executor.cases import jobs_of
 from ir_interp.libraries import get, names, parse
-from ir_interp.spec import Box, Gaussian, Hamming, Kernel, Mitchell
+from ir_interp.specs import Box, Gaussian, Hamming, Kernel, Mitchell
 
 Array = NDArray[Any]
 FROZEN = Path(__file__).parent.parent / "executor" / "golden.json"

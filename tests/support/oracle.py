@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ir_interp.spec import (
+from ir_interp.specs import (
     Antialias,
     Area,
     Aspect,

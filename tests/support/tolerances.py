@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ir_interp.plan import formulas
 from ir_interp.plan.taps import Plan, Taps, axis_taps
-from ir_interp.spec import Area, Continuous, Kernel, Mean, Nearest
+from ir_interp.specs import Area, Continuous, Kernel, Mean, Nearest
 
 ROUNDINGS = {
     "pillow": 0,

@@ -28,7 +28,7 @@ from ir_interp.converters.sources.model_description import Resize
 from ir_interp.files import memory
 from ir_interp.files.writing import scratch
 from ir_interp.plan.taps import plan
-from ir_interp.spec import Nearest
+from ir_interp.specs import Nearest
 from tests.support.tolerances import tolerance
 
 _NETS = ("resnet18", "shufflenet_v2_x0_25", "squeezenet1_1", "densenet121")

@@ -23,8 +23,7 @@ from tests.support.configurations import (
 from tests.support.runtimes import Child
 from tests.support.translations import OPEN, Outcome, onnx_to_ir
 from tests.support.verdicts import magnitude, spec_of
-from tests.sweeps import ir_to_onnx
-from tests.sweeps import onnx_to_ir as any_onnx_to_ir
+from tests.sweeps import ir_to_onnx, onnx_to_ir as any_onnx_to_ir
 
 CASES = 4  # of each; `python -m tests.sweeps.onnx_to_ir` and `ir_to_onnx` run thousands
 EXACT = ("exact", "exact for this shape", "exact, in several operations")

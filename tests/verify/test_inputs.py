@@ -14,8 +14,7 @@ from PIL import Image
 
 import ir_interp
 from ir_interp import Images, IrInterpError, SpecError
-from ir_interp.converters.verify import graphs, input_shapes
-from ir_interp.converters.verify import inputs as input_roles
+from ir_interp.converters.verify import graphs, input_shapes, inputs as input_roles
 from ir_interp.converters.verify.inputs import Inputs, arrays, read_files
 from tests.support.commands import command
 from tests.support.graphs import save_model

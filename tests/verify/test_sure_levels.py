@@ -12,8 +12,7 @@ import openvino as ov
 import pytest
 from numpy.typing import NDArray
 from onnx import numpy_helper
-from openvino import opset1
-from openvino import opset13 as ops
+from openvino import opset1, opset13 as ops
 
 import ir_interp
 from ir_interp import VerificationError

@@ -23,7 +23,7 @@ from ir_interp.errors import SpecError, UnsupportedLayerError
 from ir_interp.files.memory import StoredArray
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import Array
-from ir_interp.spec import (
+from ir_interp.specs import (
     Arithmetic,
     AtRunTime,
     Coordinates,
@@ -37,7 +37,7 @@ from ir_interp.spec import (
     Sizes,
     Step,
 )
-from ir_interp.spec.resize_spec import FLOATS
+from ir_interp.specs.resize_spec import FLOATS
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics, since
 
 from ...sources.model_description import Description, Process, Resize

@@ -26,7 +26,7 @@ from ir_interp.plan.float_arithmetic import is_right_in_float32
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import AtRunTime, Nearest, ResizeSpec, Scales
+from ir_interp.specs import AtRunTime, Nearest, ResizeSpec, Scales
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.meaning import differences, first_difference
 from ir_interp.translation.translate import Grade, compared

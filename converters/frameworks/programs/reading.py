@@ -21,15 +21,14 @@ from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError
 from ir_interp.libraries.torch import LIBRARY
 from ir_interp.resize_op import ResizeOp, read, shape_text
 from ir_interp.shapes import Array, PartialShape
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
 
 from ...runtimes.execution import first_line
 from ...sources.model_description import Description, End
 from ...sources.readers import Reading, is_of_class
 from . import program_files
-from .program_files import line, silent, static
-from .program_files import read as read_program
+from .program_files import line, read as read_program, silent, static
 
 if TYPE_CHECKING:
     import torch.fx

@@ -22,7 +22,7 @@ from ir_interp.files.writing import scratch
 from ir_interp.libraries.tensorflow import LIBRARY
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.shapes import Array, PartialShape
-from ir_interp.spec import AtRunTime, Sizes
+from ir_interp.specs import AtRunTime, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
 from ...sources.model_description import Description, Process, Resize

@@ -18,15 +18,14 @@ from ir_interp.files.kinds import MODELS, FileKind
 from ir_interp.options.model_options import ConvertOptions
 from ir_interp.options.shared_options import NCHW
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import Translation, write
 
 from ...dialects.tflite import DIALECT
 from ...reports import FormPolicy, Row, expressed
 from ..intermediate import Intermediate, as_ir
-from .tflite_files import DTYPES, KINDS, load, packed, read_file, schema, unpacked
-from .tflite_files import write as write_model
+from .tflite_files import DTYPES, KINDS, load, packed, read_file, schema, unpacked, write as write_model
 
 _VERSION = 3  # of the file format
 OF_OPERATOR = 3  # the version that has both flags, and 8-bit types

@@ -30,8 +30,15 @@ from ir_interp.translation.translate import Grade
 from ...dialects.tflite import DIALECT
 from ...openvino import frontends, ir_save
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, check_numbers, in_order
-from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, constant_of, partial_shape, vector
-from ...openvino.interpolate_subgraph import resize as build_resize
+from ...openvino.interpolate_subgraph import (
+    Resized,
+    RunTime,
+    at_run_time,
+    constant_of,
+    partial_shape,
+    resize as build_resize,
+    vector,
+)
 from ...openvino.openvino_primitives import element_name
 from ...reports import FormPolicy
 from ...runtimes import litert

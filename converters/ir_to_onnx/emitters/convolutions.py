@@ -20,8 +20,7 @@ from ir_interp.shapes import Array
 
 from ...onnx import operators
 from ...onnx.onnx_graph import Graph
-from .. import integer_layers, layers, small_weights
-from .. import small_weights as weights
+from .. import integer_layers, layers, small_weights, small_weights as weights
 from ..integer_layers import Side
 from ..layers import WHOLE, Op
 

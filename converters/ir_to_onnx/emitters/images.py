@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.ir.interpolates import read_layer
-from ir_interp.spec import AtRunTime
+from ir_interp.specs import AtRunTime
 
 from ...onnx import operators
 from ...onnx.onnx_graph import Graph

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
+from ir_interp.specs import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
 from ..image_runtimes import ALL_TYPES, HEIGHT_AND_WIDTH, divided, image_outcome, is_longer_in_singles
 from ..outcome import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
+from ir_interp.specs import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
 from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
 from ..outcome import (

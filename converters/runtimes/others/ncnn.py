@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
+from ir_interp.specs import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from ..image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
 from ..outcome import (

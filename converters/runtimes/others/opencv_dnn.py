@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import Coordinates, Crop, Linear, ResizeSpec, Rounding, Scales
+from ir_interp.specs import Coordinates, Crop, Linear, ResizeSpec, Rounding, Scales
 
 from ..image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
 from ..outcome import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.spec import (
+from ir_interp.specs import (
     Aspect,
     Coordinates,
     Crop,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.spec import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Scales, Sizes
+from ir_interp.specs import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Scales, Sizes
 
 from ..image_runtimes import (
     ALL_TYPES,

@@ -20,7 +20,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic as numba_intrinsic
 
 from ir_interp.executor.loop_calls import BLOCK
-from ir_interp.spec import IntegerRounding, Unrounded
+from ir_interp.specs import IntegerRounding, Unrounded
 
 START: Any = np.intp(0)
 """The first place. numba compiles a function again for an argument that is the literal 0."""

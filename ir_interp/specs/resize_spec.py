@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ir_interp.arguments import settle
 from ir_interp.errors import SpecError, spelled
 from ir_interp.shapes import PartialShape, Shape, resolve_axes
-from ir_interp.spec.modes import (
+from ir_interp.specs.modes import (
     Alpha,
     Area,
     Arithmetic,

@@ -1,6 +1,6 @@
 """One resize as pure data, independent of any format: no files, no tensors."""
 
-from ir_interp.spec.modes import (
+from ir_interp.specs.modes import (
     Alpha,
     Antialias,
     Area,
@@ -33,7 +33,7 @@ from ir_interp.spec.modes import (
     SumRounding,
     Unrounded,
 )
-from ir_interp.spec.resize_spec import (
+from ir_interp.specs.resize_spec import (
     AREA_COORDINATES,
     Crop,
     FixedPoint,
