@@ -19,13 +19,12 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
-from ir_interp.arrays.moved_transforms import geotransform
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import check_regular, has_multiplied_colours, is_tiff
 from ir_interp.large.layout import Layout, Slices, Work
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
-from ir_interp.plan.moved_coordinates import pixel_grid
+from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
 from ir_interp.shapes import Shape
 from ir_interp.specs import Alpha, Nearest, ResizeSpec
 
