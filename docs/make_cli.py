@@ -10,7 +10,7 @@ from typing import Any
 
 import typer.main
 
-from ir_interp.cli import command_line
+from ir_interp.cli import commands as help_of
 from ir_interp.cli.main import app
 
 PATH = Path(__file__).with_name("cli.md")
@@ -66,7 +66,7 @@ def _shared(commands: Iterable[Any]) -> dict[tuple[str, str], Any]:
     """Return the options that several commands describe in the same words, by these words."""
     by_words: dict[tuple[str, str], list[Any]] = {}
     for command in commands:
-        for members in command_line.headed(command.params).values():
+        for members in help_of.headed(command.params).values():
             for each in members:
                 by_words.setdefault(_words(each), []).append(each)
     shared = {words: those for words, those in by_words.items() if len(those) >= _SHARED and words[0].startswith("-")}
@@ -75,7 +75,7 @@ def _shared(commands: Iterable[Any]) -> dict[tuple[str, str], Any]:
 
 
 def _words(parameter: Any) -> tuple[str, str]:
-    return command_line.spelled(parameter), command_line.described(parameter)
+    return help_of.spelled(parameter), help_of.described(parameter)
 
 
 def _list(members: Iterable[Any]) -> Iterator[str]:
@@ -92,16 +92,16 @@ def _group(name: str, commands: Iterator[Any], shared: Collection[tuple[str, str
 def _section(command: Any, shared: Collection[tuple[str, str]]) -> Iterator[str]:
     yield f"### {command.name}\n"
     yield f"{inspect.cleandoc(command.help)}\n"
-    yield f"    {command_line.usage(command, f'ir-interp {command.name}')}\n"
+    yield f"    {help_of.usage(command, f'ir-interp {command.name}')}\n"
     also = []
-    for heading, members in command_line.headed(command.params).items():
+    for heading, members in help_of.headed(command.params).items():
         also += [each for each in members if _words(each) in shared]
         own = [each for each in members if _words(each) not in shared]
         if own:
             yield f"{heading}:\n"
             yield from _list(own)
     if also:
-        flags = (command_line.spelled(each).split(",")[0].split()[0] for each in also)
+        flags = (help_of.spelled(each).split(",")[0].split()[0] for each in also)
         yield f"Shared: {', '.join(f'`{flag}`' for flag in flags)}.\n"
 
 

@@ -19,9 +19,16 @@ from html import escape
 from inspect import Parameter
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from ir_interp.errors import leaves
+
+Tone = Literal["good", "doubt", "bad", "plain"]
+"""How a mark is coloured; its word and its sign say the same."""
+
+SIGNS: dict[Tone, str] = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
+SIGNS_IN_ASCII: dict[Tone, str] = {"good": "+", "doubt": "!", "bad": "x", "plain": "-"}
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 _REAL = re.compile(r"\s*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*", re.IGNORECASE)

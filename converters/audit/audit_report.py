@@ -18,9 +18,8 @@ from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES, Severity, check_cod
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.writing import real
 from ir_interp.options.model_options import AuditOptions
-from ir_interp.plain_text import labels, quote_uri, workflow_message, workflow_property
+from ir_interp.plain_text import Tone, labels, quote_uri, workflow_message, workflow_property
 from ir_interp.resize_op import count
-from ir_interp.translation.translate import Tone
 from ir_interp.version import VERSION
 
 from ..predictions import NAMES, named

@@ -23,9 +23,8 @@ from lxml.builder import ElementMaker
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import opened
 from ir_interp.files.writing import replacing
-from ir_interp.plain_text import printable
+from ir_interp.plain_text import SIGNS, Tone, printable
 from ir_interp.resize_op import shape_text
-from ir_interp.translation.translate import SIGNS, Tone
 from ir_interp.version import versions
 
 from ..sources.model_description import Tensor

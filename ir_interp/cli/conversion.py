@@ -14,9 +14,9 @@ from typer.core import TyperOption
 
 import ir_interp
 from ir_interp.cli import printed_results
-from ir_interp.cli.command_line import Command, with_options
+from ir_interp.cli.command_line import with_options
+from ir_interp.cli.commands import Command, called_command
 from ir_interp.cli.printed_results import (
-    called_command,
     check_image,
     folded_cells,
     print_findings,
@@ -143,9 +143,6 @@ class NamingDialects(Command):
             if isinstance(option, TyperOption) and option.name == "dialect":
                 option.help = f"{(option.help or '').removesuffix(dialects)}{dialects}"  # of a second call, too
         super().format_help(ctx, formatter)
-
-
-COMMAND = NamingDialects
 
 
 @with_options(ConvertOptions)
@@ -401,3 +398,10 @@ def _show_output(console: Console, output: OutputComparison, comparison: ModelCo
         for bucket in output.histogram
     ]:
         console.say(line)
+
+
+COMMANDS = {
+    "convert": (convert, CONVERT_EXAMPLES, NamingDialects),
+    "compare": (compare, COMPARE_EXAMPLES),
+}
+"""The functions of the commands and their examples, by name."""

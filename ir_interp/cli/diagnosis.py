@@ -23,8 +23,8 @@ import typer
 import ir_interp
 from ir_interp.cli import printed_results
 from ir_interp.cli.command_line import with_options
+from ir_interp.cli.commands import called_command
 from ir_interp.cli.printed_results import (
-    called_command,
     check_image,
     folded_cells,
     print_findings,
@@ -472,3 +472,11 @@ def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form
     elif form == "text":
         print(", ".join(f"{count} {group}" for group, count in written.groups.items()))
         print(printable(f"wrote {folder}: {written.count} cases; python {folder / 'run.py'} onnxruntime runs them"))
+
+
+COMMANDS = {
+    "audit": (audit, AUDIT_EXAMPLES),
+    "fix": (fix, FIX_EXAMPLES),
+    "reproduce": (reproduce, REPRODUCE_EXAMPLES),
+}
+"""The functions of the commands and their examples, by name."""

@@ -401,3 +401,11 @@ def plot(
     with printed_results.progress_bar(options.quiet, "drawing"):
         ir_interp.plot(file, output, **keywords(options) | named_layer(options.layer, options.shape))
     report_written(PlotRecord(source=str(file), destination=str(output), what=options.what.value), options)
+
+
+COMMANDS = {
+    "explain": (explain, EXPLAIN_EXAMPLES),
+    "inspect": (inspect, INSPECT_EXAMPLES),
+    "plot": (plot, PLOT_EXAMPLES),
+}
+"""The functions of the commands and their examples, by name."""

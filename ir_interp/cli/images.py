@@ -322,3 +322,11 @@ def preprocess(
     shape = (*batch, *(options.image_size or ("height", "width")), options.channels)
     record = PreprocessRecord(source=str(model), destination=str(output), input=image, dtype="uint8", shape=shape)
     report_written(record, options)
+
+
+COMMANDS = {
+    "preprocess": (preprocess, PREPROCESS_EXAMPLES),
+    "run": (run, RUN_EXAMPLES),
+    "identify": (identify, IDENTIFY_EXAMPLES),
+}
+"""The functions of the commands and their examples, by name."""

@@ -18,8 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ir_interp.cli import conversion, diagnosis, explanation, images, printed_results
-from ir_interp.cli.command_line import Command, Program
+from ir_interp.cli.commands import Listed, Program, remember
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, closest, hint, leaves
 from ir_interp.files.memory import limit_process, memory_refusal
 from ir_interp.plain_text import flags_stay, printable
@@ -82,9 +81,29 @@ NOT_EXACT = 1  # exit code, also of findings and differences
 BAD_INPUT = 2  # exit code, as of Click's own errors of usage
 _CLEANING = 3.0  # seconds in which what is temporary is removed
 
+_COMMANDS = (
+    Listed("Diagnose", "audit", "diagnosis", "Predict how each runtime computes each resize; find mistakes"),
+    Listed("Diagnose", "compare", "conversion", "Compare the outputs of two models, or two images"),
+    Listed("Diagnose", "explain", "explanation", "Explain a finding, a resize or a preprocessing pipeline"),
+    Listed("Diagnose", "inspect", "explanation", "Summarise a model and list its resizes"),
+    Listed("Diagnose", "plot", "explanation", "Plot where a resize samples and how it weighs"),
+    Listed("Change", "convert", "conversion", "Convert a model or layer and prove the result"),
+    Listed("Change", "fix", "diagnosis", "Repair likely exporter mistakes in an ONNX model"),
+    Listed("Change", "preprocess", "images", "Move preprocessing into a model, exactly as in training"),
+    Listed("Images", "run", "images", "Resize an array, image or Zarr store"),
+    Listed("Images", "identify", "images", "Find which library call resized an image"),
+    Listed("Runtimes", "reproduce", "diagnosis", "Write a minimal reproduction of a runtime's fault"),
+)
+"""The commands, in the order of help. Only the module of the one that is called is imported."""
+
+
+class _Commands(Program):
+    listed = _COMMANDS
+
+
 app = typer.Typer(
     name="ir-interp",
-    cls=Program,
+    cls=_Commands,
     help="Exact image resizes for ONNX, OpenVINO, TensorRT and image libraries.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -114,33 +133,9 @@ def _program(
     """Take the options that stand before a command."""
 
 
-_GROUPS = {
-    "Diagnose": (
-        (diagnosis.audit, diagnosis.AUDIT_EXAMPLES),
-        (conversion.compare, conversion.COMPARE_EXAMPLES),
-        (explanation.explain, explanation.EXPLAIN_EXAMPLES),
-        (explanation.inspect, explanation.INSPECT_EXAMPLES),
-        (explanation.plot, explanation.PLOT_EXAMPLES),
-    ),
-    "Change": (
-        (conversion.convert, conversion.CONVERT_EXAMPLES),
-        (diagnosis.fix, diagnosis.FIX_EXAMPLES),
-        (images.preprocess, images.PREPROCESS_EXAMPLES),
-    ),
-    "Images": ((images.run, images.RUN_EXAMPLES), (images.identify, images.IDENTIFY_EXAMPLES)),
-    "Runtimes": ((diagnosis.reproduce, diagnosis.REPRODUCE_EXAMPLES),),
-}
-"""The commands and their examples, by the headings of help."""
-
-for _group, _commands in _GROUPS.items():
-    for _command, _examples in _commands:
-        _kind = conversion.COMMAND if _command is conversion.convert else Command
-        app.command(_command.__name__, cls=_kind, epilog=_examples, rich_help_panel=_group)(_command)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 not exact or not equal, 2 bad input or usage."""
-    printed_results.remember(sys.argv[1:] if arguments is None else arguments)
+    remember(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _call(arguments)
     except (IrInterpError, ExceptionGroup) as error:

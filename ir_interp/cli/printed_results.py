@@ -14,7 +14,6 @@ import types
 import typing
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.options.model_options import AuditOptions, ConvertOptions
-from ir_interp.plain_text import printable, quote_shell
+from ir_interp.plain_text import printable
 from ir_interp.resize_op import count, shape_text
 from ir_interp.translation.translate import OF_SEVERITY
 from ir_interp.version import VERSION
@@ -125,19 +124,6 @@ def _of_object(kind: Any, definitions: dict[str, Schema]) -> Schema:
         whole |= {"properties": properties, "required": names, "additionalProperties": False}
         definitions[kind.__name__] = whole
     return _reference(kind)
-
-
-_COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())
-
-
-def remember(arguments: Sequence[str]) -> None:
-    """Remember the command line, for the reports of it."""
-    _COMMAND.set(tuple(arguments))
-
-
-def called_command() -> str:
-    """Return the command as a line of a shell."""
-    return quote_shell("ir-interp", *_COMMAND.get())
 
 
 def printed_form(options: Any) -> str:

@@ -11,8 +11,7 @@ from rich import cells, console, markup
 from rich.table import Table
 from rich.text import Text
 
-from ir_interp.plain_text import printable
-from ir_interp.translation.translate import SIGNS, SIGNS_IN_ASCII, Tone
+from ir_interp.plain_text import SIGNS, SIGNS_IN_ASCII, Tone, printable
 
 _STYLES: dict[Tone, str] = {"good": "green", "doubt": "yellow", "bad": "red", "plain": ""}
 _FRAME = 3  # characters that a column of a table costs beside its content; the table has one more

@@ -14,13 +14,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import Cause, Difference, InexactError, SpecError
 from ir_interp.executor.ordered_sums import planned_steps, step_columns
+from ir_interp.plain_text import Tone
 from ir_interp.plan.integer_sums import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once, whole_piece
 from ir_interp.plan.library_passes import Pass, are_named, passes
 from ir_interp.plan.taps import Plan, Reduced, Taps, axis_taps, check_rank, plan, reduced
@@ -73,12 +74,6 @@ class Translation:
         """The grade as text."""
         return self.grade.worded(self.within)
 
-
-Tone = Literal["good", "doubt", "bad", "plain"]
-"""How a mark is coloured; its word and its sign say the same."""
-
-SIGNS: dict[Tone, str] = {"good": "✓", "doubt": "!", "bad": "✗", "plain": "·"}
-SIGNS_IN_ASCII: dict[Tone, str] = {"good": "+", "doubt": "!", "bad": "x", "plain": "-"}
 
 OF_SEVERITY: dict[Severity, Tone] = {Severity.NOTE: "plain", Severity.WARNING: "doubt", Severity.ERROR: "bad"}
 OF_GRADE: dict[Grade, Tone] = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 import ir_interp
 from ir_interp import Images, SpecError
@@ -29,7 +30,8 @@ FUNCTIONS: dict[Callable[..., Any], type[Any]] = {
     ir_interp.plot: PlotOptions,
 }
 PLACES = {"source", "destination", "models", "first", "second", "folder", "output"}
-COMMANDS = {each.callback.__name__: each.callback for each in app.registered_commands if each.callback}
+PROGRAM: Any = typer.main.get_command(app)
+COMMANDS = {name: each.callback for name, each in PROGRAM.commands.items()}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: str(each.__name__))

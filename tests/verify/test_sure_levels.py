@@ -63,6 +63,7 @@ def test_half_precision_moves_levels_that_are_pooled_first(operator_set: int, is
     assert verification is not None
     assert verification.levels is not None
     levels = verification.levels
+    assert levels.flipped_by_source is not None
     assert 0 < levels.flipped <= max(1e-2 * levels.count, 2 * levels.flipped_by_source)
 
 
