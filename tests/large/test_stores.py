@@ -305,13 +305,13 @@ def test_another_resize_does_not_go_on_with_it(tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from contextlib import contextmanager
-from ir_interp.cli import main, progress
+from ir_interp.cli import main, printed_results
 
 @contextmanager
-def bar(quiet):
+def bar(quiet, what=""):
     yield lambda what, done, total: done == 9 and os.kill(os.getpid(), signal.SIGKILL)
 
-progress.bar = bar
+printed_results.progress_bar = bar
 main.main(sys.argv[1:])
 """
 

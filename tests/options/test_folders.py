@@ -105,7 +105,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return ((number, fleet.record_of(item, question.setting)) for number, item in enumerate(items))
 
     monkeypatch.setattr(workers, "each", answered)
-    monkeypatch.setattr(fleet, "each", answered)
+    monkeypatch.setattr(fleet, "each_on_cluster", answered)
 
 
 def sets(values: dict[str, str | None], part: int = 0, parts: int = 1) -> Iterator[tuple[str, ...]]:

@@ -75,7 +75,7 @@ def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     shutil.copytree(ROOT / "ir_interp", site / "ir_interp")
     shutil.copytree(ROOT / "converters", site / "ir_interp" / "converters")
-    runner = site / "ir_interp" / "converters" / "workers" / "worker.py"
+    runner = site / "ir_interp" / "converters" / "workers.py"
     mark = "annotations\nif __name__ == '__main__':\n    open('ours.txt', 'a').write(__file__)\n"
     runner.write_text(runner.read_text().replace("annotations\n", mark, 1))
     done = program(site, untrusted, "convert", "a.onnx", "a.xml")
