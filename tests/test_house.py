@@ -13,6 +13,7 @@ FLOORS = (  # of converters/, the highest first: a module imports from its own f
     {"preprocess", "fleet"},
     {"conversion", "pages", "fix", "reproduce"},
     {"frameworks"},
+    {"intermediate"},
     {"portable", "audit"},
     {"predictions"},
     {"ir_to_onnx", "openvino", "tensorrt", "verify"},

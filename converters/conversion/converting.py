@@ -25,7 +25,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 
 from ..audit.saturation import bounded, saturation
-from ..frameworks.intermediate import Intermediate
+from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
 from ..reports import ConversionReport, Row, State, Verification, Written
 from ..runtimes.execution import openvino_silent, save_model

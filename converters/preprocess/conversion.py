@@ -28,7 +28,7 @@ from ir_interp.shapes import Array
 
 from ..conversion.converting import checked_kinds, convert
 from ..conversion.next_steps import of_source
-from ..frameworks.intermediate import merged
+from ..intermediate import merged
 from ..onnx.onnx_graph import save
 from ..reports import ConversionReport
 from ..sources.model_summary import parts, pipeline_of_path, pipeline_of_text

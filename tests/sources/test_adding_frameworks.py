@@ -75,7 +75,7 @@ MODULES = {
 
         from ir_interp.files.writing import scratch
 
-        from ..intermediate import Intermediate
+        from ...intermediate import Intermediate
         from .reading import load, shape_of
 
         TEXT = '''<ir_version: 9, opset_import: ["" : 19]> net (float[{}] x) => (float[{}] y)

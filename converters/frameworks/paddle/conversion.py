@@ -21,13 +21,13 @@ from ir_interp.files import memory
 from ir_interp.options.model_options import ConvertOptions
 from ir_interp.resize_op import ResizeOp
 
+from ...intermediate import Intermediate, as_ir
 from ...openvino import frontends, ir_save
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, in_order, with_ends
 from ...openvino.interpolate_subgraph import RunTime, at_run_time, constant_of, partial_shape, vector
 from ...reports import FormPolicy
 from ...sources.model_description import Description, Resize
 from ...verify.input_shapes import SizeHints
-from ..intermediate import Intermediate, as_ir
 from .reading import OPERATIONS, connected, described, first_unknown, resize, weights, write_skeleton
 
 

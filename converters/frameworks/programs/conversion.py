@@ -32,11 +32,11 @@ from ir_interp.translation.meaning import differences, first_difference
 from ir_interp.translation.translate import Grade, compared
 
 from ...dialects.onnx import DIALECT
+from ...intermediate import Intermediate, as_ir
 from ...onnx.resize_nodes import ResizeNode, nodes
 from ...portable.portable_model import restore
 from ...reports import FormPolicy, Row, expressed
 from ...verify.input_shapes import SizeHints
-from ..intermediate import Intermediate, as_ir
 from .program_files import line, read, save_onnx, save_traced
 from .reading import AREA, check_stateless, pool_line, pools_as_resizes, resizes, samplers
 

@@ -21,13 +21,13 @@ from ir_interp.options.shared_options import NCHW
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 
+from ...intermediate import Intermediate, as_ir
 from ...openvino import frontends
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, numpy_name, with_ends
 from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, constant_of, folded, partial_shape, vector
 from ...openvino.ir_save import mark_halves, with_weights
 from ...reports import FormPolicy
 from ...sources.model_description import Description, Resize
-from ..intermediate import Intermediate, as_ir
 from . import FRAMEWORK
 from .reading import FROZEN, RESIZES, described, resize
 

@@ -23,8 +23,8 @@ from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.translate import Translation, write
 
 from ...dialects.tflite import DIALECT
+from ...intermediate import Intermediate, as_ir
 from ...reports import FormPolicy, Row, expressed
-from ..intermediate import Intermediate, as_ir
 from .tflite_files import DTYPES, KINDS, load, packed, read_file, schema, unpacked, write as write_model
 
 _VERSION = 3  # of the file format

@@ -12,14 +12,15 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.translation.translate import Grade
 
-from ..reports import Progress, Row
-from ..verify.input_shapes import SizeHints
-from ..verify.inputs import Inputs
+from .reports import Progress, Row
+from .verify.input_shapes import SizeHints
+from .verify.inputs import Inputs
 
 if TYPE_CHECKING:
     import openvino as ov
 
-    from ..openvino.frontends import Built
+    from .openvino.frontends import Built
+
 _MOVES = ("Constant", "Convert", "Parameter", "Result", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operations that round nothing."""
 Proof = Callable[[Path, Inputs, Progress], str]
@@ -57,8 +58,8 @@ def as_ir(
     ``build`` returns the model, whose weights may be in the folder that it gets, until the IR holds them. With
     ``moves_channels``, inputs and outputs of images get their channels second.
     """
-    from ..openvino.frontends import with_channels_second
-    from ..openvino.ir_save import save
+    from .openvino.frontends import with_channels_second
+    from .openvino.ir_save import save
 
     with scratch(destination.parent) as folder:
         model = folder / f"{destination.stem}{FileKind.IR.value}"
@@ -73,7 +74,7 @@ def as_ir(
 
 def _half_precision(model: ov.Model) -> tuple[str, ...]:
     """Return which operation computes in half precision, if one does: it may be why a verification fails."""
-    from ..openvino.frontends import numpy_name
+    from .openvino.frontends import numpy_name
 
     for node in model.get_ordered_ops():
         element = numpy_name(node.get_output_element_type(0)) if node.get_output_size() else ""
