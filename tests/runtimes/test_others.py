@@ -335,13 +335,14 @@ def test_levels_in_mnn(dtype: str, target: str, end: str, becomes: str, tmp_path
     assert kind == row.predictions["mnn"].kind.value
 
 
-def test_functions_in_mnn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["iree", "mnn"])
+def test_runtimes_that_refuse_functions(name: str, tmp_path: Path) -> None:
     text = """<ir_version: 8, opset_import: ["": 13, "own": 1]>
     g (float[1,1,4,4] x) => (float[1,1,h,w] y) { y = own.Twice (x) }
     <domain: "own", opset_import: ["": 13]>
     Twice (x) => (y) { s = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> () y = Resize (x, , s) }"""
     onnx.save(onnx.parser.parse_model(text), tmp_path / "a.onnx")
-    assert agrees(tmp_path / "a.onnx", (1, 1, 4, 4), "mnn", "calls local functions") is Kind.REFUSED
+    assert agrees(tmp_path / "a.onnx", (1, 1, 4, 4), name, "calls local functions") is Kind.REFUSED
 
 
 @pytest.mark.parametrize(
