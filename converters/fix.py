@@ -40,7 +40,6 @@ from .portable.portable_model import edit, taken_names, with_resizes_in_sight
 from .portable.portable_resize import Edit
 from .runtimes.outcome import PLAIN_COEFFICIENT
 from .sources.model_summary import parts
-from .verify import tolerances
 from .verify.inputs import Inputs
 from .verify.model_pairs import ComparisonRecord, ModelComparison, compare_models
 
@@ -414,7 +413,6 @@ def _compared(source: Path, result: Path, options: FixOptions, *, must_run: bool
     over = partial(
         compare_models,
         inputs=Inputs.of(options),
-        tolerance=tolerances.OUTPUT,
         per_resize=True,
         progress=options.progress,
     )

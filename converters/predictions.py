@@ -174,6 +174,9 @@ def _other(other: OtherRuntime) -> Runtime:
 
 def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node of a model in one of the other runtimes."""
+    levels = neighbours.levels_before(node) if other.of_levels else None
+    if other.of_levels and levels:
+        return other.of_levels(other.outcome(node.op, may_change(node), node.stated), node.op, levels)
     if other.with_computed_scales and neighbours.computes_scales_of_constants(node):
         return other.with_computed_scales(node.op, may_change(node), node.stated)
     if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):

@@ -14,7 +14,7 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.specs import AtRunTime
 
 from ..runtimes.onnxruntime import TRANSPOSES_PASS, between_transposes
-from ..runtimes.outcome import Outcome, resized, unknown
+from ..runtimes.outcome import Levels, Outcome, resized, unknown
 from .resize_nodes import ResizeNode, given_names
 from .static_values import Values
 
@@ -162,6 +162,20 @@ def quantised_type(resize: ResizeNode) -> str | None:
     if behind[0].op_type != "QuantizeLinear" or not all(map(_are_equal(values), before.input[1:], behind[0].input[1:])):
         return None
     return values.dtype(before.input[0]) if len(before.input) == len(behind[0].input) else None
+
+
+def levels_before(resize: ResizeNode) -> Levels | None:
+    """Return the levels that a DequantizeLinear in front of a node reads; None if there is none."""
+    values, output = resize.values, resize.node.output[0]
+    before = values.producer(resize.node.input[0])
+    if before is None or before.op_type != "DequantizeLinear" or not before.input:
+        return None
+    is_output = any(end.name == output for end in values.graph.output)
+    return Levels(
+        dtype=values.dtype(before.input[0]),
+        are_inputs=values.producer(before.input[0]) is None,
+        follow=not is_output and all(reader.op_type == "QuantizeLinear" for reader in values.readers(output)),
+    )
 
 
 def _are_equal(values: Values) -> Callable[[str, str], bool]:

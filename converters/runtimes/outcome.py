@@ -95,6 +95,18 @@ def crashes(reason: str) -> Outcome:
     return Outcome(kind=Kind.CRASHES, reason=reason)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """The levels behind whose DequantizeLinear a resize stands: their type, and whether ``are_inputs`` of the model.
+
+    ``follow`` is whether only QuantizeLinear nodes read the resize.
+    """
+
+    dtype: str | None
+    are_inputs: bool
+    follow: bool
+
+
 Rule = Callable[[ResizeOp], Outcome | None]
 
 

@@ -360,8 +360,11 @@ def moved_inputs(arrays: Named, graph: Graph) -> Named:
 
 
 def _summed_axes(rank: int) -> range:
-    """Return the axes over which layers may sum: channels, which are the last of a matrix and the second of images."""
-    return range(min(1, rank - 1), rank) if rank < _IMAGES else range(1, 2)
+    """Return the axes over which layers may sum: channels, which are the last of a matrix and the second of images.
+
+    A scalar has none.
+    """
+    return range(max(0, min(1, rank - 1)), rank) if rank < _IMAGES else range(1, 2)
 
 
 def _slope(size: int) -> NDArray[np.float32]:

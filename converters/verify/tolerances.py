@@ -85,7 +85,9 @@ COPY = 1e-6
 TIES = 1e-3
 """The share of the pixels of a long nearest resize that may be other copies."""
 
-# Runtimes round integers in several ways, all within 1 of each other.
+# Runtimes round integers in several ways, all within 1 of each other. Audits and conformance kits hold a runtime's own
+# rounding against the executor's, and ask whether it computes the same resize; a conversion has the source's rounding
+# to keep, so proofs allow nothing.
 INTEGERS = 1.0
 """The difference allowed between integers that a resize averaged."""
 

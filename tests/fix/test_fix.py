@@ -80,6 +80,19 @@ def test_antialias_becomes_that_of_pillow() -> None:
     assert not found.comparison.outputs[0].compared.passes
 
 
+def test_integers_that_change_by_less_than_floats_may_are_not_equal() -> None:
+    """Counts around 10^6 that a repaired resize moves by a few are others."""
+    large = ANTIALIAS.replace("(float[1,1,4,4] y)", "(int64[1,1,4,4] y)").replace(
+        "y = Relu (b)",
+        "t = Constant <value_float = 10.0> () o = Constant <value_float = 1000000.0> () "
+        "c = Mul (b, t) d = Add (c, o) e = Round (d) y = Cast <to = 7> (e)",
+    )
+    comparison = fixed(large).comparison
+    assert comparison is not None
+    assert 0 < comparison.outputs[0].compared.absolute < 1e-4 * 1e6
+    assert not comparison.outputs[0].compared.passes
+
+
 def test_a_single_output_samples_the_middle() -> None:
     """As PyTorch's interpolate does: its export takes the first pixel."""
     text = """g (float[1,1,1,10] x) => (float[a,b,c,d] y) <int64[4] z = {1, 1, 1, 1}> {

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
 import ir_interp
-from ir_interp import IrInterpError, resize
+from ir_interp import Crop, IrInterpError, resize
 from ir_interp.converters.audit.probe import Job, run
 from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.runtimes import others as folder
 from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
-from tests.support.graphs import save_model
+from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import onnx_model
 
 pytestmark = pytest.mark.usefixtures("one_worker")
@@ -242,6 +244,105 @@ def test_axes_out_of_order_in_tract(
     assert row.predictions["tract"].kind.value == becomes
     if becomes != "unknown":
         assert row.seen.get("tract", row.predictions["tract"]).kind.value == becomes
+
+
+CROP, WINDOW = "tf_crop_and_resize", (0, 0, 0.1, 0.2, 1, 1, 0.9, 0.75)
+OF_CROPS: tuple[tuple[str, dict[str, Any], dict[str, Any], str], ...] = (
+    # runtime, attributes, target of an image of 5x6, and what is told of its crop
+    ("tract", {"mode": "linear"}, {"sizes": (1, 2, 8, 9)}, ""),
+    ("tract", {"mode": "cubic", "cubic_coeff_a": -0.5}, {"sizes": (1, 2, 3, 9)}, ""),
+    ("tract", {"mode": "nearest", "nearest_mode": "ceil"}, {"sizes": (1, 2, 8, 9)}, ""),
+    ("tract", {"mode": "linear"}, {"scales": (1, 1, 2, 1.5)}, ""),
+    ("tract", {"mode": "linear"}, {"scales": (1, 1, 1.3, 2)}, "crops use scale * size"),
+    ("mnn", {"mode": "linear"}, {"scales": (1, 1, 2, 1.5)}, "as asymmetric, without the window"),
+    ("mnn", {"mode": "nearest", "nearest_mode": "ceil"}, {"scales": (1, 1, 0.6, 2)}, "ceil and round_prefer_ceil"),
+    ("mnn", {"mode": "cubic"}, {"scales": (1, 1, 1, 1)}, "as asymmetric, without the window"),
+    ("mnn", {"mode": "linear"}, {"sizes": (1, 2, 8, 9)}, "the first pixel everywhere"),
+    ("mnn", {"mode": "nearest"}, {"sizes": (1, 2, 5, 6)}, "the first pixel everywhere"),
+)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize(("name", "attributes", "target", "told"), OF_CROPS, ids=str)
+def test_crops(
+    name: str, attributes: dict[str, Any], target: dict[str, Any], told: str, is_known: bool, tmp_path: Path
+) -> None:
+    """A constant window, or one that a node computes, makes no difference: the resize is run on random pixels."""
+    path, words = tmp_path / "a.onnx", {**attributes, "coordinate_transformation_mode": CROP}
+    model = onnx_model("Resize", 13, SHAPE, "float32", words, **target)
+    (node,) = model.graph.node
+    node.input[1] = "roi"
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(WINDOW, np.float32), "roi"))
+    if not is_known:
+        model.graph.initializer[-1].name = "stored"
+        model.graph.node.insert(0, onnx.helper.make_node("Abs", ["stored"], ["roi"]))
+    onnx.save(model, path)
+    (row,) = ir_interp.audit(path, runtimes=[name]).rows
+    assert told in row.predictions[name].reason
+    outcome = RUNTIMES[name].predict(row.op)
+    if not others()[name].is_installed:
+        return
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    (answer,) = run([Job(runtime=name, model=str(path), array=str(tmp_path / "x.npy"))])
+    assert answer.output is not None
+    if outcome.spec is None:
+        np.testing.assert_array_equal(answer.output, np.broadcast_to(x[:, :, :1, :1], target["sizes"]))
+        return
+    coordinates = outcome.spec.coordinates
+    if isinstance(coordinates, Crop):
+        windows = tuple(zip(WINDOW[:4], WINDOW[4:], strict=True))
+        spec = replace(outcome.spec, coordinates=replace(coordinates, roi=coordinates.roi or windows))
+    else:
+        spec = outcome.spec
+    np.testing.assert_allclose(answer.output, resize(x, spec), atol=1e-5)
+
+
+LEVELS = """g (float[{shape}] x) => (float[a,b,h,w] y)
+<float s = {{0.03125}}, {dtype} z = {{5}}, float[4] c = {{1, 1, 2, 2}}, int64[4] n = {{{sizes}}}> {{
+    q = QuantizeLinear (x, s, z)
+    f = DequantizeLinear (q, s, z)
+    r = Resize <mode = "nearest"> (f, , {target})
+    {end}
+}}"""
+AGAIN, NO_MORE = "p = QuantizeLinear (r, s, z) y = DequantizeLinear (p, s, z)", "y = Identity (r)"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "target", "end", "becomes"),
+    [
+        ("int8", "c", AGAIN, "same"),
+        ("int8", "c", NO_MORE, "differs: its DequantizeLinear swaps"),
+        ("int8", ", n", AGAIN, "refused: it swaps batch and channels"),
+        ("uint8", "c", AGAIN, "differs: its DequantizeLinear reads uint8"),
+        ("uint8", ", n", NO_MORE, "refused: it swaps batch and channels"),
+    ],
+)
+def test_levels_in_mnn(dtype: str, target: str, end: str, becomes: str, tmp_path: Path) -> None:
+    """What its DequantizeLinear does to the order of pixels, the resize behind it cannot undo."""
+    shape, text = (1, 3, 4, 5), LEVELS.format(dtype=dtype, target=target, end=end, shape="1,3,4,5", sizes="1, 3, 7, 9")
+    path = save_model(tmp_path / "a.onnx", text, 13)
+    (row,) = ir_interp.audit(path, runtimes=["mnn"]).rows
+    assert str(row.predictions["mnn"]).startswith(becomes)
+    if not others()["mnn"].is_installed:
+        return
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    (answer,) = run([Job(runtime="mnn", model=str(path), array=str(tmp_path / "x.npy"))])
+    (wanted,) = onnxruntime_outputs(path, {"x": x})
+    is_same = answer.output is not None and np.array_equal(answer.output, wanted)
+    kind = "refused" if answer.output is None else "same" if is_same else "differs"
+    assert kind == row.predictions["mnn"].kind.value
+
+
+@pytest.mark.parametrize("name", ["iree", "mnn"])
+def test_runtimes_that_refuse_functions(name: str, tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 13, "own": 1]>
+    g (float[1,1,4,4] x) => (float[1,1,h,w] y) { y = own.Twice (x) }
+    <domain: "own", opset_import: ["": 13]>
+    Twice (x) => (y) { s = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> () y = Resize (x, , s) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "a.onnx")
+    assert agrees(tmp_path / "a.onnx", (1, 1, 4, 4), name, "calls local functions") is Kind.REFUSED
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.support.runtimes import Array
 _WITH_FUNCTIONS, _WITH_ROI, _WITH_BODIES, _WITH_QUANTISATION = 10, 11, 13, 13  # operator sets
 _STEP, _ZERO = np.float32(0.03125), 5  # a power of 2, so that levels are exact floats
 _EDGE = 0.25  # of windows beyond the image
+_KNOWN = 0.4  # of windows that are constants
 
 
 def _same(x: Array) -> Array:
@@ -192,7 +193,7 @@ def _with_computed_scales(rng: np.random.Generator, model: onnx.ModelProto, x: A
 
 
 def _with_windows(rng: np.random.Generator, model: onnx.ModelProto, x: Array) -> Surroundings:
-    """Crop to windows that a node computes, of which no reader knows the values."""
+    """Crop to windows: constants, or computed by a node, so that no reader knows the values."""
     node = _resize(model)
     names = {attribute.name: attribute for attribute in node.attribute}
     count = len(names["axes"].ints) if "axes" in names else x.ndim
@@ -207,11 +208,14 @@ def _with_windows(rng: np.random.Generator, model: onnx.ModelProto, x: Array) ->
     if "axes" not in names:
         starts[: x.ndim - 2], ends[: x.ndim - 2] = 0, 1
     roi = np.array([*starts, *ends], np.float32)
-    _constant(model, "negative", -roi)
     inputs = list(node.input)
     inputs[1] = "roi"
     node.input[:] = inputs
-    _put(model, [helper.make_node("Neg", ["negative"], ["roi"]), node])
+    if rng.random() < _KNOWN:
+        _constant(model, "roi", roi)
+    else:
+        _constant(model, "negative", -roi)
+        _put(model, [helper.make_node("Neg", ["negative"], ["roi"]), node])
 
     def known(op: ResizeOp) -> ResizeOp:
         half = len(roi) // 2

@@ -25,7 +25,7 @@ from ...sources.readers import Reading
 from . import FRAMEWORK
 from .tflite_files import File, Tensor, is_quantised, known, load, read_file, schema, unpacked, write_apart
 
-_PROCESS = Process(framework=FRAMEWORK, child="interpreter")
+_PROCESS = Process(framework=FRAMEWORK, child="reading")
 
 
 def outputs(path: Path, arrays: Sequence[Array], *, by_reference: bool = False) -> list[Array]:

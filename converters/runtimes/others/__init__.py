@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ir_interp.resize_op import ResizeOp
 
-from ..outcome import Outcome, Runner
+from ..outcome import Levels, Outcome, Runner
 
 
 class Outcomes(Protocol):
@@ -33,7 +33,8 @@ class OtherRuntime(Runner):
     whether it slices at sizes of run time, ``least_opset`` the operator set from which it has all common nodes. For a
     Resize of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out. Whether
     it takes models that call local functions is unknown, unless it ``refuses_functions``. ``with_computed_scales``, if
-    there is one, returns the outcome of a node whose scales are computed by nodes from constants.
+    there is one, returns the outcome of a node whose scales are computed by nodes from constants; ``of_levels``, if
+    there is one, that of a node behind a DequantizeLinear, from the outcome of the node alone.
     """
 
     name: str
@@ -46,6 +47,7 @@ class OtherRuntime(Runner):
     counts_inputs: range = range(0)
     refuses_functions: bool = False
     with_computed_scales: Outcomes | None = None
+    of_levels: Callable[[Outcome, ResizeOp, Levels], Outcome] | None = None
 
 
 @cache

@@ -133,4 +133,5 @@ RUNTIME = OtherRuntime(
     outcome=outcome,
     least_opset=13,  # no Slice before, and no Concat before 11
     run=_run,
+    refuses_functions=True,
 )

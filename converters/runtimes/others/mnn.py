@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.specs import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
+from ir_interp.specs import Aspect, AtRunTime, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales, Sizes
 
 from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
 from ..outcome import (
@@ -24,12 +24,16 @@ from ..outcome import (
     PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
+    Kind,
+    Levels,
     Outcome,
     Reading,
     changing_axes,
     crashes,
     differs,
     geometry,
+    refused,
+    resized,
     unknown,
 )
 from . import OtherRuntime
@@ -40,31 +44,75 @@ _NEVER_BELOW_0 = (Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC, Coordinates
 _CHANNELS, _HEIGHT, _WIDTH = 1, 2, 3
 _IMAGE, _ALL_BUT_BATCH = frozenset({_HEIGHT, _WIDTH}), frozenset({_CHANNELS, _HEIGHT, _WIDTH})
 _NOT_OF_CHANNELS = (Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ASYMMETRIC)
+_RANK = 4  # [batch, channels, height, width]
+_UNCROPPED = Coordinates.ASYMMETRIC
+_NO_WINDOW = "it computes tf_crop_and_resize as asymmetric, without the window"
 _TAKEN_FOR_HALF_DOWN = (Rounding.CEIL, Rounding.ROUND_PREFER_CEIL)
 
 
 def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome of a node."""
     axes = op.attributes.get("axes")
+    if axes is not None and op.spec.gives_scales:
+        return crashes("it reads out of bounds if scales are given for some axes only")
+    if isinstance(op.spec.coordinates, Crop):
+        return _of_crop(op, may_change, stated)
     if axes is not None:
-        is_stretched = op.spec.aspect is Aspect.STRETCH and not isinstance(op.spec.coordinates, Crop)
-        if op.spec.gives_scales:
-            return crashes("it reads out of bounds if scales are given for some axes only")
-        if len(axes) != len(_IMAGE) or not is_stretched:
-            return unknown("sizes of other than two axes, a crop, or a keep_aspect_ratio_policy")
+        if len(axes) != len(_IMAGE) or op.spec.aspect is not Aspect.STRETCH:
+            return unknown("sizes of other than two axes, or a keep_aspect_ratio_policy")
         # It takes two sizes for those of the last two axes.
         attributes = {name: value for name, value in op.attributes.items() if name != "axes"}
         op, may_change = replace(op, spec=replace(op.spec, axes=(_HEIGHT, _WIDTH)), attributes=attributes), _IMAGE
     others = changing_axes(op, may_change) - _IMAGE
     is_nearest, of_channels = isinstance(op.spec.kernel, Nearest), others == {_CHANNELS} and op.version not in UPSAMPLE
-    is_crop = isinstance(op.spec.coordinates, Crop)
-    if others and not is_crop and not (is_nearest and (of_channels or op.version in UPSAMPLE)):
+    if others and not (is_nearest and (of_channels or op.version in UPSAMPLE)):
         return crashes("it writes out of bounds if axes other than height and width are resized")
     if of_channels and (op.dtype != "float32" or (op.version != RESIZE_10 and op.spec.coordinates in _NOT_OF_CHANNELS)):
         return unknown(f"a nearest resize of channels of {op.dtype} under {op.spec.coordinates}")
     resized = _ALL_BUT_BATCH if of_channels else _IMAGE
     result = image_outcome(op, may_change, _readings(op, of_channels), offset_first, _pixels, ALL_TYPES, resized)
     return result if result.spec is None or is_nearest or not may_change else _summed(op, result, result.spec)
+
+
+def _of_levels(alone: Outcome, op: ResizeOp, levels: Levels) -> Outcome:
+    """Return the outcome of a node behind a DequantizeLinear, whose result has batch and channels swapped.
+
+    A QuantizeLinear swaps them back. Elements of uint8 are read in another order, whatever follows.
+    """
+    shape, target = op.shape or (), op.spec.target
+    if alone.kind is Kind.CRASHES:
+        return alone
+    is_known = len(shape) == _RANK and None not in shape[:_HEIGHT] and not isinstance(target, AtRunTime)
+    if not is_known or resized(op) - _IMAGE:
+        return unknown(
+            "a Resize behind a DequantizeLinear that is dynamic, or resizes other axes than height and width"
+        )
+    swaps = shape[0] != shape[_CHANNELS]
+    if swaps and isinstance(target, Sizes) and op.attributes.get("axes") is None:
+        return refused("it swaps batch and channels behind a DequantizeLinear, and takes no sizes there")
+    if levels.dtype == "uint8":
+        return differs("its DequantizeLinear reads uint8 in another order")
+    if levels.dtype == "int8" and swaps and not levels.follow:
+        return differs("its DequantizeLinear swaps batch and channels")
+    if levels.dtype == "int8" and not levels.are_inputs and levels.follow:
+        return alone
+    return unknown(f"a Resize behind a DequantizeLinear of {levels.dtype} {_OTHER_LEVELS}")
+
+
+_OTHER_LEVELS = "that reads the model's input, or keeps the order of batch and channels"
+
+
+def _of_crop(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome of a crop: by scales it ignores the window, by sizes it computes no coordinates at all."""
+    target, shape = op.spec.target, op.shape or ()
+    is_image = len(shape) == _RANK and not changing_axes(op, may_change) - _IMAGE
+    if not is_image or op.spec.aspect is not Aspect.STRETCH or not isinstance(target, Scales | Sizes):
+        return unknown("a crop that resizes other axes than height and width, at run time, or with an aspect policy")
+    if isinstance(target, Sizes):
+        return differs("its crops by sizes return the first pixel everywhere")
+    as_asymmetric = [replace(node, spec=replace(node.spec, coordinates=_UNCROPPED)) for node in (op, stated)]
+    result = outcome(as_asymmetric[0], may_change, as_asymmetric[1])
+    return replace(result, reason="; ".join(filter(None, (_NO_WINDOW, result.reason)))) if result.spec else result
 
 
 def _summed(op: ResizeOp, result: Outcome, spec: ResizeSpec) -> Outcome:
@@ -132,7 +180,8 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     (output,) = net.forward([image])
     # Its results may lie in blocks of four channels.
     output = MNN.expr.convert(output, MNN.expr.NCHW)
-    return np.array(output.read()).reshape(output.shape).astype(x.dtype)
+    result = np.array(output.read()).reshape(output.shape)
+    return result.astype(x.dtype) if result.dtype.kind == x.dtype.kind else result
 
 
 RUNTIME = OtherRuntime(
@@ -143,4 +192,6 @@ RUNTIME = OtherRuntime(
     distribution="MNN",
     outcome=outcome,
     run=_run,
+    refuses_functions=True,
+    of_levels=_of_levels,
 )

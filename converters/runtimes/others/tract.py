@@ -58,8 +58,6 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return refused("Upsample is not supported")
     if op.dtype not in _HELD:
         return unknown(of_type(op))
-    if isinstance(op.spec.coordinates, Crop):
-        return unknown("a crop")
     if isinstance(op.spec.kernel, Cubic) and op.spec.kernel.is_antialiased and "int" in op.dtype:
         return unknown("an antialiased cubic of integers, which onnxruntime clips after each axis")
     if isinstance(op.spec.kernel, Nearest) and op.attributes.get("exclude_outside"):
@@ -97,12 +95,15 @@ def _filters_single(spec: ResizeSpec) -> bool:
 
 
 def _readings(op: ResizeOp) -> tuple[Reading, ...]:
-    return (_BY_SCALES, _OF_INTEGERS) if "int" in (op.dtype or "") else (_BY_SCALES,)
+    by_scales = (_BY_SCALES, _CROPS_BY_SCALES)
+    return (*by_scales, _OF_INTEGERS) if "int" in (op.dtype or "") else by_scales
 
 
 def _orders_axes(op: ResizeOp) -> bool:
     """Return whether a node lists every axis, in another order, and has no attribute that prevents the optimisation."""
     spec, kernel, rank = op.spec, op.spec.kernel, len(op.shape or ())
+    if isinstance(spec.coordinates, Crop):
+        return False
     axes = resolve_axes(spec.axes, rank) if spec.axes is not None and rank else ()
     if len(axes) != rank or list(axes) == sorted(axes) or op.attributes.get("exclude_outside"):
         return False
@@ -148,6 +149,10 @@ def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             offset = in_size / 2 * (1 - np.float32(axis.out_size) / (scale * in_size))
             return offset + (output + _HALF) / scale - _HALF
+        case Crop():
+            (start, end), last = map(np.float32, axis.window), scale * in_size
+            middle = output * 0 + _HALF * (start + end) * (in_size - 1)
+            return middle if last == 1 else start * (in_size - 1) + output * (end - start) * (in_size - 1) / (last - 1)
         case _:
             return divided(output, axis, before, after)
 
@@ -163,6 +168,11 @@ def _length(spec: ResizeSpec) -> ResizeSpec:
     return replace(spec, length=Length.FRACTIONAL) if counts else spec
 
 
+def _cropped_length(spec: ResizeSpec) -> ResizeSpec:
+    by_scale = spec.gives_scales or spec.aspect is not Aspect.STRETCH
+    return replace(spec, length=Length.FRACTIONAL) if isinstance(spec.coordinates, Crop) and by_scale else spec
+
+
 def _cut_off(spec: ResizeSpec) -> ResizeSpec:
     return spec if isinstance(spec.kernel, Nearest) else replace(spec, integers=IntegerRounding.CUT_OFF)
 
@@ -170,6 +180,7 @@ def _cut_off(spec: ResizeSpec) -> ResizeSpec:
 _OF_INTEGERS = Reading("it truncates sums of integers", _cut_off)
 _ROUNDING_OF_10 = Reading("it computes Resize-10 with round_prefer_floor, the default since opset 11", _rounding)
 _BY_SCALES = Reading("its align_corners uses scale * size without rounding it", _length)
+_CROPS_BY_SCALES = Reading("its crops use scale * size without rounding it", _cropped_length)
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
