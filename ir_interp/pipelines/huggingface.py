@@ -37,12 +37,12 @@ from ir_interp.pipelines.rules import (
     Inside,
     Multiple,
     NearestMultiple,
-    OutputSize,
     RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
     SizeRounding,
+    SizeRule,
 )
 
 _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
@@ -168,7 +168,7 @@ def _edge(sides: Mapping[str, Any], name: str = "shortest_edge") -> int:
     return natural(sides[name], f"the {name} of size")
 
 
-def _rule(sides: Mapping[str, Any], family: Family) -> OutputSize:
+def _rule(sides: Mapping[str, Any], family: Family) -> SizeRule:
     """Return the rule of a ``size``."""
     keys = set(sides)
     if keys == {"shortest_edge", "longest_edge"}:
@@ -191,7 +191,7 @@ def _share(config: Configuration, like: str, shortest: int) -> Iterator[ImageSte
     yield _crop(config, Exactly(height=shortest, width=shortest))
 
 
-def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
+def _divided(sides: Mapping[str, Any], share: float) -> SizeRule:
     """Return PoolFormer's rule: sides divided by ``crop_pct``; a square is a shorter side."""
     if "shortest_edge" in sides:
         return ShorterSide(size=int(_edge(sides) / share))
@@ -201,7 +201,7 @@ def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
     return Exactly(height=int(both["height"] / share), width=int(both["width"] / share))
 
 
-def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
+def _near(config: Configuration, sides: Mapping[str, int]) -> SizeRule:
     multiple = positive(config.key("ensure_multiple_of"), "ensure_multiple_of")
     keeps, halfway = (
         config.is_on("keep_aspect_ratio"),
@@ -213,7 +213,7 @@ def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
     return Exactly(height=height, width=width)
 
 
-def _crop(config: Configuration, size: OutputSize) -> CentreCrop:
+def _crop(config: Configuration, size: SizeRule) -> CentreCrop:
     padding = SizeRounding.UP if config.backend is Backend.PIL else SizeRounding.DOWN
     return CentreCrop(size=size, start=SizeRounding.DOWN, padding=padding)
 

@@ -19,7 +19,7 @@ import numpy as np
 from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.pipelines.pipeline import CentreCrop, ImageStep, Normalise, Pipeline, Product, Rescale, Resize
-from ir_interp.pipelines.rules import Backend, ByRatio, Exactly, OutputSize, ShorterSide, SizeRounding
+from ir_interp.pipelines.rules import Backend, ByRatio, Exactly, ShorterSide, SizeRounding, SizeRule
 
 _LINE = re.compile(r"(\w+)\((.*)\)$")
 
@@ -283,7 +283,7 @@ def _check_version(version: str) -> None:
         raise SpecError(f"{reason}; pass the object itself, as in ir_interp.pipeline(transforms)")
 
 
-def _size(size: Any, longest: Any) -> OutputSize:
+def _size(size: Any, longest: Any) -> SizeRule:
     if isinstance(size, list | tuple) and len(size) == 2:
         return _sides(size)
     (side,) = size if isinstance(size, list | tuple) and len(size) == 1 else (size,)

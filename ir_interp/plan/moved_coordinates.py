@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ir_interp.plan.formulas import AxisPlan, Blocks
 from ir_interp.plan.taps import plan
 from ir_interp.shapes import Shape
 from ir_interp.spec import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
+from ir_interp.spec.modes import DirectedRounding
 
 _HALF = Fraction(1, 2)
 
@@ -76,24 +77,28 @@ _OF_WHOLE = (
 )
 """Coordinates under which the outputs divide the input evenly: output i stands for [i * step, (i + 1) * step)."""
 
-_ROUNDED = {  # by how much a copied pixel is below or above the coordinate
-    Rounding.FLOOR: (Fraction(-1), Fraction(0)),
-    Rounding.CEIL: (Fraction(0), Fraction(1)),
-    Rounding.ROUND_PREFER_FLOOR: (-_HALF, _HALF),
-    Rounding.ROUND_PREFER_CEIL: (-_HALF, _HALF),
-}
-
 
 def _of_copies(axis: AxisPlan, rounding: Rounding) -> Fraction:
     """Return the centre of the first output pixel of a nearest resize."""
-    if rounding is Rounding.SIMPLE:
-        rounding = Rounding.CEIL if axis.scale < 1 else Rounding.FLOOR
-    below, above = _ROUNDED[rounding]
+    below, above = _rounded(rounding.along(shrinks=axis.scale < 1))
     ahead = axis.offset - axis.start  # how far the coordinate is from the beginning of its part
     # The copied pixel covers [copied, copied + 1); the whole grid is true if that always touches the part.
     if axis.coordinates in _OF_WHOLE and ahead + below >= -1 and ahead + above <= axis.step:
         return axis.start + (axis.step - 1) / 2
     return axis.offset + (below + above) / 2
+
+
+def _rounded(rounding: DirectedRounding) -> tuple[Fraction, Fraction]:
+    """Return how far a copied pixel may be below and above the coordinate."""
+    match rounding:
+        case Rounding.FLOOR:
+            return Fraction(-1), Fraction(0)
+        case Rounding.CEIL:
+            return Fraction(0), Fraction(1)
+        case Rounding.ROUND_PREFER_FLOOR | Rounding.ROUND_PREFER_CEIL:
+            return -_HALF, _HALF
+        case _:
+            assert_never(rounding)
 
 
 _EASTWARD = ("degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE")  # units of CF

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,7 @@ from ir_interp.plan import formulas
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.spec import Arithmetic, Continuous, Kernel, ResizeSpec, Scales, Sizes
+from ir_interp.spec import Arithmetic, AtRunTime, Continuous, Kernel, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences, listed_axes
 from ir_interp.views import image_arrays
@@ -432,7 +432,11 @@ class Picture(Enum):
     IMAGE = "image"
 
 
-def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> Any:
+AxisPicture = Literal[Picture.POSITIONS, Picture.WEIGHTS, Picture.KERNEL]
+"""A picture of one axis."""
+
+
+def of_axis(explained: Explanation, what: AxisPicture, axis: int | None = None) -> Any:
     """Return a figure of one axis, by default the first that changes. Raises ShapeError where that does not."""
     table = _chosen(explained.axes, axis)
     title = printable(explained.op.name or explained.op.where)
@@ -441,8 +445,11 @@ def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> A
             return draw_positions(table, title)
         case Picture.WEIGHTS:
             return draw_weights(table, title)
-    kernels = {str(spec.kernel): spec.kernel for spec in explained.readings.values()}
-    return draw_kernel(table, kernels, title)
+        case Picture.KERNEL:
+            kernels = {str(spec.kernel): spec.kernel for spec in explained.readings.values()}
+            return draw_kernel(table, kernels, title)
+        case _:
+            assert_never(what)
 
 
 def _chosen(axis_tables: Sequence[AxisTable], axis: int | None) -> AxisTable:
@@ -532,10 +539,12 @@ def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], imag
             known = [shape[spec_axes[place]] for place in places]
             ratios = [value / size if size else 2 for value, size in zip(values, known, strict=True)]
             target = Sizes(tuple(max(1, round(image_shape[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
-        case _:
+        case AtRunTime() | None:
             target = (
                 Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * image_shape[a] for a in mapped))
             )
+        case _:
+            assert_never(chosen.target)
     return replace(chosen, axes=mapped, target=target, pads=pads)
 
 
