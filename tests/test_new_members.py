@@ -52,7 +52,7 @@ _PLACES = {
         "converters/decompose/taps.py:_widening",
     },
     "IntegerRounding": {
-        f"{_MODES}:code",
+        "ir_interp/executor/loop_calls.py:code_of",
         "ir_interp/executor/definition.py:round_in_place",
         "ir_interp/translation/translate.py:_radius",
         "converters/decompose/integer_sums.py:rounded",

@@ -221,31 +221,11 @@ class IntegerRounding(Word):
     HALF_AWAY = "half_away"  # 0.5 to 1, -0.5 to -1
     CUT_OFF = "cut_off"  # towards 0
 
-    @property
-    def code(self) -> int:
-        """The number of a rounding in compiled loops."""
-        match self:
-            case IntegerRounding.HALF_EVEN:
-                return 1
-            case IntegerRounding.HALF_UP:
-                return 2
-            case IntegerRounding.HALF_AWAY:
-                return 3
-            case IntegerRounding.CUT_OFF:
-                return 4
-            case _:
-                assert_never(self)
-
 
 class Unrounded(Word):
     """The end of a sum that another sum follows."""
 
     KEPT = "kept"  # all bits are kept
-
-    @property
-    def code(self) -> int:
-        """The number in compiled loops, which no rounding has."""
-        return 0
 
 
 SumRounding = IntegerRounding | Unrounded
