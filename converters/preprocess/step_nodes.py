@@ -101,7 +101,7 @@ def written(steps: Sequence[ImageStep], image: ImageTensor) -> ImageTensor:
 
 
 @singledispatch
-def after(step: Any, image: ImageTensor) -> ImageTensor:
+def after(step: object, image: ImageTensor) -> ImageTensor:
     """Return the image after one step."""
     raise TypeError(f"no step: {step!r}, {image!r}")
 
@@ -173,7 +173,7 @@ def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
     return replace(image, tensor=y, size=size, least=min(size), is_integral=is_integral)
 
 
-def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
+def _differences(of: Sequence[object], less: Sequence[Any]) -> list[Any]:
     return [one - other for one, other in zip(of, less, strict=True)]
 
 

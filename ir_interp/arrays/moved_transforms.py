@@ -16,7 +16,9 @@ _LAST_ROW = (0.0, 0.0, 1.0)  # of an affine matrix, which Affine and files of it
 _ROWS = 6  # numbers of the first two rows
 
 
-def moved_transforms(name: Any, attributes: Mapping[Any, Any], grids: Mapping[Any, PixelGrid]) -> dict[Any, Any]:
+def moved_transforms(
+    name: object, attributes: Mapping[object, object], grids: Mapping[object, PixelGrid]
+) -> dict[object, object]:
     """Return attributes with the transforms and resolutions of new pixels; ``grids`` are those of moved dimensions.
 
     Known are GeoTransform, and transform, res and resolution where they are numbers: xarray's open_rasterio and
@@ -50,7 +52,7 @@ def geotransform(numbers: Sequence[float], along_x: PixelGrid, along_y: PixelGri
     )  # fmt: skip
 
 
-def _is_numeric(key: Any, value: Any) -> bool:
+def _is_numeric(key: object, value: object) -> bool:
     """Return whether an attribute is a transform or a resolution: another program may call anything so."""
     if key == "GeoTransform":
         return True
@@ -65,12 +67,12 @@ def _is_numeric(key: Any, value: Any) -> bool:
     return is_matrix if key == "transform" else len(numbers) == 2
 
 
-def _moved_text(text: Any, along_x: PixelGrid, along_y: PixelGrid) -> str:
+def _moved_text(text: object, along_x: PixelGrid, along_y: PixelGrid) -> str:
     numbers = tuple(map(float, str(text).split()))
     return " ".join(map(repr, geotransform(numbers, along_x, along_y)))
 
 
-def _moved_affine(matrix: Any, along_x: PixelGrid, along_y: PixelGrid) -> Any:
+def _moved_affine(matrix: Any, along_x: PixelGrid, along_y: PixelGrid) -> object:
     """Return an affine matrix by rows: the steps along x and y, then the corner."""
     x_by_x, x_by_y, corner_x, y_by_x, y_by_y, corner_y = map(float, list(matrix)[:_ROWS])
     old = corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y
@@ -88,7 +90,7 @@ def _moved_resolution(resolution: Any, along_x: PixelGrid, along_y: PixelGrid) -
     return by_x if by_x == by_y else (by_x, by_y)
 
 
-def _of_kind(old: Any, numbers: tuple[float, ...]) -> Any:
+def _of_kind(old: Any, numbers: tuple[float, ...]) -> object:
     """Return numbers as the kind of sequence that they were before, such as an Affine."""
     if isinstance(old, np.ndarray):
         return np.array(numbers)

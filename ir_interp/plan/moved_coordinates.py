@@ -122,7 +122,7 @@ Moved = Mapping[Any, Pixels]
 """The new pixels of the dimensions that a resize moves, by name."""
 
 
-def moved_dimensions(dims: Sequence[Any], shape: Shape, spec: ResizeSpec) -> Moved:
+def moved_dimensions(dims: Sequence[object], shape: Shape, spec: ResizeSpec) -> Moved:
     """Return the dimensions whose pixels a resize moves."""
     bound = plan(spec, shape)
     plans = {axis.axis: axis for axis in bound.axes}
@@ -133,18 +133,18 @@ def moved_dimensions(dims: Sequence[Any], shape: Shape, spec: ResizeSpec) -> Mov
     }
 
 
-def links_of(variable: Any) -> dict[str, Any]:
+def links_of(variable: Any) -> dict[str, object]:
     """Return the names of other variables in the encoding of a variable; its other entries describe the old values."""
     return {name: value for name, value in variable.encoding.items() if name in _LINKS}
 
 
-def names_of_bounds(variables: Iterable[Any]) -> set[Any]:
+def names_of_bounds(variables: Iterable[Any]) -> set[object]:
     """Return the names of the variables that hold the ends of the cells of others."""
     named = [{**variable.encoding, **variable.attrs} for variable in variables]
     return {entries[key] for entries in named for key in _OF_CELLS if key in entries}
 
 
-def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[Any]) -> dict[Any, Any]:
+def moved_coordinates(variables: Mapping[object, Any], moved: Moved, bounds: set[object]) -> dict[object, Any]:
     """Return the variables that a resize moves, at the new pixels, as arguments of ``assign``.
 
     ``bounds`` are the names of those that hold the ends of cells. Raises SpecError for variables without values
@@ -161,12 +161,12 @@ def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[An
     return places
 
 
-def moved_attributes(name: Any, attributes: Mapping[Any, Any], moved: Moved) -> dict[Any, Any]:
+def moved_attributes(name: object, attributes: Mapping[object, object], moved: Moved) -> dict[object, object]:
     """Return the attributes of a variable, or of a dataset, with transforms and resolutions of the new pixels."""
     return moved_transforms(name, attributes, {dim: pixels.grid for dim, pixels in moved.items()})
 
 
-def _along_itself(variable: Any, moved: Moved) -> dict[Any, Any]:
+def _along_itself(variable: Any, moved: Moved) -> dict[object, object]:
     """Return the attributes of a coordinate of one dimension whose ``resolution`` (odc) is along it; empty for others.
 
     The resolution of other variables is along x and y.
@@ -177,7 +177,7 @@ def _along_itself(variable: Any, moved: Moved) -> dict[Any, Any]:
     return {**variable.attrs, "resolution": float(resolution) * moved[variable.dims[0]].grid.step}
 
 
-def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
+def _at_centres(name: object, variable: Any, moved: Moved) -> object:
     if variable.dtype.kind not in _NUMBERS + _TIMES:
         problem = f"coordinate {name!r} holds {variable.dtype}, which has no values between its pixels"
         raise SpecError(f"{problem}; drop it first, as x.drop_vars({name!r}) does")
@@ -190,7 +190,7 @@ def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
     return data
 
 
-def _of_cells(name: Any, variable: Any, moved: Moved) -> Any:
+def _of_cells(name: object, variable: Any, moved: Moved) -> object:
     """Return the ends of the new cells of one dimension, on the polyline through the ends of the old ones."""
     dims, data = variable.dims, _data(variable)
     axes = [axis for axis, dim in enumerate(dims) if dim in moved]
@@ -213,13 +213,13 @@ def _data(variable: Any) -> Any:
     return variable.values if variable.chunks is None else variable.data
 
 
-def _is_eastward(name: Any, variable: Any) -> bool:
+def _is_eastward(name: object, variable: Any) -> bool:
     attributes = variable.attrs
     named = name in ("lon", "longitude") or attributes.get("standard_name") == "longitude"
     return variable.dtype.kind in _NUMBERS and (named or attributes.get("units") in _EASTWARD)
 
 
-def _check_turn(name: Any, data: Any, axis: int) -> None:
+def _check_turn(name: object, data: Any, axis: int) -> None:
     """Raise SpecError for longitudes that jump by a turn, between which a mean would be on the other side."""
     steps = abs(np.diff(data, axis=axis))
     if steps.size and float((steps > _HALF_TURN).max()):
