@@ -213,7 +213,7 @@ class Results:
                 if record["stamp"] == stamp(path):
                     yield path, record
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add(self, record: Mapping[str, object]) -> None:
         """Add the record of a model."""
         self._file.write(json.dumps({**record, "setting": self._setting}).encode() + b"\n")
         self._file.flush()
@@ -233,7 +233,7 @@ _OF_VERDICT = ("verdict", "prediction", "run", "difference", "reason")
 COLUMNS = (*_OF_FILE, *_OF_RESIZE, "runtime", *_OF_VERDICT, "codes", "error")
 
 
-def write_table(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def write_table(path: Path, records: Iterable[Mapping[str, object]]) -> None:
     """Write the records of audited models as CSV in UTF-8, or as Parquet.
 
     Raises OutputError if the file cannot be written, and IrInterpError for Parquet without pyarrow.
@@ -243,7 +243,7 @@ def write_table(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         writer(temporary, records)
 
 
-def _write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def _write_csv(path: Path, records: Iterable[Mapping[str, object]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
@@ -251,7 +251,7 @@ def _write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
             writer.writerows({name: _cell(value) for name, value in row.items()} for row in _rows(record))
 
 
-def _write_parquet(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def _write_parquet(path: Path, records: Iterable[Mapping[str, object]]) -> None:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -264,7 +264,7 @@ def _write_parquet(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
             writer.write_table(pyarrow.Table.from_pylist(list(_rows(record)), schema=schema))
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     """Return a value that no spreadsheet reads as a formula, whatever the model is called."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_BEGINNINGS) else value
 
@@ -272,7 +272,7 @@ def _cell(value: Any) -> Any:
 _BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(record: Mapping[str, Any]) -> Iterator[dict[str, object]]:
     """Yield the rows of a model; one without a resize if there are none."""
     of_file = {name: record[name] for name in _OF_FILE}
     error = "; ".join(refusal["message"] for refusal in record["errors"])
@@ -296,7 +296,7 @@ def _of_resize(resize: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator
 _WAITING = 4  # items that wait at a worker, for each of its threads
 
 
-def each_on_cluster(question: workers.Question, items: Sequence[Any], address: str) -> Iterator[tuple[int, Any]]:
+def each_on_cluster(question: workers.Question, items: Sequence[object], address: str) -> Iterator[tuple[int, object]]:
     """Yield the number of every item, and its answer or the failure instead.
 
     Every thread of a worker has its own process, as in ``workers``: an item that ends it or hangs costs only that.
@@ -347,7 +347,7 @@ class Auditing:
     def prepare(self) -> None:
         """Do nothing: an audit writes only its results."""
 
-    def record(self, path: Path) -> dict[str, Any]:
+    def record(self, path: Path) -> dict[str, object]:
         """Return the result of auditing one model."""
         audit = audit_report.audited([path], replace(self.options, jobs=1, progress=silent))
         return {**audit_record(audit.with_severities(self.options.severities).without(self.options.per_file_ignores))}
@@ -403,7 +403,7 @@ class Conversion:
         except OSError as error:
             raise OutputError(f"{self.destination} cannot be created: {error.strerror or error}") from None
 
-    def record(self, path: Path) -> dict[str, Any]:
+    def record(self, path: Path) -> dict[str, object]:
         """Convert one model, and return the result."""
         destination = self.of(path)
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -424,7 +424,7 @@ class Crew:
     scheduler: str | None = None
     limit: float = 1800
 
-    def each(self, function: str, items: Sequence[Any], setting: Any) -> Iterator[tuple[int, Any]]:
+    def each(self, function: str, items: Sequence[object], setting: object) -> Iterator[tuple[int, object]]:
         """Yield the number of an item and its answer, as they finish."""
         question = workers.Question(function=function, setting=setting, limit=self.limit)
         if self.scheduler is not None:

@@ -55,11 +55,11 @@ class _Layers:
     lines: list[str] = field(default_factory=list)
     arrays: list[str] = field(default_factory=list)
 
-    def constant(self, array: Any) -> _Array:
+    def constant(self, array: object) -> _Array:
         """Return a constant."""
         return _Array(np.asarray(array))
 
-    def elementwise(self, name: str, *values: Any) -> str:
+    def elementwise(self, name: str, *values: object) -> str:
         """Return an elementwise operation."""
         rank = max(self._rank(value) for value in values)
         operands = ", ".join(self._tensor(value, rank) for value in values)
@@ -69,13 +69,13 @@ class _Layers:
             raise SpecError(f"TensorRT layers for {name} are not supported")
         return self._added(f"add_elementwise({operands}, trt.ElementWiseOperation.{_ELEMENTWISE[name]})", rank)
 
-    def gather(self, x: Any, indices: Any, axis: int) -> str:
+    def gather(self, x: Any, indices: object, axis: int) -> str:
         """Return the entries of an axis at ``indices``."""
         assert isinstance(indices, _Array)
         places = self._tensor(_Array(indices.value.astype(np.int32)), indices.value.ndim)
         return self._added(f"add_gather({x}, {places}, {axis})", self.ranks[x] + indices.value.ndim - 1)
 
-    def matmul(self, left: Any, right: Any) -> str:
+    def matmul(self, left: object, right: object) -> str:
         """Return a matrix product over the last two axes."""
         rank = max(self._rank(left), self._rank(right))
         plain = "trt.MatrixOperation.NONE"
@@ -104,7 +104,7 @@ class _Layers:
     def _rank(self, value: Any) -> int:
         return value.value.ndim if isinstance(value, _Array) else self.ranks[value]
 
-    def _tensor(self, value: Any, rank: int) -> str:
+    def _tensor(self, value: object, rank: int) -> str:
         """Return a variable with a tensor of a rank; a constant gets axes of size 1 in front."""
         if not isinstance(value, _Array):
             return str(value)
@@ -189,14 +189,14 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     layer = _typed(layer)
     source = layer.get_input(0)
     known_shape = _open_shape(source.shape if shape is None else shape)
-    enums: dict[str, Any] = {name: getattr(layer, name).name for name in _ENUMS}
+    enums: dict[str, object] = {name: getattr(layer, name).name for name in _ENUMS}
     settings = enums | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
     settings |= _target(layer)
     context = Context(version=DIALECT.versions[0], shape=known_shape, dtype=_dtype(source))
     return read(DIALECT, settings, context, name=layer.name, where=f'tensorrt:layer["{layer.name}"]')
 
 
-def apply(network: Any, at: Any, op: ResizeOp, *, lengths: Any = None) -> Any:
+def apply(network: Any, at: Any, op: ResizeOp, *, lengths: object = None) -> Any:
     """Make a ``tensorrt.IResizeLayer`` compute ``op``, and return it.
 
     ``at`` is an ITensor of ``network``, to which a layer is added, or an IResizeLayer, which is set. ``lengths`` is
@@ -246,7 +246,7 @@ def _kind(settings: Attributes) -> _Kind:
     return _Kind.INPUT if settings["shape"] is None else _Kind.SHAPE
 
 
-def _typed(layer: Any) -> Any:
+def _typed(layer: object) -> Any:
     """Return a layer as its own class: a network returns plain ILayers, which have no settings."""
     if not hasattr(layer, "resize_mode"):
         layer.__class__ = sys.modules[type(layer).__module__].IResizeLayer
@@ -257,7 +257,7 @@ def _is_set(layer: Any) -> bool:
     return layer.num_inputs > 1 or len(layer.scales) > 0 or len(layer.shape) > 0
 
 
-def _target(layer: Any) -> dict[str, Any]:
+def _target(layer: Any) -> dict[str, object]:
     """Return the source of a layer's output shape, and scales of 1 if there is none."""
     if layer.num_inputs > 1:
         return {"shape": None}

@@ -153,7 +153,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    def answer(self, question: Question, item: Any) -> Any:
+    def answer(self, question: Question, item: object) -> Any:
         """Return the answer, or Died, or Late. Raises NotStartedError if processes do not even start."""
         status = 0
         for _ in range(question.attempts):
@@ -212,11 +212,11 @@ class Worker:
 _MODULE = "ir_interp.converters.workers"
 
 
-def _reply(process: subprocess.Popen[bytes], question: Question, item: Any) -> tuple[Any] | None:
+def _reply(process: subprocess.Popen[bytes], question: Question, item: object) -> tuple[object] | None:
     """Return the answer of a process in a tuple; None if it ends instead, at the latest at the limit."""
     with suppress(OSError), _killed_after(process, question.limit):  # it may have ended before it read the question
         _write(process.stdin, (question.function, item, question.setting, question.limit + LATER))
-        reply: tuple[Any] | None = _read(process.stdout)
+        reply: tuple[object] | None = _read(process.stdout)
         return reply
     return None
 
@@ -239,7 +239,7 @@ def named(function: str) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def _write(stream: IO[bytes] | None, message: Any) -> None:
+def _write(stream: IO[bytes] | None, message: object) -> None:
     assert stream is not None
     body = pickle.dumps(message)
     stream.write(_LENGTH.pack(len(body)) + body)
@@ -307,7 +307,7 @@ _LONGEST_ALARM = 2**31 - 1  # the limit of alarm: questions without a limit ask 
 _IDLE = 60.0  # seconds without an item, after which a process that is kept for a cluster ends
 
 
-def each(question: Question, items: Sequence[Any], count: int) -> Generator[tuple[int, Any]]:
+def each(question: Question, items: Sequence[object], count: int) -> Generator[tuple[int, Any]]:
     """Yield the number of every item, and its answer or the failure instead, from ``count`` processes.
 
     Raises IrInterpError if processes do not even start.
@@ -315,7 +315,7 @@ def each(question: Question, items: Sequence[Any], count: int) -> Generator[tupl
     crew = [Worker() for _ in range(max(1, min(count, len(items))))]
     idle = queue.SimpleQueue[Worker]()
 
-    def ask(item: Any) -> Any:
+    def ask(item: object) -> object:
         worker = idle.get()
         try:
             return worker.answer(question, item)
@@ -328,7 +328,7 @@ def each(question: Question, items: Sequence[Any], count: int) -> Generator[tupl
             idle.put(worker)
             closed.callback(worker.close)
             stopped.callback(worker.stop)
-        pending: dict[Future[Any], int] = {}
+        pending: dict[Future[object], int] = {}
         for number, item in enumerate(items):
             pending[threads.submit(ask, item)] = number
             if len(pending) == len(crew):
@@ -337,13 +337,13 @@ def each(question: Question, items: Sequence[Any], count: int) -> Generator[tupl
             yield from _answered(pending)
 
 
-def _answered(pending: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
+def _answered(pending: dict[Future[object], int]) -> Iterator[tuple[int, object]]:
     """Wait for an answer, and yield those that are there."""
     for future in wait(pending, return_when=FIRST_COMPLETED).done:
         yield pending.pop(future), future.result()
 
 
-def answer(question: Question, item: Any) -> Any:
+def answer(question: Question, item: object) -> object:
     """Return the answer to one item, or the failure instead, from a process that is kept for the next one.
 
     For threads that are not this program's own, such as those of a cluster's workers.

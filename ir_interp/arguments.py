@@ -56,7 +56,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _misfit(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+def _misfit(name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str:
     """Return why arguments do not fit a signature; an empty text if they do."""
     known = [parameter for parameter in signature.parameters if parameter != "self"]
     for keyword in kwargs:
@@ -97,7 +97,7 @@ def shown(value: object) -> str:
     return quoted(value) if plain else f"of type {type(value).__name__}"
 
 
-def quoted(value: Any) -> str:
+def quoted(value: object) -> str:
     """Return a value as code, shortened; a class by its name."""
     if isinstance(value, type):
         return value.__name__
@@ -114,14 +114,14 @@ def as_whole(value: Any) -> int:
     return operator.index(value)
 
 
-def as_real(value: Any) -> float:
+def as_real(value: object) -> float:
     """Return a number. Raises TypeError for any other value, OverflowError for one outside the range of float64."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(value)
     return float(value)
 
 
-def entries(value: Any) -> tuple[Any, ...] | None:
+def entries(value: object) -> tuple[Any, ...] | None:
     """Return the entries of a collection; None for other values, and for text, which would be split into letters."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return None
@@ -214,7 +214,7 @@ def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checke
     return several
 
 
-def pairs(value: Any, name: str) -> tuple[tuple[Any, ...], ...]:
+def pairs(value: Any, name: str) -> tuple[tuple[object, ...], ...]:
     """Return pairs of images before and after a resize."""
     several = entries(value)
     split = [entries(pair) for pair in several or ()]
@@ -263,14 +263,14 @@ Convert = Callable[[str, Any], Any]
 """Takes the name of a field and a value; returns the value in the field's type, or raises SpecError."""
 
 
-def settle(instance: Any, **called: str) -> None:
+def settle(instance: object, **called: str) -> None:
     """Convert every field to its type: strings to members of an Enum, lists and arrays to tuples, 6.0 to 6.
 
     A class among the types of a field can be passed as its ``word`` if it needs no arguments; messages show its
     ``example``. ``called`` maps fields to the names that users know, where these differ. Raises SpecError, with the
     choices, for a value that does not fit its field.
     """
-    owner: Any = type(instance)
+    owner: object = type(instance)
     for name, settled, convert in _fields(owner):
         value = getattr(instance, name)
         if type(value) not in settled:
@@ -278,14 +278,14 @@ def settle(instance: Any, **called: str) -> None:
 
 
 @cache
-def _fields(owner: Any) -> tuple[tuple[str, frozenset[Any], Convert], ...]:
+def _fields(owner: Any) -> tuple[tuple[str, frozenset[object], Convert], ...]:
     """Return for each field its name, the types whose values are kept, and the converter for other values."""
     hints = get_type_hints(owner)
     options = {field.name: _options(hints[field.name]) for field in fields(owner)}
     return tuple((name, frozenset(types), _converter(types)) for name, types in options.items())
 
 
-def _options(hint: Any) -> tuple[Any, ...]:
+def _options(hint: object) -> tuple[object, ...]:
     return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
@@ -298,13 +298,13 @@ def _converter(options: tuple[Any, ...]) -> Convert:
     return partial(_listed, kind, _converter((kind,)), None if others == [...] else 1 + len(others))
 
 
-def _words(options: tuple[Any, ...]) -> dict[str, Any]:
+def _words(options: tuple[Any, ...]) -> dict[str, object]:
     """Return the value of each word: a class, or a member of an Enum."""
     classes = {option.word: option for option in options if hasattr(option, "word")}
     return classes | {member.value: member for option in options if issubclass(option, Enum) for member in option}
 
 
-def _one_of(options: tuple[type, ...], words: Mapping[str, Any], name: str, value: Any) -> Any:
+def _one_of(options: tuple[type, ...], words: Mapping[str, object], name: str, value: object) -> object:
     if isinstance(value, options):
         return value
     if not isinstance(value, str):
@@ -315,7 +315,7 @@ def _one_of(options: tuple[type, ...], words: Mapping[str, Any], name: str, valu
     return meant if isinstance(meant, Enum) else _without_arguments(meant, name)
 
 
-def _without_arguments(kind: Any, name: str) -> Any:
+def _without_arguments(kind: Any, name: str) -> object:
     needed = [field.name for field in fields(kind) if field.default is MISSING]
     if needed:
         raise SpecError(f"{name}: {kind.word!r} needs {' and '.join(needed)}, as in {_written(kind)}")
@@ -331,7 +331,7 @@ def _written(option: Any) -> str:
     return str(getattr(option, "example", f"{option.__name__}()"))
 
 
-def _listed(kind_of_entry: Any, convert: Convert, count: int | None, name: str, value: Any) -> tuple[Any, ...]:
+def _listed(kind_of_entry: Any, convert: Convert, count: int | None, name: str, value: object) -> tuple[object, ...]:
     """Return a collection as a tuple, of ``count`` entries unless that is None; text and sets are refused."""
     entries = value if type(value) is tuple else _entries(value)
     if entries is None or count not in (None, len(entries)):
@@ -343,12 +343,12 @@ def _listed(kind_of_entry: Any, convert: Convert, count: int | None, name: str, 
     return entries
 
 
-def _entries(value: Any) -> tuple[Any, ...] | None:
+def _entries(value: object) -> tuple[object, ...] | None:
     """Return the entries of an ordered collection; None for sets and iterators, which have no stable order."""
     return entries(value) if isinstance(value, Collection) and not isinstance(value, Set) else None
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     """Return an integer; 6.0 is 6."""
     with suppress(TypeError):
         return as_whole(value)
@@ -358,17 +358,17 @@ def _whole(name: str, value: Any) -> int:
     raise SpecError(f"{name}: {quoted(value)} is not an integer")
 
 
-def _real(name: str, value: Any) -> float:
+def _real(name: str, value: object) -> float:
     with suppress(TypeError, OverflowError):
         return as_real(value)
     raise SpecError(f"{name}: {quoted(value)} is not a number")
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: object) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise SpecError(f"{name}: {quoted(value)} is neither True nor False")
 
 
-_NUMBERS: dict[Any, Convert] = {int: _whole, float: _real, bool: _flag}
-_PLURALS: dict[Any, str] = {int: "integers", float: "numbers", tuple[float, float]: "pairs of numbers"}
+_NUMBERS: dict[object, Convert] = {int: _whole, float: _real, bool: _flag}
+_PLURALS: dict[object, str] = {int: "integers", float: "numbers", tuple[float, float]: "pairs of numbers"}

@@ -46,7 +46,7 @@ class Request:
     arithmetic: Arithmetic | str | None = None
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> tuple[object, ...]:
         """The names of the resized axes; empty if the axes are numbers or not specified."""
         for values in (self.spec, self.sizes, self.scales):
             if isinstance(values, Mapping):
@@ -55,7 +55,7 @@ class Request:
         return tuple(axis for axis in axes if isinstance(axis, str))
 
     def bound(
-        self, shape: Shape, dtype: str, *, names: Sequence[Any] = (), mode: str | None = None, is_image: bool = False
+        self, shape: Shape, dtype: str, *, names: Sequence[object] = (), mode: str | None = None, is_image: bool = False
     ) -> ResizeSpec:
         """Return a spec with its target, for arrays of a shape and an element type.
 
@@ -102,7 +102,7 @@ class Request:
         is_on = arguments.flag(self.antialias, "antialias")
         return replace(spec, kernel=Linear(antialias=Antialias.SHRINKING if is_on else Antialias.OFF))
 
-    def _named(self, names: Sequence[Any], axes: Any) -> tuple[int, ...] | None:
+    def _named(self, names: Sequence[Any], axes: object) -> tuple[int, ...] | None:
         """Return axes by number; some may be passed by name."""
         if axes is None:
             return None
@@ -111,7 +111,7 @@ class Request:
             raise misfit(axes, "axes", "a list of axes, as in (0, 1)")
         return tuple(self._number(names, axis) if isinstance(axis, str) else axis for axis in listed)
 
-    def _number(self, names: Sequence[Any], name: Any) -> int:
+    def _number(self, names: Sequence[object], name: object) -> int:
         if name in names:
             return list(names).index(name)
         known = (
@@ -121,12 +121,12 @@ class Request:
         )
         raise SpecError(f"no axis {name!r}; {known}")
 
-    def _of_mapping(self, names: Sequence[Any], axes: Any, values: Mapping[Any, Any]) -> tuple[int, ...]:
+    def _of_mapping(self, names: Sequence[object], axes: object, values: Mapping[object, object]) -> tuple[int, ...]:
         if axes is not None:
             raise SpecError("axes are passed twice: by name and as axes=")
         return tuple(self._number(names, name) for name in values)
 
-    def _axes(self, shape: Shape, spec: ResizeSpec, target: Any, *, is_image: bool) -> tuple[int, ...] | None:
+    def _axes(self, shape: Shape, spec: ResizeSpec, target: object, *, is_image: bool) -> tuple[int, ...] | None:
         """Return the axes for the target values if the call does not specify them; None for the axes of the spec.
 
         These are the last axes, or the first two of a library's image whose last axis is as small as a channel count.
@@ -159,7 +159,7 @@ def _ambiguous(shape: Shape) -> str:
     return f"{problem}; specify the axes to resize: axes={(rank - 3, rank - 2)} or axes={(rank - 2, rank - 1)}"
 
 
-def resized_tensor(x: Any, resize: Callable[[Any], Any]) -> Any:
+def resized_tensor(x: Any, resize: Callable[[Any], Any]) -> object:
     """Return a tensor resized by a function of arrays; on the device "meta" only the shape is computed.
 
     Raises SpecError for a tensor that is not on the CPU, and for one that requires gradients, which are not computed.
@@ -180,7 +180,7 @@ def resized_tensor(x: Any, resize: Callable[[Any], Any]) -> Any:
     return torch.from_numpy(y)
 
 
-def _array_of_tensor(x: Any) -> Any:
+def _array_of_tensor(x: Any) -> object:
     import torch
 
     if x.dtype is not torch.bfloat16:
@@ -213,7 +213,7 @@ def resized_image(x: Any, request: Request, missing: Missing) -> Any:
 NOTHING = Missing()
 
 
-def resized(x: Any, request: Request, missing: Missing = NOTHING, chunks: Any = None, **piece: Any) -> Any:
+def resized(x: object, request: Request, missing: Missing = NOTHING, chunks: object = None, **piece: Any) -> Any:
     """Return any container of pixels, resized; ``piece`` are arguments of ``ir_interp.resize`` for NumPy only.
 
     Raises SpecError for an argument that has no effect.
@@ -261,7 +261,7 @@ _CLASSES = (
 )
 
 
-def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: Any) -> Any:
+def _of_kind(kind: str, x: object, request: Request, missing: Missing, chunks: object) -> object:
     match kind:
         case "xarray":
             return _of_labelled(x, request, missing, chunks)
@@ -303,7 +303,7 @@ def _of_numpy(
     return executor.resize(x, spec, out=out, region=region, whole=whole)
 
 
-def _bound(x: Any, request: Request, names: Sequence[Any] = ()) -> ResizeSpec:
+def _bound(x: Any, request: Request, names: Sequence[object] = ()) -> ResizeSpec:
     shape = tuple(x.shape)
     if any(size != size for size in shape):  # NaN: the size of a Dask array that was selected by a mask
         raise ShapeError("the shape of x is unknown; call x.compute_chunk_sizes() first")
@@ -311,18 +311,18 @@ def _bound(x: Any, request: Request, names: Sequence[Any] = ()) -> ResizeSpec:
     return executor.planned(spec, shape).spec
 
 
-def _of_dask(x: Any, spec: ResizeSpec, missing: Missing, chunks: Any) -> Any:
+def _of_dask(x: object, spec: ResizeSpec, missing: Missing, chunks: object) -> object:
     from ir_interp.large import layout
 
     return layout.resized_dask(x, spec, chunks, missing)
 
 
-def _of_labelled(x: Any, request: Request, missing: Missing, chunks: Any) -> Any:
+def _of_labelled(x: Any, request: Request, missing: Missing, chunks: object) -> object:
     from ir_interp import labelled_arrays
 
     spec, missing = _bound(x, request, x.dims), labelled_arrays.missing(x, missing)
 
-    def values(data: Any) -> Any:
+    def values(data: object) -> object:
         if _kind(data) == "dask":
             return _of_dask(data, spec, missing, chunks)
         if chunks is not None:

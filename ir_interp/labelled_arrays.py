@@ -25,7 +25,7 @@ from ir_interp.plan.moved_coordinates import (
 from ir_interp.specs import ResizeSpec
 
 
-def resized_array(x: Any, spec: ResizeSpec, values: Callable[[Any], Any]) -> Any:
+def resized_array(x: Any, spec: ResizeSpec, values: Callable[[Any], object]) -> object:
     """Return a DataArray with its data resized by ``values``, the resize of ``spec`` bound to its shape.
 
     Numeric and time coordinates of resized dimensions are interpolated linearly, and extrapolated beyond their ends.
@@ -59,8 +59,8 @@ def _of_bands(values: Any) -> float | None:
 
 
 def resized_dataset(
-    x: Any, names: Sequence[Any], spec_of: Callable[[Any], ResizeSpec], resize: Callable[[Any], Any]
-) -> Any:
+    x: Any, names: Sequence[object], spec_of: Callable[[Any], ResizeSpec], resize: Callable[[Any], object]
+) -> object:
     """Return a Dataset or a DataTree whose variables are resized along the dimensions ``names`` by ``resize``.
 
     ``spec_of`` returns the spec of a variable. Coordinates and the bounds of cells move to the new pixels. Raises
@@ -85,14 +85,14 @@ def resized_dataset(
     return _of_variables(x, names, moved_dimensions(first.dims, first.shape, spec_of(first)), resize)
 
 
-def _first(x: Any, names: Sequence[Any]) -> Any:
+def _first(x: Any, names: Sequence[object]) -> Any:
     """Return the first variable with all of the dimensions that is not the bounds of another one; None if none is."""
     bounds = names_of_bounds(x.variables.values())
     own = (variable for name, variable in x.data_vars.items() if name not in bounds)
     return next((variable for variable in own if set(names) <= set(variable.dims)), None)
 
 
-def _of_variables(x: Any, names: Sequence[Any], moved: Moved, resize: Callable[[Any], Any]) -> Any:
+def _of_variables(x: Any, names: Sequence[Any], moved: Moved, resize: Callable[[object], Any]) -> Any:
     bounds = names_of_bounds(x.variables.values())
     variables = {}
     for name, variable in x.data_vars.items():

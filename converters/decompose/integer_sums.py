@@ -11,7 +11,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -197,6 +197,8 @@ def rounded(ops: Ops, x: Value, rounding: SumRounding) -> Value:
         case IntegerRounding.HALF_AWAY:
             whole = _half_up(xp, xp.abs(number))
             return xp.where(number < 0, 0 - whole, whole).value
+        case _:
+            assert_never(rounding)
 
 
 def _half_up(xp: Functions, number: Tensor[Ops]) -> Tensor[Ops]:

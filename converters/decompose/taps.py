@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -308,7 +308,7 @@ def _lengths(
     ratios = [m / n for n, m in zip(in_sizes, targets, strict=True)]
     if spec.aspect is Aspect.STRETCH:
         return targets, ratios
-    scale = functools.reduce(xp.minimum if spec.aspect is Aspect.NOT_LARGER else xp.maximum, ratios)
+    scale = functools.reduce(xp.minimum if spec.aspect.takes_smallest else xp.maximum, ratios)
     # Not floor(x + 1/2), which float32 rounds up from just below a half.
     products = [split(scale * n, Arithmetic.EXACT, xp) for n in in_sizes]
     return [product.floor + (product.half >= 0) for product in products], [scale] * len(in_sizes)
@@ -455,3 +455,5 @@ def _widening(xp: Functions, antialias: Antialias, bound: RunTimeAxis) -> Any:
             return xp.minimum(bound.scale, 1.0)
         case Antialias.ANY_SHRINKING:
             return xp.where(functools.reduce(xp.minimum, bound.scales) < 1, bound.scale, 1.0)
+        case _:
+            assert_never(antialias)

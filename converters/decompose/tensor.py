@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from fractions import Fraction
+from typing import Any, Generic, Protocol, TypeVar, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ir_interp.plan.formulas import Numbers
 
@@ -162,6 +164,10 @@ ELEMENTWISE = (
 Builder = TypeVar("Builder", bound=Ops, covariant=True)
 
 
+Operand = Union["Tensor[Any]", ArrayLike, Fraction]
+"""What an operator takes beside a tensor: a tensor, or what becomes a constant."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor(Generic[Builder]):
     """A tensor of the graph that ``ops`` builds, of an element type by its NumPy name; conditions are bool.
@@ -174,43 +180,43 @@ class Tensor(Generic[Builder]):
     value: Value
     dtype: str = "float32"
 
-    def __add__(self, other: Any) -> Tensor[Builder]:
+    def __add__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("add", self, other)
 
-    def __radd__(self, other: Any) -> Tensor[Builder]:
+    def __radd__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("add", other, self)
 
-    def __sub__(self, other: Any) -> Tensor[Builder]:
+    def __sub__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("subtract", self, other)
 
-    def __rsub__(self, other: Any) -> Tensor[Builder]:
+    def __rsub__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("subtract", other, self)
 
-    def __mul__(self, other: Any) -> Tensor[Builder]:
+    def __mul__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("multiply", self, other)
 
-    def __rmul__(self, other: Any) -> Tensor[Builder]:
+    def __rmul__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("multiply", other, self)
 
-    def __truediv__(self, other: Any) -> Tensor[Builder]:
+    def __truediv__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("divide", self, other)
 
-    def __rtruediv__(self, other: Any) -> Tensor[Builder]:
+    def __rtruediv__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("divide", other, self)
 
     def __matmul__(self, other: Tensor[Any]) -> Tensor[Builder]:
         return self.like(self.ops.matmul(self.value, other.value))
 
-    def __lt__(self, other: Any) -> Tensor[Builder]:
+    def __lt__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("less", self, other, "bool")
 
-    def __le__(self, other: Any) -> Tensor[Builder]:
+    def __le__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("less_equal", self, other, "bool")
 
-    def __gt__(self, other: Any) -> Tensor[Builder]:
+    def __gt__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("greater", self, other, "bool")
 
-    def __ge__(self, other: Any) -> Tensor[Builder]:
+    def __ge__(self, other: Operand) -> Tensor[Builder]:
         # ONNX has GreaterOrEqual since operator set 12 only, as LessOrEqual; one of them is enough.
         return self._joined("less_equal", other, self, "bool")
 
@@ -238,17 +244,17 @@ class Tensor(Generic[Builder]):
         """Return another tensor of the same graph, of the same element type unless ``dtype`` names one."""
         return type(self)(self.ops, value, dtype or self.dtype)
 
-    def of(self, value: Any, dtype: str = "") -> Tensor[Builder]:
+    def of(self, value: object, dtype: str = "") -> Tensor[Builder]:
         """Return a constant, of the same element type unless ``dtype`` names one; a tensor stays as it is."""
         if isinstance(value, Tensor):
             return value
         return self.like(self.ops.constant(np.asarray(value).astype(dtype or self.dtype)), dtype)
 
-    def minimum(self, other: Any) -> Tensor[Builder]:
+    def minimum(self, other: Operand) -> Tensor[Builder]:
         """Return the elementwise minimum."""
         return self._each("minimum", self.of(other).value)
 
-    def maximum(self, other: Any) -> Tensor[Builder]:
+    def maximum(self, other: Operand) -> Tensor[Builder]:
         """Return the elementwise maximum."""
         return self._each("maximum", self.of(other).value)
 
@@ -264,7 +270,7 @@ class Tensor(Generic[Builder]):
         """Return it rounded half to even."""
         return self._each("round")
 
-    def where(self, yes: Any, no: Any) -> Tensor[Builder]:
+    def where(self, yes: Operand, no: Operand) -> Tensor[Builder]:
         """Return ``yes`` where this condition holds, else ``no``; float32 if neither is a tensor."""
         tensors = [choice for choice in (yes, no) if isinstance(choice, Tensor)]
         # Two numbers have no type, and a condition is no type for them.
@@ -294,14 +300,14 @@ class Tensor(Generic[Builder]):
     def _each(self, name: str, *others: Value) -> Tensor[Builder]:
         return self.like(self.ops.elementwise(name, self.value, *others))
 
-    def _joined(self, name: str, left: Any, right: Any, dtype: str = "") -> Tensor[Builder]:
+    def _joined(self, name: str, left: object, right: object, dtype: str = "") -> Tensor[Builder]:
         # The first tensor decides: numbers and conditions adapt to it.
         kinds = [operand.dtype for operand in (left, right) if isinstance(operand, Tensor) and operand.dtype != "bool"]
         kind = kinds[0] if kinds else "float32"
         values = [self._number(operand, kind) for operand in (left, right)]
         return self.like(self.ops.elementwise(name, *values), dtype or kind)
 
-    def _number(self, operand: Any, dtype: str) -> Value:
+    def _number(self, operand: object, dtype: str) -> Value:
         """Return the tensor of an operand of arithmetic."""
         number = self.of(operand, dtype)
         return self.ops.convert(number.value, dtype) if number.dtype == "bool" else number.value
@@ -324,19 +330,19 @@ class Functions:
         """Return a number as a float32 tensor; a tensor as it is."""
         return number if isinstance(number, Tensor) else Tensor(self.ops, self.ops.constant(np.float32(number)))
 
-    def maximum(self, x: Any, y: Any) -> Tensor[Ops]:
+    def maximum(self, x: Operand, y: Operand) -> Tensor[Ops]:
         """Return the elementwise maximum."""
         return self.tensor(x).maximum(y)
 
-    def minimum(self, x: Any, y: Any) -> Tensor[Ops]:
+    def minimum(self, x: Operand, y: Operand) -> Tensor[Ops]:
         """Return the elementwise minimum."""
         return self.tensor(x).minimum(y)
 
-    def clip(self, x: Tensor[Ops], low: Any, high: Any) -> Tensor[Ops]:
+    def clip(self, x: Tensor[Ops], low: Operand, high: Operand) -> Tensor[Ops]:
         """Return ``x`` clipped to two bounds."""
         return x.maximum(low).minimum(high)
 
-    def arange(self, start: Any, stop: Any) -> Tensor[Ops]:
+    def arange(self, start: Operand, stop: Operand) -> Tensor[Ops]:
         """Return the integers from ``start`` up to, but not including, ``stop``, as float32."""
         return Tensor(self.ops, self.ops.range(self.tensor(start).value, self.tensor(stop).value))
 
@@ -352,7 +358,7 @@ class Functions:
         """Return the same vector, each quotient in it rounded as IEEE 754 specifies."""
         return vector.like(self.ops.precisely(vector.value))
 
-    def widened(self, number: Any) -> Double:
+    def widened(self, number: Operand) -> Double:
         """Return a number with twice as many digits."""
         return Double(self.tensor(number), self.tensor(0.0), self)
 

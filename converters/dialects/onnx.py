@@ -157,7 +157,7 @@ DIALECT = Dialect(
         },
         "antialias": {0: since(18), 1: since(18)},
         "exclude_outside": {0: since(11), 1: since(11)},
-        "keep_aspect_ratio_policy": {aspect.value: since(18) for aspect in Aspect},
+        "keep_aspect_ratio_policy": {"stretch": since(18), "not_larger": since(18), "not_smaller": since(18)},
     },
     numbers={
         "a": ("cubic_coeff_a", since(11)),

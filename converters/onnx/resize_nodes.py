@@ -210,12 +210,12 @@ def given_names(version: int) -> tuple[str, ...]:
     return {7: (), 9: ("scales",), 10: ("scales",)}.get(version, ("roi", "scales", "sizes"))
 
 
-def raw_attributes(node: onnx.NodeProto) -> dict[str, Any]:
+def raw_attributes(node: onnx.NodeProto) -> dict[str, object]:
     """Return the attributes of a node as Python values: text, numbers, lists. Raises ReadError for any other."""
     return {attribute.name: _plain(attribute) for attribute in node.attribute}
 
 
-def _plain(attribute: onnx.AttributeProto) -> Any:
+def _plain(attribute: onnx.AttributeProto) -> object:
     if attribute.type not in _PLAIN:
         kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
         raise ReadError(f"{kind} is not a valid type for it", f"@{attribute.name}")
@@ -226,12 +226,12 @@ def _plain(attribute: onnx.AttributeProto) -> Any:
         raise ReadError(f"{value!r} is not UTF-8 text", f"@{attribute.name}") from None
 
 
-def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]:
+def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, object]:
     """Return the connected inputs: their values, None if known only at run time.
 
     An empty name and an empty constant both mean an omitted input (Resize-11 has no other form for it).
     """
-    values_by_name: dict[str, Any] = {}
+    values_by_name: dict[str, object] = {}
     for name, tensor in zip(given_names(version), node.input[1:], strict=False):
         if tensor:
             value = values.value(tensor)
@@ -242,7 +242,9 @@ def _given(node: onnx.NodeProto, version: int, values: Values) -> dict[str, Any]
     return values_by_name
 
 
-def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: int, values: Values, where: str) -> None:
+def _check_targets(
+    attributes: dict[str, object], node: onnx.NodeProto, version: int, values: Values, where: str
+) -> None:
     """Raise ReadError for sizes or scales of run time that are not a vector of the right type and length."""
     listed = _axes(attributes) if "axes" in attributes else values.shape(node.input[0])
     count = None if listed is None else len(listed)
@@ -254,7 +256,7 @@ def _check_targets(attributes: dict[str, Any], node: onnx.NodeProto, version: in
                 raise error.under(where) from None
 
 
-def _axes(attributes: dict[str, Any]) -> list[int] | None:
+def _axes(attributes: dict[str, object]) -> list[int] | None:
     """Return the axes if they are a list of integers; the dialect refuses anything else later."""
     axes = attributes.get("axes")
     return axes if isinstance(axes, list) and all(isinstance(axis, int) for axis in axes) else None

@@ -151,10 +151,10 @@ class ResizeBuilder:
             problem = f"OpenVINO's {self.frontend.title} frontend refuses it: {reason(error)}"
             raise UnsupportedLayerError(problem, self.file) from error
 
-    def converter(self, op: str) -> Callable[[NodeContext], Any]:
+    def converter(self, op: str) -> Callable[[NodeContext], object]:
         """Return the function that the frontend calls for every node of type ``op``."""
 
-        def convert_node(node: NodeContext) -> Any:
+        def convert_node(node: NodeContext) -> object:
             try:
                 return self._outputs(self._convert(op, node))
             except Exception as error:  # which the frontend would wrap in its own text, as if it refused the node
@@ -167,7 +167,7 @@ class ResizeBuilder:
         """Return the image that a node resizes."""
         return node.get_input(0)
 
-    def _outputs(self, output: ov.Output) -> Any:
+    def _outputs(self, output: ov.Output) -> object:
         """Return the output of a node as its frontend expects it."""
         return [output]
 
@@ -280,7 +280,7 @@ def _inputs(node: NodeContext, names: tuple[str, ...]) -> dict[str, ov.Output]:
     return connected
 
 
-def _attributes(node: NodeContext) -> dict[str, Any]:
+def _attributes(node: NodeContext) -> dict[str, object]:
     names = {*DIALECT.vocabulary, *(name for name, _ in DIALECT.numbers.values())} - {"sizes", "roi"}
     return {name: node.get_attribute(name) for name in sorted(names) if node.has_attribute(name)}
 

@@ -95,7 +95,7 @@ def _name(model: ov.Model) -> None:
 _Older = Callable[[Any], Any]
 
 
-def _max_pool(node: Any) -> Any:
+def _max_pool(node: Any) -> object:
     stated = node.get_attributes()
     dilated = any(dilation != 1 for dilation in stated["dilations"])
     if dilated or stated["rounding_type"] == "ceil_torch" or node.output(1).get_target_inputs():
@@ -103,7 +103,7 @@ def _max_pool(node: Any) -> Any:
     return _made(node, "MaxPool", 1, _kept(stated, *_WINDOWS))
 
 
-def _avg_pool(node: Any) -> Any:
+def _avg_pool(node: Any) -> object:
     stated = node.get_attributes()
     if stated["rounding_type"] == "ceil_torch" or any(dilation != 1 for dilation in stated.get("dilations", ())):
         return None
@@ -133,14 +133,14 @@ def _zero() -> ov.Output:
     return ops.constant(np.int64(0)).output(0)
 
 
-def _softmax(node: Any) -> Any:
+def _softmax(node: Any) -> object:
     rank = node.get_input_partial_shape(0).rank
     if rank.is_dynamic:
         return None
     return _made(node, "Softmax", 1, {"axis": node.get_attributes()["axis"] % rank.get_length()})
 
 
-def _slice(node: Any) -> Any:
+def _slice(node: Any) -> object:
     """Cut all axes up to the last that is cut, some of them not at all."""
     rank, steps = node.get_input_partial_shape(0).rank, _constant(node, 3)
     axes = _constant(node, 4) if len(node.inputs()) > 4 else np.arange(0 if steps is None else len(steps))
@@ -171,14 +171,14 @@ def _spread(values: ov.Output, chosen: dict[int, int], other: int) -> ov.Output:
     return ops.concat(parts, 0).output(0)
 
 
-def _pad(node: Any) -> Any:
+def _pad(node: Any) -> object:
     pads = [_constant(node, index) for index in (1, 2)]
     if any(pad is None or (pad < 0).any() for pad in pads):
         return None
     return _made(node, "Pad", 1, node.get_attributes())
 
 
-def _attention(node: Any) -> Any:
+def _attention(node: Any) -> object:
     """Multiply, apply Softplus or the like, multiply."""
     query, key, value, *more = node.input_values()
     shape = query.get_partial_shape()
@@ -195,10 +195,10 @@ def _attention(node: Any) -> Any:
     return ops.matmul(ops.softmax(alike, rank.get_length() - 1), value, False, False)
 
 
-def _same(version: int, *changed: tuple[str, Any]) -> _Older:
+def _same(version: int, *changed: tuple[str, object]) -> _Older:
     """Return a writer for a layer of an older version with the same attributes, except those that are ``changed``."""
 
-    def older(node: Any) -> Any:
+    def older(node: Any) -> object:
         stated = dict(node.get_attributes())
         if any(stated.pop(name, value) != value for name, value in changed):
             return None
@@ -228,11 +228,11 @@ _OLDER: dict[str, _Older] = {
 """Writers of layers in an operation set up to the seventh, by type."""
 
 
-def _made(node: Any, kind: str, version: int, attributes: dict[str, Any]) -> Any:
+def _made(node: Any, kind: str, version: int, attributes: dict[str, object]) -> object:
     return _factory(version).create(kind, node.input_values(), attributes)
 
 
-def _kept(stated: dict[str, Any], *names: str) -> dict[str, Any]:
+def _kept(stated: dict[str, object], *names: str) -> dict[str, object]:
     return {name: stated[name] for name in names}
 
 

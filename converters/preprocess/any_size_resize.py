@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from ir_interp.specs import (
     Coordinates,
     Cubic,
     FixedPoint,
-    Kernel,
     Linear,
     Nearest,
     Passes,
@@ -153,7 +153,7 @@ def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
     return step * centre - 0.5
 
 
-def _weigh(kernel: Kernel, offset: NodeTensor) -> NodeTensor:
+def _weigh(kernel: Box | Linear | Cubic, offset: NodeTensor) -> NodeTensor:
     match kernel:
         case Box():
             return (~(offset < -0.5) & ~(offset == -0.5) & ~(offset > 0.5)).where(offset.of(1.0), 0.0)
@@ -164,7 +164,8 @@ def _weigh(kernel: Kernel, offset: NodeTensor) -> NodeTensor:
             near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
             far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
             return (~(t > 1.0)).where(near, (t < 2.0).where(far, 0.0))
-    raise AssertionError(kernel)
+        case _:
+            assert_never(kernel)
 
 
 def rounded(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> NodeTensor:
@@ -301,6 +302,10 @@ _RUNNING_TOTALS = (
 )
 
 
+_BY_STEPS_OF_FLOAT32 = (Arithmetic.TENSORFLOW, Arithmetic.TORCH, Arithmetic.TORCH_FUSED)
+_MIDDLES = {Coordinates.TF_HALF_PIXEL_FOR_NN: 0.5, Coordinates.ASYMMETRIC: 0.0}
+
+
 def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> NodeTensor:
     """Return which pixels a nearest resize takes along an axis."""
     n, index = length.cast("float64"), size.index
@@ -317,11 +322,12 @@ def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> 
     elif place == (Arithmetic.TORCH_FUSED, Coordinates.TF_HALF_PIXEL_FOR_NN):  # from the middles of pixels, and back
         step = (n / size.count).cast("float32").cast("float64")
         at = (((index + 0.5) * step - 0.5).cast("float32") + 0.5).cast("float64")
-    elif spec.arithmetic in (Arithmetic.TENSORFLOW, Arithmetic.TORCH, Arithmetic.TORCH_FUSED):
-        centre = index + (0.5 if spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN else 0.0)
+    elif spec.arithmetic in _BY_STEPS_OF_FLOAT32 and spec.coordinates in _MIDDLES:
+        centre = index + _MIDDLES[spec.coordinates]
         at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")
     else:
-        raise InexactError(op.name, "an ONNX subgraph", reason=f"{op.spec.arithmetic} has no form in nodes")
+        reason = f"{op.spec.arithmetic} with {op.spec.coordinates} has no form in nodes"
+        raise InexactError(op.name, "an ONNX subgraph", reason=reason)
     return at.floor().maximum(0.0).minimum(n - 1.0).cast("int64")
 
 

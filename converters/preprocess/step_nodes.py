@@ -27,7 +27,7 @@ from ir_interp.pipelines.pipeline import (
     Scale,
     check_single,
 )
-from ir_interp.pipelines.rules import NUMPY, ByRatio, OutputSize, SizeRounding
+from ir_interp.pipelines.rules import NUMPY, ByRatio, SizeRounding, SizeRule
 
 from ..decompose.tensor import Functions, Tensor
 from ..onnx.operators import NodeTensor, node
@@ -101,7 +101,7 @@ def written(steps: Sequence[ImageStep], image: ImageTensor) -> ImageTensor:
 
 
 @singledispatch
-def after(step: Any, image: ImageTensor) -> ImageTensor:
+def after(step: object, image: ImageTensor) -> ImageTensor:
     """Return the image after one step."""
     raise TypeError(f"no step: {step!r}, {image!r}")
 
@@ -173,11 +173,11 @@ def _(step: Interpolate, image: ImageTensor) -> ImageTensor:
     return replace(image, tensor=y, size=size, least=min(size), is_integral=is_integral)
 
 
-def _differences(of: Sequence[Any], less: Sequence[Any]) -> list[Any]:
+def _differences(of: Sequence[object], less: Sequence[Any]) -> list[Any]:
     return [one - other for one, other in zip(of, less, strict=True)]
 
 
-def _crop_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
+def _crop_size(rule: SizeRule, image: ImageTensor) -> list[NodeTensor]:
     """Return height and width of a crop, int64 of one element each."""
     if rule.fixed is not None:
         return [image.tensor.of([length], "int64") for length in rule.fixed]
@@ -228,7 +228,7 @@ def _(step: ReverseChannels, image: ImageTensor) -> ImageTensor:
     return replace(image, tensor=image.tensor.take([2, 1, 0], image.channel_axis))
 
 
-def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
+def _size_of(rule: SizeRule, size: tuple[int, int]) -> tuple[int, int]:
     """Return the size that a rule gives images of a known size. Raises SpecError for one without pixels."""
     height, width = (int(length) for length in rule.of(np.float64(size[0]), np.float64(size[1]), NUMPY))
     if min(height, width) < 1:
@@ -236,7 +236,7 @@ def _size_of(rule: OutputSize, size: tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _run_time_size(rule: OutputSize, image: ImageTensor) -> list[NodeTensor]:
+def _run_time_size(rule: SizeRule, image: ImageTensor) -> list[NodeTensor]:
     """Return the height and width of a rule as nodes, int64 of one element each.
 
     Raises InexactError if float64 is not allowed, and float32 would round a size differently.

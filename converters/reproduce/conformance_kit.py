@@ -215,7 +215,7 @@ def runner() -> str:
     return f"{start}{_PLACE}\n{written}\n\n\n{settings}{end}"
 
 
-def _written(folder: Path, name: str, group: str, node: Node) -> dict[str, Any]:
+def _written(folder: Path, name: str, group: str, node: Node) -> dict[str, object]:
     """Write a case, and return its record."""
     path = folder / f"{name}.onnx"
     node.save(path)
@@ -262,7 +262,7 @@ def cases() -> Iterator[tuple[str, str, Node]]:
     yield from _shapes_and_types()
 
 
-def _node(attributes: Mapping[str, Any], target: Mapping[str, tuple[float, ...]], **others: Any) -> Node:
+def _node(attributes: Mapping[str, object], target: Mapping[str, tuple[float, ...]], **others: Any) -> Node:
     return Node(**{"shape": _IMAGE, "attributes": attributes, "given": target, **others})
 
 

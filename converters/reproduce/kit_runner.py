@@ -22,13 +22,13 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 SECONDS = 120  # for a case
 KINDS = ("same", "differs", "refused", "crashes")
-RUNTIMES: dict[str, Callable[..., Any]] = {}
+RUNTIMES: dict[str, Callable[..., object]] = {}
 COPY = 0.0  # the tolerance of a copy: kits contain another number
 
 # How runtimes are run
 
 
-def compared(case: dict[str, Any], output: Any) -> tuple[str, str]:
+def compared(case: dict[str, Any], output: object) -> tuple[str, str]:
     """Return the verdict of a case, and how far it is off."""
     expected = np.load(HERE / "cases" / f"{case['name']}.y.npy")
     actual = np.asarray(output)
@@ -38,7 +38,7 @@ def compared(case: dict[str, Any], output: Any) -> tuple[str, str]:
     return ("same", "") if off <= case["tolerance"] + COPY else ("differs", f"by {off:.3g}")
 
 
-def run_case(case: dict[str, Any], run: Callable[..., Any]) -> tuple[str, str]:
+def run_case(case: dict[str, object], run: Callable[..., object]) -> tuple[str, str]:
     """Run a case and return its verdict."""
     try:
         output = run(str(HERE / "cases" / f"{case['name']}.onnx"), np.load(HERE / "cases" / f"{case['name']}.x.npy"))
@@ -59,7 +59,7 @@ def work(name: str, places: list[int]) -> None:
         print(json.dumps(run_case(cases[place], run)), file=verdicts, flush=True)
 
 
-def runtime(name: str) -> Callable[..., Any]:
+def runtime(name: str) -> Callable[..., object]:
     """Return the function of a known runtime, or of a user's module."""
     if name in RUNTIMES:
         return RUNTIMES[name]
@@ -92,13 +92,13 @@ def run_all(name: str, places: list[int]) -> list[tuple[str, str]]:
     return verdicts
 
 
-def read(case: dict[str, Any], folder: Path) -> tuple[str, str]:
+def read(case: dict[str, object], folder: Path) -> tuple[str, str]:
     """Judge an output that was computed on another machine."""
     path = folder / f"{case['name']}.npy"
     return compared(case, np.load(path)) if path.exists() else ("refused", "no output")
 
 
-def show(verdicts: list[dict[str, Any]]) -> None:
+def show(verdicts: list[dict[str, object]]) -> None:
     """Print the cases that are not the same, and the verdicts of each group."""
     counts = Counter((verdict["group"], verdict["kind"]) for verdict in verdicts)
     for verdict in verdicts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,8 +265,11 @@ def to_pixels(at: NDArray[np.floating[Any]], rounding: Rounding) -> NDArray[Any]
             return np.asarray(np.ceil(at))
         case Rounding.ROUND_PREFER_CEIL:
             return np.asarray(np.floor(at + _HALF))
-        case _:
+        # SIMPLE comes for an axis that keeps its size only, at i + 1/2: it takes i, as half down does.
+        case Rounding.ROUND_PREFER_FLOOR | Rounding.SIMPLE:
             return np.asarray(np.ceil(at - _HALF))
+        case _:
+            assert_never(rounding)
 
 
 def has_weights_of(op: ResizeOp, spec: ResizeSpec, bits: int) -> bool:

@@ -182,14 +182,14 @@ class Process:
 
         return outputs
 
-    def answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
+    def answer(self, function: str, item: object, setting: object, label: str) -> Any:
         """Return what a function of the framework's process returns. Raises IrInterpError if it fails."""
         answer = self._answer(function, item, setting, label)
         if isinstance(answer, Failure):
             raise IrInterpError(f"{self.framework.title}: {answer.reason}")
         return answer
 
-    def _answer(self, function: str, item: Any, setting: Any, label: str) -> Any:
+    def _answer(self, function: str, item: Any, setting: object, label: str) -> object:
         module = f"{self.framework.folder}.{self.child}"
         question = Question(
             function=f"{__name__}:answer", setting=(module, function, setting), limit=_SECONDS, attempts=1
@@ -207,7 +207,7 @@ class Process:
         self.framework.check_installed(self.framework.label(path))
 
 
-def answer(item: Any, setting: tuple[str, str, Any]) -> Any:
+def answer(item: object, setting: tuple[str, str, object]) -> object:
     """Return what a function of a module returns, in this process; its error of this program, any other as Failure."""
     module, function, value = setting
     child = importlib.import_module(module)

@@ -213,7 +213,7 @@ def _named(model: Any) -> Path:
     return Path((re.sub(r"[^\w.-]", "_", name)[:_LONGEST] or "model") + kind.value)
 
 
-def _save(model: Any, path: Path) -> None:
+def _save(model: object, path: Path) -> None:
     framework = of_object(model)
     save = declared_by(framework).save if framework else None
     if save is not None:

@@ -68,7 +68,7 @@ class ComputedOutputs:
 Reference = SavedOutputs | ComputedOutputs
 
 
-def reference(value: Any) -> Reference:
+def reference(value: object) -> Reference:
     """Return a reference that a user named: a path, arrays, a model in memory, or a function.
 
     A reference is returned as it is. Raises ReadError for a file that holds no arrays, SpecError for another value.
@@ -109,7 +109,7 @@ def _read(path: Path) -> Named:
         raise ReadError(f"not arrays as numpy.savez writes them: {error}", path.name) from error
 
 
-def _named(value: Any, what: str) -> Named:
+def _named(value: object, what: str) -> Named:
     """Return arrays with their names, which are empty in a sequence. Raises SpecError for other values."""
     if isinstance(value, Mapping):
         return [(str(name), _checked(array, f"{name} in {what}")) for name, array in value.items()]
@@ -118,7 +118,7 @@ def _named(value: Any, what: str) -> Named:
     return [("", _checked(value, what))]
 
 
-def _checked(value: Any, what: str) -> Array:
+def _checked(value: object, what: str) -> Array:
     """Return a value as an array. Raises SpecError for one that does not consist of numbers."""
     tensor = value.detach().cpu() if hasattr(value, "detach") else value  # of torch
     try:
@@ -131,16 +131,16 @@ def _checked(value: Any, what: str) -> Array:
     return array
 
 
-def _plainly(function: Callable[..., Any], inputs: Sequence[Array]) -> Any:
+def _plainly(function: Callable[..., object], inputs: Sequence[Array]) -> object:
     return function(*inputs)
 
 
-def _is_module(function: Any) -> bool:
+def _is_module(function: object) -> bool:
     """Return whether a function is a torch module; torch is not imported for others."""
     return any(base.__module__.startswith("torch.") and base.__name__ == "Module" for base in type(function).__mro__)
 
 
-def _without_gradients(module: Any, inputs: Sequence[Array]) -> Any:
+def _without_gradients(module: Any, inputs: Sequence[Array]) -> object:
     """Return the outputs of a torch module, on its own device. Raises SpecError for one that is being trained."""
     import torch
 
@@ -186,7 +186,7 @@ def channels_second(arrays: Iterable[Array]) -> list[Array]:
     return [_moved(array, -1, 1) for array in arrays]
 
 
-def for_channels_second(value: Any) -> Any:
+def for_channels_second(value: Any) -> object:
     """Return the reference of a result with channels second; a file of a format with channels last is transposed."""
     is_path = isinstance(value, str | os.PathLike)
     if not is_path or FileKind.of(model_file(Path(value))) not in CHANNELS_LAST:
@@ -197,14 +197,14 @@ def for_channels_second(value: Any) -> Any:
     return replace(model, function=partial(_outputs, model.function), slack=slack)
 
 
-def _outputs(function: Callable[..., Any], *arrays: Array) -> Any:
+def _outputs(function: Callable[..., object], *arrays: Array) -> object:
     outputs = _of_inputs(function, *arrays)
     if isinstance(outputs, dict):
         return dict(zip(outputs, channels_second(outputs.values()), strict=True))
     return channels_second(outputs)
 
 
-def _of_inputs(function: Callable[..., Any], *arrays: Array) -> Any:
+def _of_inputs(function: Callable[..., object], *arrays: Array) -> Any:
     return function(*channels_last(arrays))
 
 

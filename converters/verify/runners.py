@@ -177,9 +177,9 @@ def _add_openvino_noise(model: Any, share: float) -> None:
                 reader.replace_source_output(moved)
 
 
-def _ports(model: Any) -> dict[str, Any]:
+def _ports(model: Any) -> dict[str, object]:
     """Return the outputs of nodes by the names of their tensors: some of a file are folded or fused away."""
-    ports: dict[str, Any] = {}
+    ports: dict[str, object] = {}
     for node in model.get_ordered_ops():
         if node.get_type_name() != "Result":
             for output in node.outputs():
@@ -197,7 +197,7 @@ def _unnamed(node: Any, output: Any) -> set[str]:
     return {name if node.get_output_size() == 1 else f"{name}.{output.get_index()}"}
 
 
-def _spread_out(ports: dict[str, Any]) -> list[Any]:
+def _spread_out(ports: dict[str, Any]) -> list[object]:
     """Return some outputs of nodes: a tensor that is shown is not fused with the next layer."""
     hidden = [output for output in ports.values() if not _is_constant(output) and not _has_result(output)]
     floats = [output for output in hidden if output.get_element_type().is_real()]
@@ -215,7 +215,7 @@ def _is_constant(output: Any) -> bool:
     return output.get_node().get_type_name() in ("Constant", "Parameter", "Convert")
 
 
-def _result(output: Any) -> Any:
+def _result(output: Any) -> object:
     """Show a tensor as the plugin computes it: half precision is float32 there."""
     import openvino
     from openvino import opset13
@@ -224,7 +224,7 @@ def _result(output: Any) -> Any:
     return opset13.result(opset13.convert(output, "f32") if half else output)
 
 
-def _fed_before_rounding(output: Any, array: NDArray[Any]) -> Any:
+def _fed_before_rounding(output: Any, array: NDArray[Any]) -> object:
     """Turn the FakeQuantize that produces a tensor into an input of the model, any other layer as ``_fed`` does."""
     node = output.get_node()
     if node.get_type_name() != "FakeQuantize":
@@ -234,7 +234,7 @@ def _fed_before_rounding(output: Any, array: NDArray[Any]) -> Any:
     return parameter
 
 
-def _parameter(element: Any, array: NDArray[Any]) -> tuple[Any, Any]:
+def _parameter(element: Any, array: NDArray[Any]) -> tuple[object, Any]:
     """Return an input of the model for an array, and the same as ``element``."""
     import openvino
     from openvino import opset13
@@ -244,7 +244,7 @@ def _parameter(element: Any, array: NDArray[Any]) -> tuple[Any, Any]:
     return parameter, parameter if is_alike else opset13.convert(parameter, element.to_string())
 
 
-def _fed(output: Any, array: NDArray[Any]) -> Any:
+def _fed(output: Any, array: NDArray[Any]) -> object:
     """Redirect readers of a tensor to an input of the model; what shows it still shows the model's own result."""
     parameter, converted = _parameter(output.get_element_type(), array)
     readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
@@ -440,7 +440,7 @@ def _replaced(
     return aliases
 
 
-def _cast(name: str, element: int) -> Any:
+def _cast(name: str, element: int) -> object:
     """Return the node that makes a replaced tensor of the given one, of its element type or that of its own result."""
     import onnx
 

@@ -37,6 +37,7 @@ from ir_interp.executor.loop_calls import (
     RowWindows,
     Settled,
     Whole,
+    code_of,
 )
 from ir_interp.executor.loop_runner import MOST_TOGETHER, Extents, Job, extents, lengths_of, taps_of
 from ir_interp.executor.ordered_sums import planned_steps, step_columns
@@ -300,7 +301,7 @@ class _ByteSum:
     @property
     def _ending(self) -> Whole:
         bounds, sums = np.iinfo(self.dtype), self.sums
-        return Whole(bits=sums.bits, rounding=sums.rounding.code, least=bounds.min, most=bounds.max)
+        return Whole(bits=sums.bits, rounding=code_of(sums.rounding), least=bounds.min, most=bounds.max)
 
     def _along_one(self, window: Windows) -> Call:
         if self.extents.depth:
@@ -318,7 +319,7 @@ class _ByteSum:
         limits[0, : len(cells)][cells] = _NEVER if self.sums.rounding is IntegerRounding.HALF_EVEN else 0.5
         settled = Settled(
             bits=self.sums.bits,
-            rounding=self.sums.rounding.code,
+            rounding=code_of(self.sums.rounding),
             least=self._ending.least,
             most=self._ending.most,
             whole_rows=rows.weights,
@@ -444,7 +445,7 @@ def _numbers(dtype: np.dtype[Any], rounding: IntegerRounding) -> _Numbers:
     if dtype == np.float16:
         return _Numbers(_SINGLE, Narrow(way=TO_HALF), np.dtype(np.uint16))
     bounds = np.iinfo(dtype)
-    return _Numbers(_SINGLE, Narrow(way=rounding.code, low=float(bounds.min), high=float(bounds.max)))
+    return _Numbers(_SINGLE, Narrow(way=code_of(rounding), low=float(bounds.min), high=float(bounds.max)))
 
 
 def _job(windows: Sequence[Windows], shape: Shape, numbers: _Numbers) -> Job | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +143,8 @@ def round_in_place(values: Array, rounding: IntegerRounding) -> None:
             size = np.abs(values)
             floor = np.floor(size)
             np.copysign(floor + (np.subtract(size, floor, out=size) >= 0.5), values, out=values)
+        case _:
+            assert_never(rounding)
 
 
 _BLOCK = 2**17  # elements; smaller blocks have closer scratch memory, but two threads then wait for each other

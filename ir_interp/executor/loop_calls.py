@@ -7,16 +7,19 @@ compare the names of its parameters with those of the fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import assert_never
 
 import numpy as np
 
 from ir_interp.executor.threads import cached_property
 from ir_interp.plan.integer_sums import Windows
 from ir_interp.shapes import Array
+from ir_interp.specs import IntegerRounding, SumRounding, Unrounded
 
+Loop = Callable[..., bool | None]
+"""A compiled loop: it returns whether it met infinities, if it looks for them."""
 BLOCK = 64
 """Cells that are summed and rounded together: their sums fill half of the vector registers of most processors."""
 IN_PIXELS, IN_ANY_ORDER, IN_PAIRS = 1, 2, 3
@@ -25,11 +28,28 @@ outputs that double a row."""
 _FEWEST = 16  # outputs of a vector of pairs
 
 
+def code_of(rounding: SumRounding) -> int:
+    """Return the number of a rounding in compiled loops."""
+    match rounding:
+        case Unrounded.KEPT:
+            return 0
+        case IntegerRounding.HALF_EVEN:
+            return 1
+        case IntegerRounding.HALF_UP:
+            return 2
+        case IntegerRounding.HALF_AWAY:
+            return 3
+        case IntegerRounding.CUT_OFF:
+            return 4
+        case _:
+            assert_never(rounding)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Group:
     """Parameters that several loops share."""
 
-    def flat(self) -> Iterator[Any]:
+    def flat(self) -> Iterator[object]:
         """Yield the values of all fields, including those of nested groups."""
         for field in fields(self):
             value = getattr(self, field.name)
@@ -43,7 +63,7 @@ class Call(Group):
     """All parameters of a loop."""
 
     @cached_property
-    def arguments(self) -> tuple[Any, ...]:
+    def arguments(self) -> tuple[object, ...]:
         """The parameters in order."""
         return tuple(self.flat())
 

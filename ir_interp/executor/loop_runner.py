@@ -13,17 +13,17 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ir_interp.executor.loop_calls import Call
+from ir_interp.executor.loop_calls import Call, Loop
 from ir_interp.executor.threads import (
     ActiveWaiting,
     Forked,
@@ -143,7 +143,7 @@ class Job:
     seen_as: np.dtype[Any] | None = None
     kept_as: np.dtype[Any] | None = None
     timing: Timing = field(default_factory=Timing)
-    compiled: list[Any] = field(default_factory=list)
+    compiled: list[Loop] = field(default_factory=list)
     """The loop, once it is compiled for arrays of these types."""
 
     @cached_property
@@ -172,17 +172,24 @@ _NEVER_SHARED, _SURELY_SHARED = 2**19, 2**26  # bytes: all inputs of all outputs
 _SHARES = 2  # of every thread, so that the last to end is not long alone
 
 
+class _Module(Protocol):
+    """The folder ``loops``, which is imported only if numba is installed."""
+
+    LOOPS: Mapping[tuple[type, ...], Loop]
+    waiting: ActiveWaiting
+
+
 class _Loops:
     """The state of the compiled loops in this process."""
 
     def __init__(self) -> None:
-        self._module: Any = None
+        self._module: _Module | None = None
         self.problem = ""
         self._is_tried = False
         self._known: set[tuple[tuple[type, ...], np.dtype[Any], str]] = set()
         self._lock, self._workers = threading.RLock(), set[int]()
 
-    def get(self) -> Any:
+    def get(self) -> _Module | None:
         """Return the module of loops; None if there is none, or if another thread is importing it."""
         if not self._is_tried:
             with self._work():
@@ -196,7 +203,8 @@ class _Loops:
             self.problem = f"{VARIABLE} is 0"
             return
         try:
-            self._module = importlib.import_module("ir_interp.executor.loops")
+            module: Any = importlib.import_module("ir_interp.executor.loops")
+            self._module = module
         except ImportError as error:
             self.problem = f"{error}" if is_installed() else "numba is not installed"
 
@@ -208,20 +216,22 @@ class _Loops:
     @cached_property
     def waiting(self) -> ActiveWaiting:
         """How threads wait for each other, compiled."""
-        waiting: ActiveWaiting = self._module.waiting
+        assert self._module is not None
+        waiting = self._module.waiting
         with self._work():
             waiting.rest(np.zeros(1, np.int64), np.ones(1, np.int64), 0)
             waiting.wait(np.zeros(1, np.int64), 0)
             waiting.processor()
         return waiting
 
-    def compiled(self, job: Job, x: Array, y: Array) -> Any:
+    def compiled(self, job: Job, x: Array, y: Array) -> Loop:
         """Return the loop of a job, compiled for images [outer, rows, cells] of these types."""
         if not job.compiled:
             job.compiled.append(self._loop(job, x[0], y[0]))
         return job.compiled[0]
 
-    def _loop(self, job: Job, x: Array, y: Array) -> Any:
+    def _loop(self, job: Job, x: Array, y: Array) -> Loop:
+        assert self._module is not None
         loop, key = self._module.LOOPS[job.call.loop], (job.call.loop, x.dtype, job.kinds)
         if key not in self._known:
             with self._work():
@@ -362,7 +372,7 @@ def _is_shared(job: Job, y: Array) -> bool:
     return work > _SURELY_SHARED or (work > _NEVER_SHARED and job.timing.is_shared())
 
 
-def _run_shared(loop: Any, job: Job, x: Array, y: Array) -> bool:
+def _run_shared(loop: Loop, job: Job, x: Array, y: Array) -> bool:
     count, infinite = threads(), list[int]()
     height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES)))
     spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
@@ -377,7 +387,7 @@ def _run_shared(loop: Any, job: Job, x: Array, y: Array) -> bool:
     return bool(infinite)
 
 
-def _run_alone(loop: Any, job: Job, x: Array, y: Array) -> bool:
+def _run_alone(loop: Loop, job: Job, x: Array, y: Array) -> bool:
     infinite, rows = False, y.shape[1]
     with in_call():
         for item in range(len(y)):

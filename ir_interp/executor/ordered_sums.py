@@ -29,6 +29,7 @@ from ir_interp.executor.loop_calls import (
     StepColumns,
     Stepped,
     StepRows,
+    code_of,
 )
 from ir_interp.executor.loop_runner import LONGEST, MOST_TOGETHER, Extents, Job, extents, lengths_of
 from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
@@ -349,7 +350,7 @@ def _along(step: Along, shape: Shape, origin: int, dtype: np.dtype[Any]) -> Job 
         ending = Fixed(bits=FIXED_BITS, least=bounds.min, most=bounds.max)
     else:
         limits = {"least": float(bounds.min), "most": float(bounds.max)}
-        ending = Stepped(fused=step.sum is Sum.FUSED, rounding=step.rounding.code, **limits)
+        ending = Stepped(fused=step.sum is Sum.FUSED, rounding=code_of(step.rounding), **limits)
     places, weights = np.minimum(indices.astype(np.intp) - origin, shape[step.axis] - 1), np.ascontiguousarray(weights)
     call: StepRows | StepColumns
     if lengths.depth:

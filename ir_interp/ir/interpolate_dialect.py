@@ -257,13 +257,9 @@ def _layer_1(attributes: Attributes, context: Context) -> Interpolate1:
 
 
 def _kernel_1(attributes: Attributes, context: Context, rounding: Rounding) -> Kernel:
-    match attributes["mode"]:
-        case "nearest":
-            return Nearest(rounding=rounding)
-        case "area":
-            return Area()
-        case _:
-            return _kernel(attributes, context)
+    if attributes["mode"] == "nearest":
+        return Nearest(rounding=rounding)
+    return Area() if attributes["mode"] == "area" else _kernel(attributes, context)
 
 
 def axes_in_order(axes: tuple[int, ...], context: Context) -> tuple[int, ...]:
@@ -298,9 +294,6 @@ def _pads(attributes: Attributes, axes: tuple[int, ...] | None, context: Context
         longest = max(len(begin), len(end)) if context.shape is None else len(context.shape)
         places = [(axis, sum(begin[axis : axis + 1]), sum(end[axis : axis + 1])) for axis in range(longest)]
     return tuple(Pad(axis=axis, begin=first, end=last) for axis, first, last in places if first or last)
-
-
-_OF_OTHERS = (Coordinates.HALF_PIXEL_SYMMETRIC, Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)
 
 
 def pads_go_astray(listed: Iterable[int], padded: Iterable[int], rank: int) -> bool:
@@ -343,8 +336,20 @@ DIALECT = Dialect(
         },
         "align_corners": {False: range(1, 2), True: range(1, 2)},
         "shape_calculation_mode": {"sizes": since(4), "scales": since(4)},
-        "coordinate_transformation_mode": {mode.value: since(4) for mode in Coordinates if mode not in _OF_OTHERS},
-        "nearest_mode": {rounding.value: since(4) for rounding in Rounding},
+        "coordinate_transformation_mode": {
+            "half_pixel": since(4),
+            "pytorch_half_pixel": since(4),
+            "align_corners": since(4),
+            "asymmetric": since(4),
+            "tf_half_pixel_for_nn": since(4),
+        },
+        "nearest_mode": {
+            "round_prefer_floor": since(4),
+            "round_prefer_ceil": since(4),
+            "floor": since(4),
+            "ceil": since(4),
+            "simple": since(4),
+        },
         "antialias": {False: since(1), True: since(1)},
     },
     numbers={
@@ -359,8 +364,8 @@ DIALECT = Dialect(
         "mode": ("nearest", since(4)),
         "align_corners": (True, since(1)),
         "shape_calculation_mode": ("sizes", since(1)),
-        "coordinate_transformation_mode": (Coordinates.HALF_PIXEL.value, since(1)),
-        "nearest_mode": (Rounding.ROUND_PREFER_FLOOR.value, since(1)),
+        "coordinate_transformation_mode": ("half_pixel", since(1)),
+        "nearest_mode": ("round_prefer_floor", since(1)),
         "antialias": (False, since(1)),
     },
     omitted={"antialias": False},

@@ -219,7 +219,7 @@ def parts(shares: Shares) -> Iterator[Part]:
 _NONE_MISSING = Missing()
 
 
-def resized_dask(x: Any, spec: ResizeSpec, chunks: Any = None, missing: Missing = _NONE_MISSING) -> Any:
+def resized_dask(x: Any, spec: ResizeSpec, chunks: object = None, missing: Missing = _NONE_MISSING) -> object:
     """Return a Dask array, resized by a spec that is bound to its shape, with the bits of ``resize``.
 
     Each chunk of ``x`` remains one task, from which blocks take their parts; no part keeps the chunk in memory. Raises
@@ -240,7 +240,7 @@ def resized_dask(x: Any, spec: ResizeSpec, chunks: Any = None, missing: Missing 
     return dask.array.Array(graph, name, target_chunks, meta=x._meta, shape=out_shape)
 
 
-def _given(chunks: Any, shape: Shape, dtype: np.dtype[Any]) -> Chunks:
+def _given(chunks: object, shape: Shape, dtype: np.dtype[Any]) -> Chunks:
     import dask.array
 
     try:
@@ -279,7 +279,7 @@ def tasks_of(name: str, source: str, layout: Layout) -> dict[Any, Any]:
     """
     from dask._task_spec import List, Task, TaskRef
 
-    tasks: dict[Any, Any] = {}
+    tasks: dict[object, object] = {}
     cut = f"cut-{name}"
     whole, strips = (
         {chunk: TaskRef((kind, *chunk)) for chunk in product(*map(range, map(len, layout.work.chunks)))}

@@ -78,7 +78,7 @@ class OmeTiff(ZarrArray):
         """Close the file."""
         self.file.close()
 
-    def created(self, path: Path, layout: Layout) -> Any:
+    def created(self, path: Path, layout: Layout) -> object:
         """Return the output array of a layout, created or opened from an earlier call."""
         return reopened(path, layout, dtype=self.dtype, dimension_names=self.names, zarr_format=3)
 

@@ -42,7 +42,7 @@ class Image:
     others: Mapping[str, Any]
 
 
-def image_of(known: Image | None, names: Sequence[Any], work: Work) -> Image:
+def image_of(known: Image | None, names: Sequence[object], work: Work) -> Image:
     """Return the metadata of an image: what is ``known``, or what follows from the names of its dimensions.
 
     Raises SpecError for axes that OME-Zarr does not have.
@@ -58,7 +58,7 @@ def image_of(known: Image | None, names: Sequence[Any], work: Work) -> Image:
     return image
 
 
-def _by_names(names: Sequence[Any], work: Work) -> Image:
+def _by_names(names: Sequence[object], work: Work) -> Image:
     rank = len(work.shape)
     resized = resolve_axes(work.spec.axes, rank)
     names = names or [f"axis{i}" for i in range(rank - 2)] + ["y", "x"]
@@ -66,7 +66,7 @@ def _by_names(names: Sequence[Any], work: Work) -> Image:
     return Image(axes=axes, scale=[1.0] * rank, translation=[0.0] * rank, others={})
 
 
-def described_axes(names: Sequence[Any], spatial: Collection[int] = ()) -> list[dict[str, Any]]:
+def described_axes(names: Sequence[object], spatial: Collection[int] = ()) -> list[dict[str, Any]]:
     """Return axes as OME-Zarr describes them: their types follow from their names, or from being ``spatial``."""
     axes = []
     for number, name in enumerate(map(str, names)):
@@ -87,7 +87,7 @@ def group_image(path: Path, rank: int) -> Image | None:
     for group_path in (path.parent, path.parent.parent):
         try:
             store, inner = store_of(group_path)
-            attributes: dict[str, Any] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
+            attributes: dict[str, object] = dict(zarr.open_group(store, path=inner, mode="r").attrs)
         except (OSError, ValueError, TypeError, KeyError):  # no group, or one of another kind
             continue
         try:
@@ -112,7 +112,7 @@ def _image_in(ome: Any, place: str, rank: int) -> Image | None:
     return None
 
 
-def _axes_of(image: Mapping[str, Any], rank: int) -> list[dict[str, Any]]:
+def _axes_of(image: Mapping[str, Any], rank: int) -> list[dict[str, object]]:
     """Return the axes of an image: described since 0.4, names alone in 0.3, and all five without a name before.
 
     Raises SpecError for axes that are not those of the array.
@@ -272,7 +272,7 @@ class ZarrArray:
             **self._format(),
         )
 
-    def _format(self) -> dict[str, Any]:
+    def _format(self) -> dict[str, object]:
         """Return how chunks are laid out and named, which each format of Zarr describes in its own terms."""
         metadata = self.array.metadata
         if self.zarr_format == 2:
@@ -285,7 +285,7 @@ class ZarrArray:
         }
 
 
-def reopened(path: Path, layout: Layout, **form: Any) -> Any:
+def reopened(path: Path, layout: Layout, **form: Any) -> object:
     """Return the output array of a layout as an earlier call created it, or a new one of this ``form``."""
     import zarr
 

@@ -56,8 +56,10 @@ def _kernel(method: str, *, antialias: bool) -> Kernel:
             return Cubic(a=-0.75)
         case "cubic" | "cubic-pytorch":
             return Cubic(a=-0.5, antialias=widened, exclude_outside=True)
-        case _:
+        case "lanczos3" | "lanczos5":
             return Lanczos(radius=int(method[-1]), antialias=widened, exclude_outside=True)
+        case unknown:
+            raise SpecError(f"method {unknown!r} is unknown")
 
 
 LIBRARY = Library(

@@ -78,8 +78,10 @@ def _kernel(method: str, *, corners: bool, centres: bool, antialias: bool) -> Ke
             return Gaussian(antialias=widened, exclude_outside=True)
         case "mitchellcubic":
             return Mitchell(antialias=widened, exclude_outside=True)
-        case _:
+        case "lanczos3" | "lanczos5":
             return Lanczos(radius=int(method[-1]), antialias=widened, exclude_outside=True)
+        case unknown:
+            raise SpecError(f"method {unknown!r} is unknown")
 
 
 LIBRARY = Library(

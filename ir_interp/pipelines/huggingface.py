@@ -37,12 +37,12 @@ from ir_interp.pipelines.rules import (
     Inside,
     Multiple,
     NearestMultiple,
-    OutputSize,
     RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
     SizeRounding,
+    SizeRule,
 )
 
 _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # by Pillow's numbers
@@ -141,7 +141,7 @@ def _resizes(config: Configuration) -> Iterator[ImageStep]:
         yield Resize(like=like, size=_rule(sides, config.family))
 
 
-def named_sides(config: Configuration) -> dict[str, Any]:
+def named_sides(config: Configuration) -> dict[str, object]:
     """Return ``size`` by its keys; one number is a square, or the shorter side for classes that define it so."""
     size = config.key("size")
     if isinstance(size, Mapping):
@@ -168,7 +168,7 @@ def _edge(sides: Mapping[str, Any], name: str = "shortest_edge") -> int:
     return natural(sides[name], f"the {name} of size")
 
 
-def _rule(sides: Mapping[str, Any], family: Family) -> OutputSize:
+def _rule(sides: Mapping[str, Any], family: Family) -> SizeRule:
     """Return the rule of a ``size``."""
     keys = set(sides)
     if keys == {"shortest_edge", "longest_edge"}:
@@ -191,7 +191,7 @@ def _share(config: Configuration, like: str, shortest: int) -> Iterator[ImageSte
     yield _crop(config, Exactly(height=shortest, width=shortest))
 
 
-def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
+def _divided(sides: Mapping[str, Any], share: float) -> SizeRule:
     """Return PoolFormer's rule: sides divided by ``crop_pct``; a square is a shorter side."""
     if "shortest_edge" in sides:
         return ShorterSide(size=int(_edge(sides) / share))
@@ -201,7 +201,7 @@ def _divided(sides: Mapping[str, Any], share: float) -> OutputSize:
     return Exactly(height=int(both["height"] / share), width=int(both["width"] / share))
 
 
-def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
+def _near(config: Configuration, sides: Mapping[str, int]) -> SizeRule:
     multiple = positive(config.key("ensure_multiple_of"), "ensure_multiple_of")
     keeps, halfway = (
         config.is_on("keep_aspect_ratio"),
@@ -213,7 +213,7 @@ def _near(config: Configuration, sides: Mapping[str, int]) -> OutputSize:
     return Exactly(height=height, width=width)
 
 
-def _crop(config: Configuration, size: OutputSize) -> CentreCrop:
+def _crop(config: Configuration, size: SizeRule) -> CentreCrop:
     padding = SizeRounding.UP if config.backend is Backend.PIL else SizeRounding.DOWN
     return CentreCrop(size=size, start=SizeRounding.DOWN, padding=padding)
 
@@ -277,7 +277,7 @@ _WITHOUT_EFFECT = {
     "apply_ocr", "ocr_lang", "tesseract_config", "mask_size", "mask_pad_size", "use_fast",
 }  # fmt: skip
 """Keys that do not change an RGB image: about files, labels, texts and masks."""
-_WITHOUT_EFFECT_AT: Mapping[str, tuple[Any, ...]] = {
+_WITHOUT_EFFECT_AT: Mapping[str, tuple[object, ...]] = {
     "data_format": ("channels_first", "ChannelDimension.FIRST"),
     "do_resize_and_center_crop": (True,),  # of older PoolFormers, whose other value no release since reads
 }
@@ -303,7 +303,7 @@ def class_hint(name: str) -> str:
     return f"; did you mean '{stem}ImageProcessor'?" if stem else ""
 
 
-def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
+def read(document: Mapping[str, object], backend: Backend | None) -> Pipeline:
     """Return the pipeline of a configuration.
 
     ``backend`` is required if the class does not determine it: transformers 4 used Pillow unless ``use_fast`` was set,
@@ -314,7 +314,7 @@ def read(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
     return Pipeline(steps=tuple(steps_of(config)), name=name, alpha=_alpha(config))
 
 
-def _of_images(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def _of_images(document: Mapping[str, object]) -> Mapping[str, object]:
     """Return the part about images of a ``processor_config.json``, whose other keys are about texts."""
     about_images = sorted(document.keys() & {*_COMMON, *_TITLES})
     nested = document.get("image_processor")
@@ -338,7 +338,7 @@ def _alpha(config: Configuration) -> AlphaRule:
     return AlphaRule.OVER_WHITE if config.is_on("do_convert_rgb") and is_known else AlphaRule.REFUSED
 
 
-def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Configuration:
+def _configuration(document: Mapping[str, object], backend: Backend | None) -> Configuration:
     settings = {key: value for key, value in document.items() if value is not None}
     title = next((settings[key] for key in _TITLES if settings.get(key)), None)
     if title is None:
@@ -377,7 +377,7 @@ def _configuration(document: Mapping[str, Any], backend: Backend | None) -> Conf
     return config
 
 
-def _of_null(document: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, bool]:
+def _of_null(document: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, bool]:
     """Return the switches that null turns off, although they are on by default. Raises SpecError for other keys."""
     nulls = [key for key, value in document.items() if value is None and defaults.get(key) not in (None, False)]
     for key in nulls:
@@ -386,7 +386,7 @@ def _of_null(document: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[s
     return dict.fromkeys(nulls, False)
 
 
-def _check_own_code(auto_map: Any) -> None:
+def _check_own_code(auto_map: object) -> None:
     """Raise ReadError if ``auto_map`` names code beside the model, which may process images in any way."""
     if not isinstance(auto_map, Mapping | None):
         raise ReadError(f"auto_map is {str(auto_map)[:40]!r}; expected an object")
@@ -411,7 +411,7 @@ def _check_oldest(config: Configuration) -> None:
         raise SpecError(f"{problem}; {remedy}, or choose --backend torchvision for the default of transformers 5")
 
 
-def _check_release(config: Configuration, stem: str, stable: Mapping[str, Any]) -> None:
+def _check_release(config: Configuration, stem: str, stable: Mapping[str, object]) -> None:
     """Raise SpecError for a value that transformers 4 and 5 treat differently: a file does not name its release."""
     sides = named_sides(config) if config.is_on("do_resize") else {}
     is_swapped = stem == "Blip" and len(set(map(repr, sides.values()))) > 1
@@ -422,7 +422,7 @@ def _check_release(config: Configuration, stem: str, stable: Mapping[str, Any]) 
         raise SpecError(f"{problem}; for transformers 5, name the class {stem}ImageProcessorPil")
 
 
-def _without_class(settings: Mapping[str, Any], backend: Backend | None) -> Configuration:
+def _without_class(settings: Mapping[str, object], backend: Backend | None) -> Configuration:
     """Return a configuration without a class, for which no defaults are known."""
     _check_own_code(settings.get("auto_map"))
     _check_keys(settings, _COMMON)
@@ -441,14 +441,14 @@ def _without_class(settings: Mapping[str, Any], backend: Backend | None) -> Conf
     )
 
 
-def _check_keys(settings: Mapping[str, Any], known: set[str]) -> None:
+def _check_keys(settings: Mapping[str, object], known: set[str]) -> None:
     unknown = sorted(settings.keys() - known - _COMMON - _WITHOUT_EFFECT)
     unknown = [key for key in unknown if settings[key] not in _WITHOUT_EFFECT_AT.get(key, ())]
     if unknown:
         raise ReadError(f"unknown key {unknown[0]!r}, which may change the image; remove it only if it does not")
 
 
-def _backend_of(title: str, settings: Mapping[str, Any]) -> Backend | None:
+def _backend_of(title: str, settings: Mapping[str, object]) -> Backend | None:
     if title.endswith("Fast") or settings.get("use_fast") is True:
         return Backend.TORCHVISION
     return Backend.PIL if title.endswith(("Pil", "FeatureExtractor")) else None

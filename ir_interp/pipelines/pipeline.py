@@ -31,8 +31,8 @@ from ir_interp.pipelines.rules import (
     AlphaRule,
     Exactly,
     Inside,
-    OutputSize,
     SizeRounding,
+    SizeRule,
     without_alpha,
 )
 from ir_interp.resize_op import ResizeOp, read
@@ -142,7 +142,7 @@ class ImageStep(Protocol):
         """Return an image [height, width, channels] after this step."""
 
 
-def size_of(rule: OutputSize, x: Array) -> tuple[int, int]:
+def size_of(rule: SizeRule, x: Array) -> tuple[int, int]:
     """Return the size that a rule gives for an image. Raises ShapeError for a size without pixels."""
     height, width = (int(size) for size in rule.of(np.float64(x.shape[0]), np.float64(x.shape[1]), NUMPY))
     if min(height, width) < 1:
@@ -155,7 +155,7 @@ class Resize:
     """A resize by the call ``like`` ("pillow:bicubic") to the size of a rule."""
 
     like: str
-    size: OutputSize
+    size: SizeRule
 
     def __post_init__(self) -> None:
         op = self.op("uint8")
@@ -192,7 +192,7 @@ class CentreCrop:
     down and up.
     """
 
-    size: OutputSize
+    size: SizeRule
     start: SizeRounding
     padding: SizeRounding
     colour: tuple[float, ...] = (0.0,)
@@ -229,7 +229,7 @@ class Place(Enum):
 class PadTo:
     """Padding to a size with a colour: one number, or one for each channel, in the units of the image at that point."""
 
-    size: OutputSize
+    size: SizeRule
     place: Place
     colour: tuple[float, ...] = (0.0,)
 
@@ -381,7 +381,7 @@ def letterbox(like: str, height: int, width: int, colour: float) -> tuple[Resize
 
 _VERSION = 1
 _KINDS_OF: dict[Any, dict[str, type]] = {
-    hint: {kind.__name__: kind for kind in kinds} for hint, kinds in ((ImageStep, STEPS), (OutputSize, RULES))
+    hint: {kind.__name__: kind for kind in kinds} for hint, kinds in ((ImageStep, STEPS), (SizeRule, RULES))
 }
 _KIND = "kind"  # the key for the name of a step or rule
 

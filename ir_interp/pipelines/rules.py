@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, assert_never, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,13 +120,32 @@ class SizeRounding(Enum):
 
     def apply(self, value: Number, functions: Functions) -> Number:
         """Return a value that is not negative, rounded."""
-        if self is SizeRounding.DOWN:
-            return functions.floor(value)
-        if self is SizeRounding.UP:
-            return functions.ceil(value)
-        if self is SizeRounding.HALF_UP:
-            return functions.floor(value + 0.5)
-        return functions.rint(value)
+        match self:
+            case SizeRounding.DOWN:
+                return functions.floor(value)
+            case SizeRounding.UP:
+                return functions.ceil(value)
+            case SizeRounding.HALF_UP:
+                return functions.floor(value + 0.5)
+            case SizeRounding.HALF_EVEN:
+                return functions.rint(value)
+            case _:
+                assert_never(self)
+
+    @property
+    def text(self) -> str:
+        """The rounding in words."""
+        match self:
+            case SizeRounding.DOWN:
+                return "down"
+            case SizeRounding.UP:
+                return "up"
+            case SizeRounding.HALF_UP:
+                return "half up"
+            case SizeRounding.HALF_EVEN:
+                return "half to even"
+            case _:
+                assert_never(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +290,7 @@ class Inside(OutputSize):
     @property
     def text(self) -> str:
         """The rule in words."""
-        return f"to fit {self.height}x{self.width}, the aspect ratio kept, rounded {_words(self.rounding)}"
+        return f"to fit {self.height}x{self.width}, the aspect ratio kept, rounded {self.rounding.text}"
 
     @property
     def least(self) -> int:
@@ -327,7 +346,7 @@ class Multiple(OutputSize):
     @property
     def text(self) -> str:
         """The rule in words."""
-        return f"to multiples of {self.of_size}, rounded {_words(self.rounding)}"
+        return f"to multiples of {self.of_size}, rounded {self.rounding.text}"
 
     @property
     def least(self) -> int:
@@ -400,7 +419,7 @@ class ShareOfShorterSide(OutputSize):
 class RoundedUp(OutputSize):
     """The size of another rule, rounded up to multiples of ``of_size``: MaskFormer and TextNet."""
 
-    size: OutputSize
+    size: SizeRule
     of_size: int
 
     @property
@@ -427,13 +446,10 @@ class RoundedUp(OutputSize):
         return multiple.of(*self.size.of(height, width, functions), functions)
 
 
-def _words(rounding: SizeRounding) -> str:
-    words = {"half_up": "half up", "half_even": "half to even"}
-    return words.get(rounding.value, str(rounding.value))
+SizeRule = (
+    Exactly | ShorterSide | SidesWithin | Inside | ByRatio | Multiple | NearestMultiple | ShareOfShorterSide | RoundedUp
+)
+"""Any rule; a ``match`` over all of them fails in mypy where one is missing."""
 
-
-RULES: tuple[type[OutputSize], ...] = (
-    Exactly, ShorterSide, SidesWithin, Inside, ByRatio, Multiple, NearestMultiple, ShareOfShorterSide,
-    RoundedUp,
-)  # fmt: skip
+RULES: tuple[type[SizeRule], ...] = get_args(SizeRule)
 """All rules, for readers of JSON."""

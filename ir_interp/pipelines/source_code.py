@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -29,23 +29,18 @@ from ir_interp.pipelines.pipeline import (
 )
 from ir_interp.pipelines.rules import (
     ByRatio,
+    Exactly,
     Inside,
     Multiple,
     NearestMultiple,
-    OutputSize,
     RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
     SizeRounding,
+    SizeRule,
 )
 
-ROUNDED = {
-    SizeRounding.DOWN: "math.floor({})",
-    SizeRounding.UP: "math.ceil({})",
-    SizeRounding.HALF_UP: "math.floor({} + 0.5)",
-    SizeRounding.HALF_EVEN: "round({})",
-}
 OPENCV = {"nearest": "INTER_NEAREST", "linear": "INTER_LINEAR", "cubic": "INTER_CUBIC", "area": "INTER_AREA"}
 _IMPORTS = {
     "pillow": "from PIL import Image",
@@ -119,9 +114,9 @@ def _(step: Resize) -> Iterator[str]:
 def _(step: CentreCrop) -> Iterator[str]:
     yield from sized(step.size)
     yield "missing = [max(height - x.shape[0], 0), max(width - x.shape[1], 0)]"
-    yield f"before = [{ROUNDED[step.padding].format('count / 2')} for count in missing]"
+    yield f"before = [{_rounded(step.padding, 'count / 2')} for count in missing]"
     yield from _padding("[count - first for count, first in zip(missing, before)]", step.colour)
-    starts = ROUNDED[step.start].format("(length - size) / 2")
+    starts = _rounded(step.start, "(length - size) / 2")
     yield f"top, left = ({starts} for length, size in zip(x.shape, (height, width)))"
     yield "x = x[top : top + height, left : left + width]"
 
@@ -176,7 +171,7 @@ def _(step: Interpolate) -> Iterator[str]:
     raise InexactError(step.text, "Python", reason="only OpenVINO resizes this way")
 
 
-def sized(rule: OutputSize, shape: str = "x.shape[:2]") -> Iterator[str]:
+def sized(rule: SizeRule, shape: str = "x.shape[:2]") -> Iterator[str]:
     """Yield lines that set ``height`` and ``width`` by a rule, from the variable ``shape``."""
     if rule.fixed is not None:
         yield "height, width = {}, {}".format(*rule.fixed)
@@ -185,7 +180,22 @@ def sized(rule: OutputSize, shape: str = "x.shape[:2]") -> Iterator[str]:
     yield from _formula(rule)
 
 
-def _formula(rule: OutputSize) -> Iterator[str]:
+def _rounded(rounding: SizeRounding, number: str) -> str:
+    """Return a number as an expression of Python, rounded."""
+    match rounding:
+        case SizeRounding.DOWN:
+            return f"math.floor({number})"
+        case SizeRounding.UP:
+            return f"math.ceil({number})"
+        case SizeRounding.HALF_UP:
+            return f"math.floor({number} + 0.5)"
+        case SizeRounding.HALF_EVEN:
+            return f"round({number})"
+        case _:
+            assert_never(rounding)
+
+
+def _formula(rule: SizeRule) -> Iterator[str]:
     match rule:
         case ShorterSide(size=size, longest=longest):
             yield f"short, long = {size}, int({size} * max(height, width) / min(height, width))"
@@ -202,13 +212,13 @@ def _formula(rule: OutputSize) -> Iterator[str]:
             yield "height, width = (long, short) if width < height else (short, long)"
         case Inside(height=height, width=width, rounding=rounding):
             yield f"scale = min({height} / height, {width} / width)"
-            rounded = ROUNDED[rounding].format("size * scale")
+            rounded = _rounded(rounding, "size * scale")
             yield f"height, width = (max({rounded}, 1) for size in (height, width))"
         case ByRatio(height=height, width=width, covers=covers):
             yield f"ratio = {'min' if covers else 'max'}(height / {height}, width / {width})"
             yield "height, width = round(height / ratio), round(width / ratio)"
         case Multiple(of_size=multiple, rounding=rounding):
-            rounded = ROUNDED[rounding].format(f"size / {multiple}")
+            rounded = _rounded(rounding, f"size / {multiple}")
             yield f"height, width = ({rounded} * {multiple} for size in (height, width))"
         case NearestMultiple(height=height, width=width, of_size=multiple, keeps_ratio=keeps_ratio):
             yield f"tall, wide = {height} / height, {width} / width"
@@ -221,8 +231,10 @@ def _formula(rule: OutputSize) -> Iterator[str]:
         case RoundedUp(size=size, of_size=multiple):
             yield from _formula(size)
             yield from _formula(Multiple(of_size=multiple, rounding=SizeRounding.UP))
+        case Exactly(height=height, width=width):
+            yield f"height, width = {height}, {width}"
         case _:
-            raise TypeError(f"no rule: {rule!r}")
+            assert_never(rule)
 
 
 _TORCH = "torch"
@@ -266,9 +278,9 @@ def _(step: Resize) -> Iterator[str]:
 def _(step: CentreCrop) -> Iterator[str]:
     yield from sized(step.size, "x.shape[-2:]")
     yield "missing = [max(height - x.shape[-2], 0), max(width - x.shape[-1], 0)]"
-    yield f"before = [{ROUNDED[step.padding].format('count / 2')} for count in missing]"
+    yield f"before = [{_rounded(step.padding, 'count / 2')} for count in missing]"
     yield from _torch_padding("[count - first for count, first in zip(missing, before)]", step.colour)
-    starts = ROUNDED[step.start].format("(length - size) / 2")
+    starts = _rounded(step.start, "(length - size) / 2")
     yield f"top, left = ({starts} for length, size in zip(x.shape[-2:], (height, width)))"
     yield "x = x[:, top : top + height, left : left + width]"
 
@@ -356,12 +368,6 @@ static cv::Mat each(const cv::Mat& x, Function function) {
 }
 
 """
-_ROUNDED = {
-    SizeRounding.DOWN: "std::floor({})",
-    SizeRounding.UP: "std::ceil({})",
-    SizeRounding.HALF_UP: "std::floor({} + 0.5)",
-    SizeRounding.HALF_EVEN: "std::nearbyint({})",
-}
 _PLANES = """\
     cv::Mat y;
     x.convertTo(y, CV_32F);
@@ -453,7 +459,22 @@ class _Formula:
     where = _variable("{} ? {} : {}")
 
 
-def _sized(rule: OutputSize) -> Iterator[str]:
+def _rounded_in_cpp(rounding: SizeRounding, number: str) -> str:
+    """Return a number as an expression of C++, rounded."""
+    match rounding:
+        case SizeRounding.DOWN:
+            return f"std::floor({number})"
+        case SizeRounding.UP:
+            return f"std::ceil({number})"
+        case SizeRounding.HALF_UP:
+            return f"std::floor({number} + 0.5)"
+        case SizeRounding.HALF_EVEN:
+            return f"std::nearbyint({number})"
+        case _:
+            assert_never(rounding)
+
+
+def _sized(rule: SizeRule) -> Iterator[str]:
     """Yield lines that set ``height`` and ``width`` by a rule."""
     formula = _Formula()
     sizes = rule.of(_Number("double(x.rows)"), _Number("double(x.cols)"), formula)
@@ -483,10 +504,10 @@ def _(step: Resize) -> Iterator[str]:
 def _(step: CentreCrop) -> Iterator[str]:
     yield from _sized(step.size)
     yield "const int down = std::max(height - x.rows, 0), across = std::max(width - x.cols, 0);"
-    halves = (_ROUNDED[step.padding].format(f"{count} / 2.0") for count in ("down", "across"))
+    halves = (_rounded_in_cpp(step.padding, f"{count} / 2.0") for count in ("down", "across"))
     yield "const int above = int({}), before = int({});".format(*halves)
     yield f"x = padded(x, above, down - above, before, across - before, {_colour(step.colour)});"
-    starts = (_ROUNDED[step.start].format(f"({count}) / 2.0") for count in ("x.rows - height", "x.cols - width"))
+    starts = (_rounded_in_cpp(step.start, f"({count}) / 2.0") for count in ("x.rows - height", "x.cols - width"))
     yield "const int top = int({}), left = int({});".format(*starts)
     yield "x = x(cv::Rect(left, top, width, height)).clone();"
 

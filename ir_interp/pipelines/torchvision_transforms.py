@@ -19,7 +19,7 @@ import numpy as np
 from ir_interp.arguments import natural, real, reals
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.pipelines.pipeline import CentreCrop, ImageStep, Normalise, Pipeline, Product, Rescale, Resize
-from ir_interp.pipelines.rules import Backend, ByRatio, Exactly, OutputSize, ShorterSide, SizeRounding
+from ir_interp.pipelines.rules import Backend, ByRatio, Exactly, ShorterSide, SizeRounding, SizeRule
 
 _LINE = re.compile(r"(\w+)\((.*)\)$")
 
@@ -68,7 +68,7 @@ def _of_line(line: str) -> Transform:
     return Transform(match[1], {str(keyword.arg): _literal(keyword.value, line) for keyword in call.keywords})
 
 
-def _literal(node: ast.expr, line: str) -> Any:
+def _literal(node: ast.expr, line: str) -> object:
     """Return a number, a list or a word: ``bilinear``, ``InterpolationMode.BILINEAR``, ``torch.float32``."""
     if isinstance(node, ast.Name):
         word = node.id.replace("torch_", "torch.")
@@ -140,7 +140,7 @@ def read_text(text: str, backend: Backend | None = None) -> Pipeline:
     return _pipeline(list(of_text(text)), backend)
 
 
-def read_object(transforms: Any, backend: Backend | None = None) -> Pipeline:
+def read_object(transforms: object, backend: Backend | None = None) -> Pipeline:
     """Return the pipeline of a ``Compose``, ``Sequential``, preset or single transform, v1 or v2."""
     return _pipeline(list(of_object(transforms)), backend)
 
@@ -228,7 +228,7 @@ def _is_pillow(following: Sequence[Transform], backend: Backend | None) -> bool:
     return backend is Backend.PIL or any(transform.name in _OF_TENSORS for transform in following)
 
 
-def _arguments(arguments: Mapping[str, Any]) -> str:
+def _arguments(arguments: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in arguments.items())
 
 
@@ -253,7 +253,7 @@ def _resize(transform: Transform, kind: Backend, version: str) -> Resize:
     return Resize(like=like, size=_size(arguments.get("size"), arguments.get("max_size")))
 
 
-def _printed_version(arguments: Mapping[str, Any], version: str) -> str:
+def _printed_version(arguments: Mapping[str, object], version: str) -> str:
     """Return the version that prints such a Resize among transforms of ``version``; empty if both do, or none.
 
     v1 prints every argument, and the size as it was passed; v2 prints a list, and leaves out None.
@@ -263,7 +263,7 @@ def _printed_version(arguments: Mapping[str, Any], version: str) -> str:
     return version if isinstance(arguments.get("size"), list) and "max_size" not in arguments else ""
 
 
-def _tensor_call(mode: str, arguments: Mapping[str, Any], version: str) -> str:
+def _tensor_call(mode: str, arguments: Mapping[str, object], version: str) -> str:
     _check_version(version)
     if version == "v1":
         raise SpecError(f"v1 resizes tensors in floats, {_SUMS}; use Pillow images (--backend pil)")
@@ -283,7 +283,7 @@ def _check_version(version: str) -> None:
         raise SpecError(f"{reason}; pass the object itself, as in ir_interp.pipeline(transforms)")
 
 
-def _size(size: Any, longest: Any) -> OutputSize:
+def _size(size: Any, longest: Any) -> SizeRule:
     if isinstance(size, list | tuple) and len(size) == 2:
         return _sides(size)
     (side,) = size if isinstance(size, list | tuple) and len(size) == 1 else (size,)
@@ -300,13 +300,13 @@ def _sides(size: Any) -> Exactly:
     return Exactly(height=height, width=width)
 
 
-def _numbers(values: Any) -> tuple[float, ...]:
+def _numbers(values: object) -> tuple[float, ...]:
     if not isinstance(values, list | tuple) or not all(isinstance(value, int | float) for value in values):
         raise SpecError(f"mean or std is {values!r}; expected numbers")
     return tuple(map(float, values))
 
 
-_DEFAULTS: Mapping[str, Any] = {
+_DEFAULTS: Mapping[str, object] = {
     "input_size": (3, 224, 224),
     "interpolation": "bicubic",
     "mean": (0.485, 0.456, 0.406),
@@ -326,12 +326,12 @@ FILTERS = ("nearest", "bilinear", "bicubic", "box", "hamming", "lanczos")
 MODES = ("center", "squash", "border")
 
 
-def is_timm(document: Mapping[str, Any]) -> bool:
+def is_timm(document: Mapping[str, object]) -> bool:
     """Return whether a document is timm's: a ``config.json`` of the hub, or a ``pretrained_cfg``."""
     return "pretrained_cfg" in document or {"input_size", "crop_pct"} <= document.keys()
 
 
-def read_timm(document: Mapping[str, Any]) -> Pipeline:
+def read_timm(document: Mapping[str, object]) -> Pipeline:
     """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
     settings = document.get("pretrained_cfg", document)
     if not isinstance(settings, Mapping):
@@ -368,7 +368,7 @@ def _timm_steps(config: Mapping[str, Any]) -> Iterator[ImageStep]:
     yield Normalise(mean=_single(mean), deviation=_single(_timm_numbers(config, "std")))
 
 
-def _timm_size(size: Any) -> tuple[int, int]:
+def _timm_size(size: object) -> tuple[int, int]:
     if not isinstance(size, list | tuple) or len(size) != 3 or size[0] != 3:
         raise SpecError(f"input_size is {size!r}; expected 3 channels, height and width")
     return natural(size[1], "the height of input_size"), natural(size[2], "the width of input_size")

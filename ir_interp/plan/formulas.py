@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, SupportsFloat, assert_never
 
 import numpy as np
 
@@ -112,9 +112,15 @@ def within(places: Any, in_size: Any, border: Border, xp: Any = np) -> Any:
 
     ``xp`` holds NumPy's functions, or a graph's for the edge border.
     """
-    if border is Border.EDGE:
-        return xp.clip(places, 0, in_size - 1)
-    repeated = 1 if border is Border.SYMMETRIC else 0  # how often the last pixel appears at a mirror
+    match border:
+        case Border.EDGE:
+            return xp.clip(places, 0, in_size - 1)
+        case Border.MIRRORED:
+            repeated = 0  # how often the last pixel appears at a mirror
+        case Border.SYMMETRIC:
+            repeated = 1
+        case _:
+            assert_never(border)
     period = 2 * (in_size - 1 + repeated)
     turned = np.mod(places, period) if period else places * 0
     return np.minimum(turned, abs(period - repeated - turned))
@@ -151,7 +157,7 @@ class AxisPlan:
     outputs: tuple[int, int] | None = None
 
     @property
-    def index(self) -> Any:
+    def index(self) -> Array:
         """The computed outputs, counted from the first of the axis."""
         return np.arange(*(self.outputs or (0, self.out_size)))
 
@@ -179,7 +185,7 @@ class Positions:
     half: Any
 
 
-def single(value: Any) -> Any:
+def single(value: SupportsFloat) -> np.float32:
     """Return the float32 nearest to a number."""
     return np.float32(float(value))
 
@@ -250,7 +256,7 @@ def positions(axis: AxisPlan) -> Positions:
 _PART = 2**20  # outputs that are added up at a time
 
 
-def _running_total(axis: AxisPlan, start: float) -> Any:
+def _running_total(axis: AxisPlan, start: float) -> Array:
     """Return coordinates that are added up from the first output on, however few of them are computed."""
     step, begin = float(1 / axis.scale), int(axis.index[0])
     total = start + step * 0.5
@@ -262,7 +268,7 @@ def _running_total(axis: AxisPlan, start: float) -> Any:
 _FIXED = 2**16  # OpenCV's bit-exact nearest, up to 4.x
 
 
-def _in_library(axis: AxisPlan) -> Any:
+def _in_library(axis: AxisPlan) -> Array:
     """Return the source coordinate of every output index, computed as in an image library."""
     index, start = axis.index, float(axis.start)
     nearest = axis.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN  # no other kernel of a library uses it
@@ -282,7 +288,8 @@ def _in_library(axis: AxisPlan) -> Any:
         return half_pixels(index, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
-        return source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW]).astype(np.float64)
+        singles: Array = source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW])
+        return singles.astype(np.float64)
     at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
 
@@ -305,7 +312,7 @@ MOST_OF_BOTH = 128
 """The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
 
 
-def half_pixels(index: Any, step: np.float32) -> Any:
+def half_pixels(index: Array, step: np.float32) -> Array:
     """Return (i + 1/2) * step - 1/2 in float32, the product and the difference rounded as one (XLA)."""
     return ((index + 0.5) * np.float64(step) - 0.5).astype(np.float32)
 
@@ -326,7 +333,7 @@ def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
     return Positions(floor, fraction, half)
 
 
-def _exact_positions(step: Fraction, offset: Fraction, index: Any) -> Positions:
+def _exact_positions(step: Fraction, offset: Fraction, index: Array) -> Positions:
     """Return step * i + offset for each index in integer arithmetic: rationals over one denominator."""
     denominator = math.lcm(step.denominator, offset.denominator)
     slope, start = int(step * denominator), int(offset * denominator)
@@ -339,12 +346,51 @@ def _exact_positions(step: Fraction, offset: Fraction, index: Any) -> Positions:
     return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
 
 
-def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
+class Located(Protocol):
+    """What the formula of a source coordinate needs of an axis: numbers, or sizes, scale and window as nodes."""
+
+    @property
+    def in_size(self) -> Any:
+        """The number of pixels."""
+
+    @property
+    def out_size(self) -> Any:
+        """The number of outputs."""
+
+    @property
+    def scale(self) -> Any:
+        """The output / input ratio."""
+
+    @property
+    def asked(self) -> Any:
+        """The ratio before the size was rounded."""
+
+    @property
+    def start(self) -> Fraction | int:
+        """The beginning of a box."""
+
+    @property
+    def window(self) -> tuple[Any, Any]:
+        """The start and end of a crop, as parts of the axis."""
+
+    @property
+    def coordinates(self) -> Coordinates | Crop:
+        """The formula."""
+
+    @property
+    def length(self) -> Length:
+        """The output size in the formula."""
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """The arithmetic, which selects the order of ``align_corners``."""
+
+
+def source(axis: Located, i: Any, numbers: Numbers) -> Any:
     """Return the source coordinate of output index ``i``: every formula once, for every kind of numbers.
 
     Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
     in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds identically.
-    ``axis`` is an AxisPlan, or has the same fields with sizes, scale and window as nodes of a graph.
     """
     number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
     n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
@@ -373,13 +419,15 @@ def source(axis: AxisPlan | Any, i: Any, numbers: Numbers) -> Any:
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
         case Coordinates.ALIGN_CORNERS:
             return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))
-        case _:
+        case Crop():
             start, end = (number(edge) for edge in axis.window)
             return choose(
                 last == 1,
                 lambda: i * 0 + half * (start + end) * (n - 1),
                 lambda: start * (n - 1) + i * (end - start) * (n - 1) / (last - 1),
             )
+        case _:
+            assert_never(axis.coordinates)
 
 
 def radius(kernel: Continuous) -> int | Fraction:
@@ -397,11 +445,19 @@ def radius(kernel: Continuous) -> int | Fraction:
             return _MAGIC[kernel.year][0]
         case Lanczos():
             return kernel.radius
+        case _:
+            assert_never(kernel)
 
 
 def sums_to_one(kernel: Continuous) -> bool:
     """Return whether weights are divided by their sum; those of other kernels sum to 1 already."""
-    return kernel.exclude_outside or kernel.is_antialiased or not isinstance(kernel, Linear | Cubic | Mitchell)
+    match kernel:
+        case Linear() | Cubic() | Mitchell():
+            return kernel.exclude_outside or kernel.is_antialiased
+        case Box() | Hamming() | Lanczos() | Gaussian() | Magic():
+            return True
+        case _:
+            assert_never(kernel)
 
 
 def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
@@ -426,14 +482,16 @@ def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
             return mitchell(np.abs(offset))
         case Magic():
             return magic(np.abs(offset), kernel.year)
+        case _:
+            assert_never(kernel)
 
 
-def box(offset: Any) -> Any:
+def box(offset: Array) -> Array:
     """Return 1 above -1/2 and up to 1/2."""
     return np.where((offset > -0.5) & (offset <= 0.5), 1.0, 0.0)
 
 
-def sinc(offset: Any) -> Any:
+def sinc(offset: Array) -> Array:
     """Return sin(pi t) / (pi t)."""
     angle = np.where(offset == 0, 1.0, offset) * np.pi
     return np.where(offset == 0, 1.0, sine(angle) / angle)
@@ -442,13 +500,13 @@ def sinc(offset: Any) -> Any:
 _ROUND, _PEAK = float(np.float32(0.54)), float(np.float32(0.46))  # float32 in Pillow's source
 
 
-def hamming(distance: Any) -> Any:
+def hamming(distance: Array) -> Array:
     """Return sinc under a Hamming window of radius 1 (Pillow, ``Resampling.HAMMING``)."""
     weights = np.where(distance < 1, sinc(distance) * (_ROUND + _PEAK * cosine(distance * np.pi)), 0.0)
     return np.where(distance == 0, 1.0, weights)  # the two float32 do not sum to 1
 
 
-def lanczos(offset: Any, radius: int) -> Any:
+def lanczos(offset: Array, radius: int) -> Array:
     """Return sinc(t) sinc(t / radius) from -radius up to below radius (C. E. Duchon, 1979)."""
     inside = (-radius <= offset) & (offset < radius)
     return np.where(inside, sinc(offset) * sinc(offset / radius), 0.0)
@@ -457,19 +515,19 @@ def lanczos(offset: Any, radius: int) -> Any:
 _CUT, _DEVIATION = Fraction(3, 2), 0.5
 
 
-def gaussian(distance: Any) -> Any:
+def gaussian(distance: Array) -> Array:
     """Return exp(-t^2 / (2 / 4)) below 3/2 (TensorFlow, ``ResizeMethod.GAUSSIAN``)."""
     return np.where(distance < float(_CUT), exponential(-np.square(distance / _DEVIATION) / 2), 0.0)
 
 
-def mitchell(distance: Any) -> Any:
+def mitchell(distance: Array) -> Array:
     """Return the cubic of B = C = 1/3 (D. P. Mitchell and A. N. Netravali, 1988, equation 8)."""
     near = (7 * distance - 12) * distance * distance / 6 + 8 / 9
     far = ((12 - 7 / 3 * distance) * distance - 20) * distance / 6 + 16 / 9
     return np.where(distance < 1, near, np.where(distance < 2, far, 0.0))
 
 
-_MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radius; pieces up to 1/2, 3/2, 5/2 ...
+_MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Array], Array], ...]]] = {  # radius; pieces up to 1/2, 3/2, 5/2 ...
     2013: (
         Fraction(5, 2),
         (
@@ -491,7 +549,7 @@ _MAGIC: dict[int, tuple[Fraction, tuple[Callable[[Any], Any], ...]]] = {  # radi
 }
 
 
-def magic(distance: Any, year: int) -> Any:
+def magic(distance: Array, year: int) -> Array:
     """Return the quadratic spline, sharpened (J. P. Costella, "Solving the mystery of Magic Kernel Sharp")."""
     _, pieces = _MAGIC[year]
     ends = [distance < place + 0.5 for place in range(len(pieces))]

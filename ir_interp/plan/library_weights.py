@@ -203,7 +203,7 @@ def _neighbours(kernel: Linear | Cubic | Lanczos, axis: AxisPlan, at: Positions)
     return places
 
 
-def _keys(x: Array, a: Any) -> list[Array]:
+def _keys(x: Array, a: float | np.float32) -> list[Array]:
     one = np.float32(1)
     outer = ((a * (x + one) - 5 * a) * (x + one) + 8 * a) * (x + one) - 4 * a
     left = ((a + 2) * x - (a + 3)) * x * x + one

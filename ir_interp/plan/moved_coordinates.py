@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ir_interp.plan.formulas import AxisPlan, Blocks
 from ir_interp.plan.taps import plan
 from ir_interp.shapes import Shape
 from ir_interp.specs import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
+from ir_interp.specs.modes import DirectedRounding
 
 _HALF = Fraction(1, 2)
 
@@ -76,24 +77,28 @@ _OF_WHOLE = (
 )
 """Coordinates under which the outputs divide the input evenly: output i stands for [i * step, (i + 1) * step)."""
 
-_ROUNDED = {  # by how much a copied pixel is below or above the coordinate
-    Rounding.FLOOR: (Fraction(-1), Fraction(0)),
-    Rounding.CEIL: (Fraction(0), Fraction(1)),
-    Rounding.ROUND_PREFER_FLOOR: (-_HALF, _HALF),
-    Rounding.ROUND_PREFER_CEIL: (-_HALF, _HALF),
-}
-
 
 def _of_copies(axis: AxisPlan, rounding: Rounding) -> Fraction:
     """Return the centre of the first output pixel of a nearest resize."""
-    if rounding is Rounding.SIMPLE:
-        rounding = Rounding.CEIL if axis.scale < 1 else Rounding.FLOOR
-    below, above = _ROUNDED[rounding]
+    below, above = _rounded(rounding.along(shrinks=axis.scale < 1))
     ahead = axis.offset - axis.start  # how far the coordinate is from the beginning of its part
     # The copied pixel covers [copied, copied + 1); the whole grid is true if that always touches the part.
     if axis.coordinates in _OF_WHOLE and ahead + below >= -1 and ahead + above <= axis.step:
         return axis.start + (axis.step - 1) / 2
     return axis.offset + (below + above) / 2
+
+
+def _rounded(rounding: DirectedRounding) -> tuple[Fraction, Fraction]:
+    """Return how far a copied pixel may be below and above the coordinate."""
+    match rounding:
+        case Rounding.FLOOR:
+            return Fraction(-1), Fraction(0)
+        case Rounding.CEIL:
+            return Fraction(0), Fraction(1)
+        case Rounding.ROUND_PREFER_FLOOR | Rounding.ROUND_PREFER_CEIL:
+            return -_HALF, _HALF
+        case _:
+            assert_never(rounding)
 
 
 _EASTWARD = ("degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE")  # units of CF
@@ -117,7 +122,7 @@ Moved = Mapping[Any, Pixels]
 """The new pixels of the dimensions that a resize moves, by name."""
 
 
-def moved_dimensions(dims: Sequence[Any], shape: Shape, spec: ResizeSpec) -> Moved:
+def moved_dimensions(dims: Sequence[object], shape: Shape, spec: ResizeSpec) -> Moved:
     """Return the dimensions whose pixels a resize moves."""
     bound = plan(spec, shape)
     plans = {axis.axis: axis for axis in bound.axes}
@@ -128,18 +133,18 @@ def moved_dimensions(dims: Sequence[Any], shape: Shape, spec: ResizeSpec) -> Mov
     }
 
 
-def links_of(variable: Any) -> dict[str, Any]:
+def links_of(variable: Any) -> dict[str, object]:
     """Return the names of other variables in the encoding of a variable; its other entries describe the old values."""
     return {name: value for name, value in variable.encoding.items() if name in _LINKS}
 
 
-def names_of_bounds(variables: Iterable[Any]) -> set[Any]:
+def names_of_bounds(variables: Iterable[Any]) -> set[object]:
     """Return the names of the variables that hold the ends of the cells of others."""
     named = [{**variable.encoding, **variable.attrs} for variable in variables]
     return {entries[key] for entries in named for key in _OF_CELLS if key in entries}
 
 
-def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[Any]) -> dict[Any, Any]:
+def moved_coordinates(variables: Mapping[object, Any], moved: Moved, bounds: set[object]) -> dict[object, Any]:
     """Return the variables that a resize moves, at the new pixels, as arguments of ``assign``.
 
     ``bounds`` are the names of those that hold the ends of cells. Raises SpecError for variables without values
@@ -156,12 +161,12 @@ def moved_coordinates(variables: Mapping[Any, Any], moved: Moved, bounds: set[An
     return places
 
 
-def moved_attributes(name: Any, attributes: Mapping[Any, Any], moved: Moved) -> dict[Any, Any]:
+def moved_attributes(name: object, attributes: Mapping[object, object], moved: Moved) -> dict[object, object]:
     """Return the attributes of a variable, or of a dataset, with transforms and resolutions of the new pixels."""
     return moved_transforms(name, attributes, {dim: pixels.grid for dim, pixels in moved.items()})
 
 
-def _along_itself(variable: Any, moved: Moved) -> dict[Any, Any]:
+def _along_itself(variable: Any, moved: Moved) -> dict[object, object]:
     """Return the attributes of a coordinate of one dimension whose ``resolution`` (odc) is along it; empty for others.
 
     The resolution of other variables is along x and y.
@@ -172,7 +177,7 @@ def _along_itself(variable: Any, moved: Moved) -> dict[Any, Any]:
     return {**variable.attrs, "resolution": float(resolution) * moved[variable.dims[0]].grid.step}
 
 
-def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
+def _at_centres(name: object, variable: Any, moved: Moved) -> object:
     if variable.dtype.kind not in _NUMBERS + _TIMES:
         problem = f"coordinate {name!r} holds {variable.dtype}, which has no values between its pixels"
         raise SpecError(f"{problem}; drop it first, as x.drop_vars({name!r}) does")
@@ -185,7 +190,7 @@ def _at_centres(name: Any, variable: Any, moved: Moved) -> Any:
     return data
 
 
-def _of_cells(name: Any, variable: Any, moved: Moved) -> Any:
+def _of_cells(name: object, variable: Any, moved: Moved) -> object:
     """Return the ends of the new cells of one dimension, on the polyline through the ends of the old ones."""
     dims, data = variable.dims, _data(variable)
     axes = [axis for axis, dim in enumerate(dims) if dim in moved]
@@ -208,13 +213,13 @@ def _data(variable: Any) -> Any:
     return variable.values if variable.chunks is None else variable.data
 
 
-def _is_eastward(name: Any, variable: Any) -> bool:
+def _is_eastward(name: object, variable: Any) -> bool:
     attributes = variable.attrs
     named = name in ("lon", "longitude") or attributes.get("standard_name") == "longitude"
     return variable.dtype.kind in _NUMBERS and (named or attributes.get("units") in _EASTWARD)
 
 
-def _check_turn(name: Any, data: Any, axis: int) -> None:
+def _check_turn(name: object, data: Any, axis: int) -> None:
     """Raise SpecError for longitudes that jump by a turn, between which a mean would be on the other side."""
     steps = abs(np.diff(data, axis=axis))
     if steps.size and float((steps > _HALF_TURN).max()):
@@ -246,7 +251,9 @@ _LAST_ROW = (0.0, 0.0, 1.0)  # of an affine matrix, which Affine and files of it
 _ROWS = 6  # numbers of the first two rows
 
 
-def moved_transforms(name: Any, attributes: Mapping[Any, Any], grids: Mapping[Any, PixelGrid]) -> dict[Any, Any]:
+def moved_transforms(
+    name: object, attributes: Mapping[object, object], grids: Mapping[object, PixelGrid]
+) -> dict[object, object]:
     """Return attributes with the transforms and resolutions of new pixels; ``grids`` are those of moved dimensions.
 
     Known are GeoTransform, and transform, res and resolution where they are numbers: xarray's open_rasterio and
@@ -280,7 +287,7 @@ def geotransform(numbers: Sequence[float], along_x: PixelGrid, along_y: PixelGri
     )  # fmt: skip
 
 
-def _is_numeric(key: Any, value: Any) -> bool:
+def _is_numeric(key: object, value: object) -> bool:
     """Return whether an attribute is a transform or a resolution: another program may call anything so."""
     if key == "GeoTransform":
         return True
@@ -295,12 +302,12 @@ def _is_numeric(key: Any, value: Any) -> bool:
     return is_matrix if key == "transform" else len(numbers) == 2
 
 
-def _moved_text(text: Any, along_x: PixelGrid, along_y: PixelGrid) -> str:
+def _moved_text(text: object, along_x: PixelGrid, along_y: PixelGrid) -> str:
     numbers = tuple(map(float, str(text).split()))
     return " ".join(map(repr, geotransform(numbers, along_x, along_y)))
 
 
-def _moved_affine(matrix: Any, along_x: PixelGrid, along_y: PixelGrid) -> Any:
+def _moved_affine(matrix: Any, along_x: PixelGrid, along_y: PixelGrid) -> object:
     """Return an affine matrix by rows: the steps along x and y, then the corner."""
     x_by_x, x_by_y, corner_x, y_by_x, y_by_y, corner_y = map(float, list(matrix)[:_ROWS])
     old = corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y
@@ -318,7 +325,7 @@ def _moved_resolution(resolution: Any, along_x: PixelGrid, along_y: PixelGrid) -
     return by_x if by_x == by_y else (by_x, by_y)
 
 
-def _of_kind(old: Any, numbers: tuple[float, ...]) -> Any:
+def _of_kind(old: Any, numbers: tuple[float, ...]) -> object:
     """Return numbers as the kind of sequence that they were before, such as an Affine."""
     if isinstance(old, np.ndarray):
         return np.array(numbers)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,7 +257,7 @@ def _keep_aspect(
     """Return sizes and the common scale under an aspect policy (ONNX Resize-18: round half up)."""
     if 0 in in_sizes:
         raise ShapeError("an aspect ratio cannot be kept on an axis of size 0")
-    choose = min if spec.aspect is Aspect.NOT_LARGER else max
+    choose = min if spec.aspect.takes_smallest else max
     scale = choose(map(_ratio, sizes, in_sizes))
     exact = spec.arithmetic is Arithmetic.EXACT
     products = [scale * size if exact else Fraction(float(single(scale) * single(size))) for size in in_sizes]
@@ -502,6 +502,8 @@ def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: Any) -> Any:
             return at.floor + (at.fraction > 0)
         case Rounding.SIMPLE:
             return at.floor + ((at.fraction > 0) & shrinks)
+        case _:
+            assert_never(rounding)
 
 
 def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fraction:
@@ -513,6 +515,8 @@ def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fra
             return min(scale, Fraction(1))
         case Antialias.ANY_SHRINKING:
             return scale if any_shrinking else Fraction(1)
+        case _:
+            assert_never(antialias)
 
 
 def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:

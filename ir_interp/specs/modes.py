@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Literal, assert_never
 
 from ir_interp.arguments import settle
 from ir_interp.errors import SpecError
@@ -39,19 +39,25 @@ class Coordinates(Word):
     @property
     def formula(self) -> str:
         """The source coordinate of output index ``i``."""
-        return _FORMULAS[self]
-
-
-_FORMULAS = {
-    Coordinates.HALF_PIXEL: "(i + 1/2) * step - 1/2",
-    Coordinates.HALF_PIXEL_SYMMETRIC: "(i + 1/2) * step - 1/2, centred",
-    Coordinates.PYTORCH_HALF_PIXEL: "(i + 1/2) * step - 1/2, but 0 for a single output",
-    Coordinates.ALIGN_CORNERS: "i * (in - 1) / (out - 1)",
-    Coordinates.ASYMMETRIC: "i * step",
-    Coordinates.TF_HALF_PIXEL_FOR_NN: "(i + 1/2) * step",
-    Coordinates.TF_HALF_PIXEL_THROUGHOUT: "(i + 1/2) * step, also where the size stays the same",
-    Coordinates.TFLITE_CORNERS: "(i + 1/2) * (in - 1) / (out - 1)",
-}
+        match self:
+            case Coordinates.HALF_PIXEL:
+                return "(i + 1/2) * step - 1/2"
+            case Coordinates.HALF_PIXEL_SYMMETRIC:
+                return "(i + 1/2) * step - 1/2, centred"
+            case Coordinates.PYTORCH_HALF_PIXEL:
+                return "(i + 1/2) * step - 1/2, but 0 for a single output"
+            case Coordinates.ALIGN_CORNERS:
+                return "i * (in - 1) / (out - 1)"
+            case Coordinates.ASYMMETRIC:
+                return "i * step"
+            case Coordinates.TF_HALF_PIXEL_FOR_NN:
+                return "(i + 1/2) * step"
+            case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
+                return "(i + 1/2) * step, also where the size stays the same"
+            case Coordinates.TFLITE_CORNERS:
+                return "(i + 1/2) * (in - 1) / (out - 1)"
+            case _:
+                assert_never(self)
 
 
 class Rounding(Word):
@@ -65,16 +71,29 @@ class Rounding(Word):
 
     def of(self, formula: str) -> str:
         """Return ``formula``, rounded."""
-        return f"{_ROUNDED[self]}({formula})"
+        match self:
+            case Rounding.ROUND_PREFER_FLOOR:
+                return f"round half down({formula})"
+            case Rounding.ROUND_PREFER_CEIL:
+                return f"round half up({formula})"
+            case Rounding.FLOOR:
+                return f"floor({formula})"
+            case Rounding.CEIL:
+                return f"ceil({formula})"
+            case Rounding.SIMPLE:
+                return f"ceil where an axis shrinks, else floor({formula})"
+            case _:
+                assert_never(self)
+
+    def along(self, *, shrinks: bool) -> DirectedRounding:
+        """Return the rounding of an axis that shrinks, or does not."""
+        if self is Rounding.SIMPLE:
+            return Rounding.CEIL if shrinks else Rounding.FLOOR
+        return self
 
 
-_ROUNDED = {
-    Rounding.ROUND_PREFER_FLOOR: "round half down",
-    Rounding.ROUND_PREFER_CEIL: "round half up",
-    Rounding.FLOOR: "floor",
-    Rounding.CEIL: "ceil",
-    Rounding.SIMPLE: "ceil where an axis shrinks, else floor",
-}
+DirectedRounding = Literal[Rounding.ROUND_PREFER_FLOOR, Rounding.ROUND_PREFER_CEIL, Rounding.FLOOR, Rounding.CEIL]
+"""A rounding that is the same whether an axis shrinks or not."""
 
 
 class Antialias(Word):
@@ -98,6 +117,19 @@ class Aspect(Word):
     STRETCH = "stretch"
     NOT_LARGER = "not_larger"
     NOT_SMALLER = "not_smaller"
+
+    @property
+    def takes_smallest(self) -> bool:
+        """Whether all axes take the smallest of their scales, or the largest. Raises ValueError for ``STRETCH``."""
+        match self:
+            case Aspect.NOT_LARGER:
+                return True
+            case Aspect.NOT_SMALLER:
+                return False
+            case Aspect.STRETCH:
+                raise ValueError("every axis has a scale of its own")
+            case _:
+                assert_never(self)
 
 
 class Step(Word):
@@ -155,7 +187,6 @@ class Arithmetic(Word):
         return self in _ROUNDED_LENGTHS
 
 
-_RUNTIMES = {Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO, Arithmetic.LITERT}
 _ROUNDED_LENGTHS = {
     Arithmetic.OPENCV,
     Arithmetic.OPENCV_EXACT,
@@ -163,7 +194,23 @@ _ROUNDED_LENGTHS = {
     Arithmetic.IPP,
     Arithmetic.SCIPY,
 }
-_LIBRARIES = frozenset(Arithmetic) - {Arithmetic.EXACT} - _RUNTIMES
+
+
+def _is_of_library(arithmetic: Arithmetic) -> bool:
+    match arithmetic:
+        case Arithmetic.EXACT | Arithmetic.ONNXRUNTIME | Arithmetic.OPENVINO | Arithmetic.LITERT:
+            return False
+        case Arithmetic.PILLOW | Arithmetic.TENSORFLOW | Arithmetic.JAX | Arithmetic.SCIPY:
+            return True
+        case Arithmetic.OPENCV | Arithmetic.OPENCV_EXACT | Arithmetic.OPENCV_ADDED | Arithmetic.IPP:
+            return True
+        case Arithmetic.TORCH | Arithmetic.TORCH_FUSED | Arithmetic.TORCH_DOUBLE:
+            return True
+        case _:
+            assert_never(arithmetic)
+
+
+_LIBRARIES = frozenset(filter(_is_of_library, Arithmetic))  # a set, since every plan asks
 
 
 class IntegerRounding(Word):
@@ -174,24 +221,11 @@ class IntegerRounding(Word):
     HALF_AWAY = "half_away"  # 0.5 to 1, -0.5 to -1
     CUT_OFF = "cut_off"  # towards 0
 
-    @property
-    def code(self) -> int:
-        """The number of a rounding in compiled loops."""
-        return _CODES[self]
-
-
-_CODES = {rounding: 1 + place for place, rounding in enumerate(IntegerRounding)}
-
 
 class Unrounded(Word):
     """The end of a sum that another sum follows."""
 
     KEPT = "kept"  # all bits are kept
-
-    @property
-    def code(self) -> int:
-        """The number in compiled loops, which no rounding has."""
-        return 0
 
 
 SumRounding = IntegerRounding | Unrounded
@@ -314,14 +348,19 @@ class _Kernel:
     def __str__(self) -> str:
         cut = ", without out-of-bounds samples" if self.exclude_outside else ""
         border = "" if self.border is Border.EDGE else f", {self.border} border"
-        return f"{self.title}{_WIDENED[self.antialias]}{cut}{border}"
+        return f"{self.title}{_widened(self.antialias)}{cut}{border}"
 
 
-_WIDENED = {
-    Antialias.OFF: "",
-    Antialias.SHRINKING: ", antialiased",
-    Antialias.ANY_SHRINKING: ", antialiased on all axes if any shrinks",
-}
+def _widened(antialias: Antialias) -> str:
+    match antialias:
+        case Antialias.OFF:
+            return ""
+        case Antialias.SHRINKING:
+            return ", antialiased"
+        case Antialias.ANY_SHRINKING:
+            return ", antialiased on all axes if any shrinks"
+        case _:
+            assert_never(antialias)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,18 +29,18 @@ class SeenValues:
 
     def __init__(self, accessed: Sequence[bool]) -> None:
         places = [place for place, is_accessed in enumerate(accessed) if is_accessed]
-        self.picked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*places) if places else lambda _: ()
+        self.picked: Callable[[Sequence[object]], object] = operator.itemgetter(*places) if places else lambda _: ()
         self.known = set[Any]()
 
 
 class Watched(Mapping[str, Any]):
     """Attributes that record which of them were accessed."""
 
-    def __init__(self, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, attributes: Mapping[str, object]) -> None:
         self.attributes = attributes
         self.names: set[str] = set()
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         self.names.add(name)
         return self.attributes[name]
 
@@ -178,14 +178,14 @@ class Dialect:
             if name in raw and any(raw[name] == value and version in versions for value, versions in values.items())
         }
 
-    def _given_numbers(self, raw: Attributes, version: int) -> dict[str, Any]:
+    def _given_numbers(self, raw: Attributes, version: int) -> dict[str, object]:
         return {
             name: _number(part, raw[name], f"@{name}")
             for part, (name, versions) in self.numbers.items()
             if version in versions and name in raw
         }
 
-    def _choice(self, name: str, known: tuple[Any, ...], raw: Attributes, version: int) -> Any:
+    def _choice(self, name: str, known: tuple[object, ...], raw: Attributes, version: int) -> object:
         default, versions = self.defaults.get(name, (None, range(0)))
         value = raw.get(name, default if version in versions else None)
         if value is None:
@@ -220,19 +220,19 @@ class Dialect:
         rank = None if context.shape is None else len(context.shape)
         return _fixed_axes(self, context.version, rank, context.semantics)
 
-    def attribute_sets(self, version: int, numbers: Attributes) -> Iterator[dict[str, Any]]:
+    def attribute_sets(self, version: int, numbers: Attributes) -> Iterator[dict[str, object]]:
         """Yield every attribute set that the dialect has for ``numbers``, preferred values first."""
         choices = self.choices(version)
         for values in itertools.product(*choices.values()):
             yield dict(zip(choices, values, strict=True)) | dict(numbers)
 
-    def offers(self, numbers: Attributes, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
+    def offers(self, numbers: Attributes, context: Context) -> dict[ResizeSpec, dict[str, object]]:
         """Return each distinct meaning that can be expressed with ``numbers``, with its preferred attributes.
 
         Attributes that the reader did not access (a rounding under mode linear) are not read again with other values,
         which saves nine of ten readings.
         """
-        offers: dict[ResizeSpec, dict[str, Any]] = {}
+        offers: dict[ResizeSpec, dict[str, object]] = {}
         choices, read = self.choices(context.version), dict[tuple[str, ...], SeenValues]()
         for values in itertools.product(*choices.values()):
             # Sets that agree on all accessed names have the same meaning, whatever the others are.
@@ -258,7 +258,7 @@ class Dialect:
                 return str(error)
         return ""
 
-    def concise(self, attributes: Attributes, context: Context) -> dict[str, Any]:
+    def concise(self, attributes: Attributes, context: Context) -> dict[str, object]:
         """Return ``attributes`` without those that have their default, or that have no effect whatever their value."""
         meaning, shortened = self.read(attributes, context), dict(attributes)
         for name, values in self.choices(context.version).items():
@@ -269,7 +269,7 @@ class Dialect:
         return shortened
 
     def _is_idle(
-        self, name: str, values: tuple[Any, ...], attributes: Attributes, meaning: ResizeSpec, context: Context
+        self, name: str, values: tuple[object, ...], attributes: Attributes, meaning: ResizeSpec, context: Context
     ) -> bool:
         with suppress(SpecError, ReadError):
             return all(self.parse({**attributes, name: value}, context) == meaning for value in values)
@@ -299,7 +299,7 @@ _SINGLE = ("a", "extrapolation", "gap")
 _WHOLE = ("axes", "sizes", "pads_begin", "pads_end")
 
 
-def _number(part: str, value: Any, where: str) -> Any:
+def _number(part: str, value: Any, where: str) -> object:
     """Return a number, or a list of them as a tuple; None stays None. Raises ReadError for anything else."""
     if value is None:
         return None
@@ -313,15 +313,15 @@ def _number(part: str, value: Any, where: str) -> Any:
     return value if part in _SINGLE else tuple(entries)
 
 
-def offered_by(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, Any]]:
+def offered_by(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[ResizeSpec, dict[str, object]]:
     """Return every meaning that the dialect can express with the numbers of ``spec``, each with its attributes."""
-    offers: dict[ResizeSpec, dict[str, Any]] = {}
+    offers: dict[ResizeSpec, dict[str, object]] = {}
     for numbers in expressible(spec, dialect, context):
         offers |= _attribute_sets(dialect, tuple(numbers.items()), context)
     return offers
 
 
-def expressible(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, Any]]:
+def expressible(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[dict[str, object]]:
     """Return the numbers for every form of axes and target that the dialect has names for."""
     fixed = dialect.fixed_axes(context)
     variants = (_numbers(variant, dialect, context) for variant in _variants(spec, context.shape, fixed))
@@ -329,7 +329,9 @@ def expressible(spec: ResizeSpec, dialect: Dialect, context: Context) -> list[di
 
 
 @lru_cache(maxsize=256)
-def _attribute_sets(dialect: Dialect, numbers: tuple[tuple[str, Any], ...], context: Context) -> dict[ResizeSpec, Any]:
+def _attribute_sets(
+    dialect: Dialect, numbers: tuple[tuple[str, object], ...], context: Context
+) -> dict[ResizeSpec, Any]:
     return dialect.offers(dict(numbers), context)
 
 
@@ -368,7 +370,7 @@ def _numbers(spec: ResizeSpec, dialect: Dialect, context: Context) -> dict[str, 
     fixed = dialect.fixed_axes(context)
     if fixed and spec.axes not in fixed:
         return None
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     for part, value in _carried(spec, context.shape):
         name = dialect.number(part, context.version)
         if name is not None:
@@ -387,7 +389,7 @@ def unnamed(spec: ResizeSpec, dialect: Dialect, context: Context) -> Difference:
     return Difference("axes", spec.axes, fixed[0] if fixed else None)
 
 
-def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str, Any]]:
+def _carried(spec: ResizeSpec, shape: PartialShape | None) -> Iterator[tuple[str, object]]:
     """Yield every number of a spec after its part; None if it is an input at run time."""
     if isinstance(spec.kernel, Cubic):
         yield "a", spec.kernel.a

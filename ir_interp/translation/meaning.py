@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,23 @@ from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.specs import (
     Alpha,
     Antialias,
+    Area,
     Arithmetic,
     Aspect,
     Border,
+    Box,
     Coordinates,
     Crop,
     Cubic,
+    Gaussian,
+    Hamming,
+    Kernel,
     Lanczos,
     Length,
+    Linear,
+    Magic,
+    Mean,
+    Mitchell,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -39,7 +48,6 @@ from ir_interp.specs import (
 )
 
 WHOLE_WINDOW = (0.0, 1.0)
-_MOVING = (Coordinates.TF_HALF_PIXEL_THROUGHOUT, Coordinates.TFLITE_CORNERS)  # half a pixel, even where sizes stay
 
 
 def resized_axes(spec: ResizeSpec, shape: PartialShape | None) -> tuple[int, ...] | None:
@@ -56,12 +64,25 @@ def axis_windows(spec: ResizeSpec, count: int) -> Sequence[tuple[float, float] |
     return [None] * count if spec.coordinates.roi is None else spec.coordinates.roi
 
 
+def _moves_kept_axes(coordinates: Coordinates | Crop) -> bool:
+    """Return whether even an axis that keeps its size moves: by half a pixel."""
+    match coordinates:
+        case Coordinates.TF_HALF_PIXEL_THROUGHOUT | Coordinates.TFLITE_CORNERS:
+            return True
+        case Coordinates.HALF_PIXEL | Coordinates.HALF_PIXEL_SYMMETRIC | Coordinates.PYTORCH_HALF_PIXEL:
+            return False
+        case Coordinates.ALIGN_CORNERS | Coordinates.ASYMMETRIC | Coordinates.TF_HALF_PIXEL_FOR_NN | Crop():
+            return False
+        case _:
+            assert_never(coordinates)
+
+
 def keeps_axes(
     spec: ResizeSpec, axis: int, value: float, window: tuple[float, float] | None, shape: PartialShape | None
 ) -> bool:
     """Return whether an axis with this target is certain to be unchanged."""
     whole = WHOLE_WINDOW if spec.box is None else (0, shape[axis] if shape else None)
-    moved = spec.coordinates in _MOVING
+    moved = _moves_kept_axes(spec.coordinates)
     if window != whole or spec.aspect is not Aspect.STRETCH or moved:
         return False
     if isinstance(spec.target, Scales):
@@ -148,12 +169,9 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> Mapping[str, H
     kernel = spec.kernel
     named: dict[str, Hashable] = {"kernel": kernel.word, "position": _position(spec)}
     named |= {"antialias": kernel.antialias, "exclude_outside": kernel.exclude_outside, "border": kernel.border}
-    if isinstance(kernel, Cubic):
-        named["cubic coefficient"] = kernel.a
+    named |= _kernel_parameters(kernel)
     if is_own(kernel, spec.arithmetic):
         named["weights"] = f"those of {spec.arithmetic}"
-    if isinstance(kernel, Lanczos):
-        named["radius"] = kernel.radius
     named |= {"integers": spec.sums_of_integers, "alpha": spec.alpha}
     named["output length"] = _output_length(spec)
     named |= {"before": spec.before, "box": _boxed(spec, shape)}
@@ -166,6 +184,21 @@ def parts(spec: ResizeSpec, shape: PartialShape | None = None) -> Mapping[str, H
     if _is_cornered(spec) and not _fills_exactly(spec):
         named["length"] = spec.length
     return {part: value for part, value in named.items() if value != _ABSENT.get(part)}
+
+
+def _kernel_parameters(kernel: Kernel) -> dict[str, Hashable]:
+    """Return the numbers that tell two kernels of one word apart."""
+    match kernel:
+        case Cubic():
+            return {"cubic coefficient": kernel.a}
+        case Lanczos():
+            return {"radius": kernel.radius}
+        case Magic():
+            return {"year": kernel.year}
+        case Nearest() | Linear() | Box() | Hamming() | Gaussian() | Mitchell() | Area() | Mean():
+            return {}  # the rounding of nearest is part of its position
+        case _:
+            assert_never(kernel)
 
 
 _ABSENT: dict[str, Hashable] = {  # a part that a spec does not have
@@ -197,20 +230,42 @@ def _is_whole(crop: Crop) -> bool:
 
 
 _HALF = Fraction(1, 2)
-_FAMILY = {  # source = step * (i + a) + b, and the kind of step
-    Coordinates.HALF_PIXEL: ("ratio", _HALF, -_HALF),
-    Coordinates.TF_HALF_PIXEL_FOR_NN: ("ratio", _HALF, Fraction(0)),
-    Coordinates.TF_HALF_PIXEL_THROUGHOUT: ("ratio, also where the size stays the same", _HALF, Fraction(0)),
-    Coordinates.ASYMMETRIC: ("ratio", Fraction(0), Fraction(0)),
-    Coordinates.HALF_PIXEL_SYMMETRIC: ("ratio, centred", _HALF, -_HALF),
-    Coordinates.PYTORCH_HALF_PIXEL: ("ratio, 0 for a single output", _HALF, -_HALF),
-    Coordinates.ALIGN_CORNERS: ("corners", Fraction(0), Fraction(0)),
-    Coordinates.TFLITE_CORNERS: ("corners", _HALF, Fraction(0)),
-}
-_FOLD = {  # rounding half up is a floor, shifted; rounding half down is a ceil, shifted
-    Rounding.ROUND_PREFER_CEIL: (_HALF, Rounding.FLOOR),
-    Rounding.ROUND_PREFER_FLOOR: (-_HALF, Rounding.CEIL),
-}
+
+
+def _family(coordinates: Coordinates) -> tuple[str, Fraction, Fraction]:
+    """Return the kind of step, a and b of ``source = step * (i + a) + b``."""
+    match coordinates:
+        case Coordinates.HALF_PIXEL:
+            return "ratio", _HALF, -_HALF
+        case Coordinates.TF_HALF_PIXEL_FOR_NN:
+            return "ratio", _HALF, Fraction(0)
+        case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
+            return "ratio, also where the size stays the same", _HALF, Fraction(0)
+        case Coordinates.ASYMMETRIC:
+            return "ratio", Fraction(0), Fraction(0)
+        case Coordinates.HALF_PIXEL_SYMMETRIC:
+            return "ratio, centred", _HALF, -_HALF
+        case Coordinates.PYTORCH_HALF_PIXEL:
+            return "ratio, 0 for a single output", _HALF, -_HALF
+        case Coordinates.ALIGN_CORNERS:
+            return "corners", Fraction(0), Fraction(0)
+        case Coordinates.TFLITE_CORNERS:
+            return "corners", _HALF, Fraction(0)
+        case _:
+            assert_never(coordinates)
+
+
+def _folded(rounding: Rounding) -> tuple[Fraction, Rounding]:
+    """Return a shift and the rounding after it: half up is a floor, shifted, and half down a ceil."""
+    match rounding:
+        case Rounding.ROUND_PREFER_CEIL:
+            return _HALF, Rounding.FLOOR
+        case Rounding.ROUND_PREFER_FLOOR:
+            return -_HALF, Rounding.CEIL
+        case Rounding.FLOOR | Rounding.CEIL | Rounding.SIMPLE:
+            return Fraction(0), rounding
+        case _:
+            assert_never(rounding)
 
 
 _WHOLE_COPIES = (  # under integer scales each of these repeats every pixel that many times
@@ -224,11 +279,10 @@ def _position(spec: ResizeSpec) -> Hashable:
     """Return the sampling position of a spec: coordinates and rounding folded into one."""
     shift, rounding = Fraction(0), None
     if isinstance(spec.kernel, Nearest):
-        rounding = _directed(spec) if spec.kernel.rounding is Rounding.SIMPLE else spec.kernel.rounding
-        shift, rounding = _FOLD.get(rounding, (shift, rounding))
+        shift, rounding = _folded(_directed(spec) if spec.kernel.rounding is Rounding.SIMPLE else spec.kernel.rounding)
     if isinstance(spec.coordinates, Crop):
         return "crop", spec.coordinates.extrapolation, shift, rounding  # windows go with the axes
-    family, a, b = _FAMILY[spec.coordinates]
+    family, a, b = _family(spec.coordinates)
     if spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC and _asks_whole_lengths(spec):
         family = "ratio"  # no remainder to centre
     if (family, a, b + shift, rounding) in _WHOLE_COPIES and isinstance(spec.target, Scales) and are_whole(spec.target):

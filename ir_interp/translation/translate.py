@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ir_interp.executor.ordered_sums import planned_steps, step_columns
 from ir_interp.plain_text import Tone
 from ir_interp.plan.integer_sums import CORNER_BITS, FIXED_BITS, Along, Corners, Sum, rounding_at_once, whole_piece
 from ir_interp.plan.library_passes import Pass, are_named, passes
-from ir_interp.plan.taps import Plan, Reduced, Taps, axis_taps, check_rank, plan, reduced
+from ir_interp.plan.taps import Plan, Taps, axis_taps, check_rank, plan, reduced
 from ir_interp.shapes import Array, PartialShape
 from ir_interp.specs import Alpha, AtRunTime, IntegerRounding, Nearest, ResizeSpec, Smooth, SumRounding, Unrounded
 from ir_interp.translation.dialect import Context, Dialect, Semantics, expressible, fixed_shape, offered_by, unnamed
@@ -158,14 +158,12 @@ def _after_blocks(first: ResizeSpec, second: ResizeSpec, shape: tuple[int, ...],
     """Return the largest difference of two specs of which one averages blocks; both must average the same ones."""
     if any(isinstance(spec.before, Smooth) or spec.pads for spec in (first, second)):
         return None
-    blocks = [reduced(spec, shape) for spec in (first, second)]
-    match blocks:
-        case None, None:
-            return bound_within(replace(first, before=None), replace(second, before=None), shape, dtype)
-        case Reduced() as one, Reduced() as other if one.blocks == other.blocks:
-            return bound_within(one.spec, other.spec, one.shape, dtype)
-        case _:
-            return None
+    one, other = (reduced(spec, shape) for spec in (first, second))
+    if one is None and other is None:
+        return bound_within(replace(first, before=None), replace(second, before=None), shape, dtype)
+    if one is None or other is None or one.blocks != other.blocks:
+        return None
+    return bound_within(one.spec, other.spec, one.shape, dtype)
 
 
 def _links(bound: Plan, dtype: str) -> Iterator[Link]:
@@ -189,10 +187,18 @@ def _links(bound: Plan, dtype: str) -> Iterator[Link]:
 
 
 def _ended(link: Link, rounding: SumRounding) -> Link:
-    return link if rounding is Unrounded.KEPT else replace(link, radius=_RADII.get(rounding, 0.5), is_cut=True)
+    return link if rounding is Unrounded.KEPT else replace(link, radius=_radius(rounding), is_cut=True)
 
 
-_RADII = {IntegerRounding.CUT_OFF: 1.0}  # other roundings move a sum by half at most
+def _radius(rounding: IntegerRounding) -> float:
+    """Return how far at most a rounding moves a sum."""
+    match rounding:
+        case IntegerRounding.CUT_OFF:
+            return 1.0
+        case IntegerRounding.HALF_EVEN | IntegerRounding.HALF_UP | IntegerRounding.HALF_AWAY:
+            return 0.5
+        case _:
+            assert_never(rounding)
 
 
 def _of_step(step: Along) -> Link:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +30,15 @@ from ir_interp.plan import formulas
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
-from ir_interp.specs import Arithmetic, Continuous, Kernel, ResizeSpec, Scales, Sizes
+from ir_interp.specs import Arithmetic, AtRunTime, Continuous, Kernel, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences, listed_axes
 from ir_interp.views import image_arrays
 from ir_interp.views.explanation import AxisTable, Column, Explanation, Lengths, Readings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NEEDED = "pictures need Matplotlib: pip install 'ir-interp[plot]'"
 """The advice if Matplotlib is not installed."""
@@ -47,7 +51,7 @@ _POINTS = 72  # of an inch
 _LETTER = 0.6  # the width of most letters, by the size of the font
 
 
-def save(figure: Any, path: Path, kind: FileKind) -> None:
+def save(figure: Figure, path: Path, kind: FileKind) -> None:
     """Write a figure as PNG or SVG."""
     if kind is FileKind.DRAWING:
         path.write_bytes(svg(figure))
@@ -55,7 +59,7 @@ def save(figure: Any, path: Path, kind: FileKind) -> None:
         figure.savefig(path, format="png", dpi=_DPI)
 
 
-def svg(figure: Any) -> bytes:
+def svg(figure: Figure) -> bytes:
     """Return a figure as SVG, the same whenever it is drawn."""
     from matplotlib import rc_context
 
@@ -70,7 +74,7 @@ def are_possible() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def figure_of(width: float, height: float) -> Any:
+def figure_of(width: float, height: float) -> Figure:
     """Return an empty figure of these inches. Raises IrInterpError where Matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
@@ -125,7 +129,7 @@ class Resized:
     values: NDArray[Any]
 
 
-def draw_weights(axis: AxisTable, title: str) -> Any:
+def draw_weights(axis: AxisTable, title: str) -> Figure:
     """Return a figure of the matrix of weights, outputs down and source pixels across, for each way that differs."""
     rows, columns = max(axis.out_sizes), axis.in_size
     many = len(axis.columns)
@@ -159,7 +163,7 @@ def _matrix(column: Column, pixels: int) -> NDArray[np.float64]:
     return matrix
 
 
-def _mark_matrix(plot: Any, axis: AxisTable, column: Column, numbered_to: float | None) -> None:
+def _mark_matrix(plot: Axes, axis: AxisTable, column: Column, numbered_to: float | None) -> None:
     """Mark rows that differ or are extrapolated; number the weights, or at least mark the negative ones."""
     from matplotlib.patches import Rectangle
 
@@ -179,7 +183,7 @@ def _mark_matrix(plot: Any, axis: AxisTable, column: Column, numbered_to: float 
         plot.plot(pixels, rows, linestyle="none", marker="_", color="black", ms=marker_size(max(matrix.shape), 6))
 
 
-def draw_kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Any:
+def draw_kernel(axis: AxisTable, shapes: Mapping[str, Kernel], title: str) -> Figure:
     """Return a figure of weight by distance: the kernels as lines, and what outputs really take as markers."""
     figure = figure_of(_KERNEL, 5.0)
     (plot,) = figure.subplots(1, 1, squeeze=False).ravel()
@@ -212,7 +216,7 @@ def _curve(shape: Continuous, scale: float) -> tuple[NDArray[Any], NDArray[Any]]
     return distance, np.asarray(formulas.weigh(shape, distance * widening, np)) * widening
 
 
-def draw_images(first: Resized, second: Resized, title: str) -> Any:
+def draw_images(first: Resized, second: Resized, title: str) -> Figure:
     """Return a figure of an image under two configurations, and how far they differ where."""
     panes = [first, second]
     fits = first.values.shape == second.values.shape
@@ -241,7 +245,7 @@ def draw_images(first: Resized, second: Resized, title: str) -> Any:
     return figure
 
 
-def _draw_difference(figure: Any, plot: Any, difference: NDArray[Any]) -> None:
+def _draw_difference(figure: Figure, plot: Axes, difference: NDArray[Any]) -> None:
     largest = float(np.nanmax(difference, initial=0.0))
     shown = plot.imshow(difference, cmap="Greys", vmin=0, vmax=largest or 1.0, interpolation="nearest")
     figure.colorbar(shown, ax=plot, fraction=0.05, pad=0.03)
@@ -287,7 +291,7 @@ def draw_rings(shape: Sequence[int]) -> NDArray[np.float32]:
     return np.broadcast_to(np.where((frame > 0.45) & (frame < 0.55), 1.0, waves), shape).astype(np.float32)
 
 
-def _whole(plot: Any, rows: int, columns: int) -> None:
+def _whole(plot: Axes, rows: int, columns: int) -> None:
     """Write numbers beside some of the rows and columns."""
     plot.set_yticks(range(0, rows, math.ceil(rows / 8) or 1))
     plot.set_xticks(range(0, columns, math.ceil(columns / 6) or 1))
@@ -299,7 +303,7 @@ _VISIBLE = 1e-3  # outputs that are less apart than this are at the same place
 _MOST_LINES = 20000  # between outputs and the pixels that they take
 
 
-def draw_positions(axis: AxisTable, title: str) -> Any:
+def draw_positions(axis: AxisTable, title: str) -> Figure:
     """Return a figure of the source pixels that each output takes, one row for each way that differs."""
     first, last = _window(axis)
     _check_lines(axis, first, last)
@@ -392,7 +396,7 @@ def _largest_marker(axis: AxisTable, outputs: Sequence[range], pixels: int) -> f
     return max(3.0, min(13.0, 0.85 * 72 * (EDGE - 2) * min(apart, default=1.0) / (span + 1)))
 
 
-def _draw_row(plot: Any, axis: AxisTable, column: Column, base: int, outputs: range, size: float) -> None:
+def _draw_row(plot: Axes, axis: AxisTable, column: Column, base: int, outputs: range, size: float) -> None:
     """Draw outputs below the row of pixels that they take, and lines to these, as wide as the weights are large."""
     for index in outputs:
         cell = column.cells[index]
@@ -403,13 +407,13 @@ def _draw_row(plot: Any, axis: AxisTable, column: Column, base: int, outputs: ra
         shape, face = "X" if cell.weights is None else "o", "black" if differs else "white"
         plot.plot(cell.source, base, shape, mfc=face, mec="black", ms=size, zorder=3)
         if size > 8:
-            style = {"color": "white" if differs else "black", "fontsize": size * 0.55}
-            plot.text(cell.source, base, str(index), ha="center", va="center_baseline", zorder=4, **style)
+            text = plot.text(cell.source, base, str(index), ha="center", va="center_baseline", zorder=4)
+            text.set(color="white" if differs else "black", fontsize=size * 0.55)
         elif index in (outputs.start, outputs.stop - 1):
             plot.annotate(str(index), (cell.source, base), (0, -9), textcoords="offset points", ha="center", fontsize=7)
 
 
-def _number(plot: Any, pixels: list[int]) -> None:
+def _number(plot: Axes, pixels: list[int]) -> None:
     """Write numbers below pixels, not more than fit."""
     step = max(1, math.ceil(len(pixels) / 30))
     plot.set_xticks(pixels[::step])
@@ -432,7 +436,11 @@ class Picture(Enum):
     IMAGE = "image"
 
 
-def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> Any:
+AxisPicture = Literal[Picture.POSITIONS, Picture.WEIGHTS, Picture.KERNEL]
+"""A picture of one axis."""
+
+
+def of_axis(explained: Explanation, what: AxisPicture, axis: int | None = None) -> Figure:
     """Return a figure of one axis, by default the first that changes. Raises ShapeError where that does not."""
     table = _chosen(explained.axes, axis)
     title = printable(explained.op.name or explained.op.where)
@@ -441,8 +449,11 @@ def of_axis(explained: Explanation, what: Picture, axis: int | None = None) -> A
             return draw_positions(table, title)
         case Picture.WEIGHTS:
             return draw_weights(table, title)
-    kernels = {str(spec.kernel): spec.kernel for spec in explained.readings.values()}
-    return draw_kernel(table, kernels, title)
+        case Picture.KERNEL:
+            kernels = {str(spec.kernel): spec.kernel for spec in explained.readings.values()}
+            return draw_kernel(table, kernels, title)
+        case _:
+            assert_never(what)
 
 
 def _chosen(axis_tables: Sequence[AxisTable], axis: int | None) -> AxisTable:
@@ -453,7 +464,7 @@ def _chosen(axis_tables: Sequence[AxisTable], axis: int | None) -> AxisTable:
     raise ShapeError(f"axis {axis} keeps its size; expected one of {changing}" if axis_tables else "no axis changes")
 
 
-def of_image(op: ResizeOp, other: tuple[str, ResizeSpec], x: ArrayLike | Path | None, lengths: Lengths) -> Any:
+def of_image(op: ResizeOp, other: tuple[str, ResizeSpec], x: ArrayLike | Path | None, lengths: Lengths) -> Figure:
     """Return a figure of an image, by default of rings, resized by ``op`` and by another spec, which has a name."""
     shape = lengths.shape or tuple(n or _OPEN for n in op.shape or (1, 1, _OPEN, _OPEN))
     image = image_arrays.array_or_image(x, op) if isinstance(x, Path) else x
@@ -487,7 +498,7 @@ def _of_pictures(spec: ResizeSpec, declared: PartialShape | None) -> ResizeSpec:
     return replace(spec, axes=axes).only(resized)
 
 
-def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None = None) -> Any:
+def damage(op: ResizeOp, other: tuple[str, ResizeSpec], pixels: NDArray[Any] | None = None) -> Figure:
     """Return a figure of an image as a resize would have it, and as a runtime has it that computes another.
 
     ``pixels`` are rows, columns and perhaps colours, uint8; by default rings. The image is resized as much as the
@@ -532,10 +543,12 @@ def _of_plane(spec: ResizeSpec, shape: PartialShape, axes: tuple[int, int], imag
             known = [shape[spec_axes[place]] for place in places]
             ratios = [value / size if size else 2 for value, size in zip(values, known, strict=True)]
             target = Sizes(tuple(max(1, round(image_shape[axis] * r)) for axis, r in zip(mapped, ratios, strict=True)))
-        case _:
+        case AtRunTime() | None:
             target = (
                 Scales((2.0,) * len(mapped)) if spec.gives_scales else Sizes(tuple(2 * image_shape[a] for a in mapped))
             )
+        case _:
+            assert_never(chosen.target)
     return replace(chosen, axes=mapped, target=target, pads=pads)
 
 

@@ -30,7 +30,8 @@ def names(group: type, ending: type | None) -> Iterator[str]:
 
 @pytest.mark.parametrize("key", LOOPS, ids=lambda key: "/".join(each.__name__ for each in key))
 def test_a_loop_takes_the_fields_of_its_call(key: tuple[type, ...]) -> None:
-    parameters = tuple(inspect.signature(LOOPS[key].py_func).parameters)
+    loop: Any = LOOPS[key]  # of numba
+    parameters = tuple(inspect.signature(loop.py_func).parameters)
     assert parameters == (*WHERE, *names(key[0], key[1] if len(key) > 1 else None))
 
 

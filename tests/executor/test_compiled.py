@@ -301,4 +301,5 @@ def test_a_loop_serves_read_only_images_too(monkeypatch: pytest.MonkeyPatch) -> 
     )
     np.testing.assert_array_equal(resize(x), resize(x.copy()))
     [job] = resize._jobs
-    assert all(types[0].mutable for types in job.compiled[0].signatures)
+    loop: Any = job.compiled[0]  # of numba
+    assert all(types[0].mutable for types in loop.signatures)

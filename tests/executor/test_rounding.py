@@ -11,6 +11,7 @@ import pytest
 
 from ir_interp import IntegerRounding, Linear, ResizeSpec, Sizes, resize
 from ir_interp.executor.definition import round_in_place, rounded, store
+from ir_interp.executor.loop_calls import code_of
 from ir_interp.executor.loop_runner import is_installed
 
 BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
@@ -53,7 +54,7 @@ def test_what_is_rounded_is_held_within_the_type() -> None:
 def test_loops_round_alike(rounding: IntegerRounding) -> None:
     from ir_interp.executor.loops import vectors as loops
 
-    made = [loops.rounded(np.float32(each), rounding.code) for each in VALUES]
+    made = [loops.rounded(np.float32(each), code_of(rounding)) for each in VALUES]
     np.testing.assert_array_equal(made, [float(EXPECTED[rounding](Decimal(each))) for each in VALUES])
 
 

@@ -104,7 +104,8 @@ def test_nearest_of_tensorflow(tmp_path: Path) -> None:
 
 def test_floats_that_no_nodes_make(tmp_path: Path) -> None:
     source = identity(tmp_path / "a.onnx", 1, 3, *SIZE)
-    for like in ("tensorflow:bicubic", "tensorflow:lanczos3", "jax:cubic,antialias=false"):
+    corners = "tensorflow:nearest,align_corners=true,half_pixel_centers=false"
+    for like in ("tensorflow:bicubic", "tensorflow:lanczos3", "jax:cubic,antialias=false", corners):
         with pytest.raises(InexactError, match="has no form in nodes"):
             ir_interp.preprocess(source, tmp_path / "b.onnx", like=like, size=SIZE)
     model = onnx.load(source)

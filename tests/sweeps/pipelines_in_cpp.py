@@ -41,12 +41,12 @@ from ir_interp.pipelines.rules import (
     Inside,
     Multiple,
     NearestMultiple,
-    OutputSize,
     RoundedUp,
     ShareOfShorterSide,
     ShorterSide,
     SidesWithin,
     SizeRounding,
+    SizeRule,
 )
 
 Array = NDArray[Any]
@@ -72,10 +72,10 @@ int main(int count, char** arguments) {
 """
 
 
-def rule(draw: random.Random) -> OutputSize:
+def rule(draw: random.Random) -> SizeRule:
     """Return a rule of sizes."""
     height, width, rounding = draw.randint(8, 60), draw.randint(8, 60), draw.choice(list(SizeRounding))
-    rules: list[OutputSize] = [
+    rules: list[SizeRule] = [
         Exactly(height=height, width=width),
         ShorterSide(size=height, longest=draw.choice([None, height + width])),
         SidesWithin(shortest=height, longest=height + width),

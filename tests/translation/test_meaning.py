@@ -6,9 +6,24 @@ import pickle
 
 import pytest
 
-from ir_interp import Arithmetic, Coordinates, Crop, InexactError, Linear, Nearest, ResizeSpec, Rounding, Scales, Sizes
+from ir_interp import (
+    Arithmetic,
+    Coordinates,
+    Crop,
+    Cubic,
+    InexactError,
+    Lanczos,
+    Linear,
+    Magic,
+    Nearest,
+    ResizeSpec,
+    Rounding,
+    Scales,
+    Sizes,
+)
 from ir_interp.converters.sources import registry
 from ir_interp.errors import Cause, Difference
+from ir_interp.specs import Kernel
 from ir_interp.translation.meaning import differences, listed_axes, meaning
 from ir_interp.translation.translate import write
 
@@ -71,3 +86,17 @@ def test_a_refusal_of_another_name() -> None:
             Cause.FLOAT32,
         )
         assert str(twin) == "up: no exact form in openvino 11; the closest form has step 2 (needed: 1)"
+
+
+def test_kernels_of_one_word_differ_by_their_numbers() -> None:
+    kernels: list[Kernel] = [
+        Magic(year=2013),
+        Magic(year=2021),
+        Lanczos(radius=2),
+        Lanczos(radius=3),
+        Cubic(a=-0.5),
+        Cubic(a=-0.75),
+    ]
+    specs = [ResizeSpec(kernel=kernel, target=Sizes((3, 4))) for kernel in kernels]
+    assert len({meaning(spec) for spec in specs}) == len(kernels)
+    assert [difference.part for difference in differences(specs[0], specs[1])] == ["year"]

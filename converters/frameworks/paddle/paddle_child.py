@@ -125,7 +125,7 @@ def _weights_in(file: IO[bytes], names: list[str], size: int) -> Iterator[Weight
         raise ValueError(f"they end at byte {end} of {size}")
 
 
-def dtype_of(element: Any) -> str:
+def dtype_of(element: object) -> str:
     """Return the NumPy name of an element type of Paddle, or of its number in a file."""
     kind = VarDesc.VarType(element) if isinstance(element, int) else element
     return str(convert_dtype(kind)).replace("uint16", "bfloat16")

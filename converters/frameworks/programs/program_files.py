@@ -93,7 +93,7 @@ def _replace_attention(node: torch.fx.Node) -> None:
     if len(shape) == 3 or (len(shape) > 4 and is_static and not has_mask):
         with graph.inserting_before(copy):
             batch = [_with_one_batch(graph, tensor, len(shape)) for tensor in node.args[:3]]
-            attended: Any = node.target
+            attended: object = node.target
             attended = graph.call_function(attended, (*batch, *node.args[3:]), dict(node.kwargs))
             back = (aten.squeeze.dim, 0) if len(shape) == 3 else (aten.reshape.default, list(shape))
             copy.args = (graph.call_function(back[0], (attended, back[1])),)
@@ -101,7 +101,7 @@ def _replace_attention(node: torch.fx.Node) -> None:
             graph.erase_node(node)
 
 
-def _with_one_batch(graph: torch.fx.Graph, tensor: Any, rank: int) -> torch.fx.Node:
+def _with_one_batch(graph: torch.fx.Graph, tensor: object, rank: int) -> torch.fx.Node:
     """Return a tensor of attention with a single axis before heads, rows and columns."""
     import torch
 
@@ -141,7 +141,7 @@ def _types(path: Path) -> Iterator[str]:
 class _Container:
     """The tensors of a container in order, and its description as the file has it."""
 
-    def __init__(self, leaves: Iterable[Any], context: Any) -> None:
+    def __init__(self, leaves: Iterable[object], context: object) -> None:
         self.leaves = list(leaves)
         self.context = context
 
@@ -155,7 +155,7 @@ def mapped(path: Path) -> Iterator[None]:
         is_stored = all(member.compress_type == ZIP_STORED for member in archive.infolist())
     original: Any = package.PT2ArchiveReader
 
-    def reader(archive: Any) -> Any:
+    def reader(archive: object) -> object:
         opened = original(archive)
         opened.archive_file = _MappedRecords(opened.archive_file, path)
         return opened
@@ -176,7 +176,7 @@ class _MappedRecords:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._records, name)
 
-    def get_storage_from_record(self, name: str, count: int, dtype: Any) -> Any:
+    def get_storage_from_record(self, name: str, count: int, dtype: Any) -> object:
         """Return a record as a tensor. Its pages are private: a program that writes to it does not change the file."""
         import torch
 
@@ -282,7 +282,7 @@ def save_traced(program: ExportedProgram, path: Path, name: str) -> None:
             super().__init__()
             self.module = module
 
-        def forward(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        def forward(self, *args: object, **kwargs: object) -> tuple[object, ...]:
             leaves = pytree.tree_leaves(module(*args, **kwargs))
             return tuple(leaf for leaf in leaves if leaf is not None)
 
@@ -343,7 +343,7 @@ def _ends(tensors: Mapping[str, Any], names: Iterable[str]) -> list[End]:
     return [(name, str(tensor.dtype).removeprefix("torch."), static(tensor.shape)) for name, tensor in known.items()]
 
 
-def static(shape: Iterable[Any]) -> PartialShape:
+def static(shape: Iterable[object]) -> PartialShape:
     """Return a shape of torch, with None for each dynamic dimension."""
     return tuple(length if isinstance(length, int) else None for length in shape)
 

@@ -99,7 +99,7 @@ def pools_as_resizes(program: ExportedProgram) -> Iterator[None]:
     """
     import torch
 
-    changed: list[tuple[torch.fx.Node, Any, Any, Any]] = []
+    changed: list[tuple[torch.fx.Node, object, object, object]] = []
     for call in calls(program):
         if _POOL.fullmatch(call.operation) and _is_resize(call):
             data, sizes = call.arguments["self"], call.arguments["output_size"]
@@ -135,7 +135,7 @@ def _read(call: Call, name: str, semantics: Semantics) -> ResizeOp:
     data = arguments["input" if "input" in arguments else "self"]
     shape, resized = _shape(data), _shape(call.node)[2:]
     upsample = _UPSAMPLE.fullmatch(call.operation)
-    attributes: dict[str, Any] = {
+    attributes: dict[str, object] = {
         "mode": upsample["mode"].replace("_", "-") if upsample else AREA,
         "align_corners": bool(arguments.get("align_corners", False)),
         "antialias": bool(upsample and upsample["aa"]),
@@ -223,7 +223,7 @@ def _effects(node: torch.fx.Node) -> tuple[list[torch.fx.Node], list[torch.fx.No
         return [], []
     known = dict(zip((argument.name for argument in schema.arguments), node.args, strict=False)) | node.kwargs
     aliases = {argument.name: argument.alias_info for argument in schema.arguments if argument.alias_info is not None}
-    nodes: dict[str, Any] = {name: known[name] for name in aliases if hasattr(known.get(name), "meta")}
+    nodes: dict[str, object] = {name: known[name] for name in aliases if hasattr(known.get(name), "meta")}
     return [value for name, value in nodes.items() if aliases[name].is_write], list(nodes.values())
 
 
@@ -232,7 +232,7 @@ def holds(value: object) -> TypeGuard[InMemory]:
     return is_of_class(value, "torch.export", "ExportedProgram") or _is_pair(value)
 
 
-def _is_pair(value: object) -> TypeGuard[tuple[torch.nn.Module, Any]]:
+def _is_pair(value: object) -> TypeGuard[tuple[torch.nn.Module, object]]:
     return isinstance(value, tuple) and len(value) == 2 and is_of_class(value[0], "torch.nn", "Module")
 
 
@@ -259,7 +259,7 @@ def exported(model: InMemory, name: str) -> ExportedProgram:
             raise ReadError(f"PyTorch cannot export the module: {first_line(error)}", name) from error
 
 
-def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return the arguments and keyword arguments of a call. Raises SpecError for anything else."""
     if isinstance(inputs, dict):
         return (), inputs

@@ -27,7 +27,7 @@ _KINDS = "biufc"
 """The kinds of element types that NumPy has. TensorFlow keeps others, such as bfloat16, in memory."""
 
 
-def is_stored(variable: Any) -> bool:
+def is_stored(variable: object) -> bool:
     """Return whether the value of a variable is in a file."""
     return hasattr(variable, "_stored")
 
@@ -62,7 +62,7 @@ def creating_stored(folder: Path) -> Iterator[None]:
     """Let the large variables that TensorFlow creates here have their values in files of a folder."""
     import tensorflow
 
-    def create(next_creator: Any, **settings: Any) -> Any:
+    def create(next_creator: Any, **settings: Any) -> object:
         variable = next_creator(**settings)
         if tensorflow.executing_eagerly():
             store(variable, variable.read_value(), folder)
@@ -82,7 +82,7 @@ class Checkpoint:
     prefix: str
     keys: dict[int, str]
 
-    def values(self, model: Any, variables: list[Any]) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    def values(self, model: object, variables: list[object]) -> Iterator[tuple[object, Callable[[], object]]]:
         """Yield some variables of a model, each with the function that reads its value."""
         import tensorflow
 
@@ -115,7 +115,7 @@ def checkpoint_of(folder: Path) -> Checkpoint | None:
     return Checkpoint(prefix=str(prefix), keys={number: entry.checkpoint_key for number, entry in entries})
 
 
-def frozen(function: Any) -> tuple[Any, Any, dict[str, Any]]:
+def frozen(function: Any) -> tuple[Any, Any, dict[str, object]]:
     """Return a function with constants in place of variables, its graph, and its stored variables by name.
 
     A stored variable is an input of this name in the graph, and a constant without its value in the function.
@@ -145,11 +145,11 @@ class _StandIn:
 
 
 @contextmanager
-def _without_values(function: Any, stored: Mapping[int, Any]) -> Iterator[None]:
+def _without_values(function: Any, stored: Mapping[int, object]) -> Iterator[None]:
     """Let TensorFlow write a single element in place of the values of stored variables."""
     from tensorflow.python.framework import convert_to_constants, tensor_util
 
-    def constant(values: Any, dtype: Any, shape: Any) -> Any:
+    def constant(values: Any, dtype: object, shape: object) -> object:
         is_single = values.size > 1 and not any(values.strides)
         return tensor_util.make_tensor_proto(values.flat[0] if is_single else values, dtype, shape)
 
@@ -207,7 +207,7 @@ def read(path: Path, folder: Path) -> tuple[Any, dict[str, Any]]:
             return graph_pb2.GraphDef.FromString(data[:]), {}
 
 
-def _read(data: Data) -> tuple[Any, dict[str, Any]]:
+def _read(data: Data) -> tuple[object, dict[str, object]]:
     from tensorflow.core.framework import graph_pb2, node_def_pb2
 
     definition, variables = graph_pb2.GraphDef(), {}
@@ -224,7 +224,7 @@ def _read(data: Data) -> tuple[Any, dict[str, Any]]:
     return definition, variables
 
 
-def _variable(node: Any) -> Any:
+def _variable(node: Any) -> object:
     """Return a large constant as a variable; None for other nodes, and for text."""
     import tensorflow
 

@@ -62,13 +62,13 @@ def model_config(path: Path, name: str) -> str | bytes | None:
         return config
 
 
-def _external_link(place: str, link: Any) -> str | None:
+def _external_link(place: str, link: object) -> str | None:
     import h5py
 
     return place if isinstance(link, h5py.ExternalLink) else None
 
 
-def _external_data(place: str, item: Any) -> str | None:
+def _external_data(place: str, item: object) -> str | None:
     import h5py
 
     is_outside = isinstance(item, h5py.Dataset) and (item.external or item.is_virtual)
@@ -173,11 +173,11 @@ def _function(path: str, folder: str = "") -> tuple[Any, list[str]]:
     return _LOADED[version]
 
 
-_LOADED: dict[tuple[str, int], tuple[Any, list[str]]] = {}
+_LOADED: dict[tuple[str, int], tuple[object, list[str]]] = {}
 """The two models that were loaded last."""
 
 
-def _loaded(path: Path, folder: Path) -> tuple[Any, list[str]]:
+def _loaded(path: Path, folder: Path) -> tuple[object, list[str]]:
     allow_files(*parts(path))
     if is_saved_model(path):
         function, names = _of_saved_model(path, folder)
@@ -211,7 +211,7 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
     return function, sorted(function.structured_input_signature[1])
 
 
-def _of_graph(path: Path, folder: Path) -> Any:
+def _of_graph(path: Path, folder: Path) -> object:
     definition, weights = frozen_graph.read(path, folder)
     _check(nodes(definition), path)
     read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
@@ -239,7 +239,7 @@ def _import(definition: Any, weights: dict[str, Any]) -> None:
     _tensorflow().compat.v1.import_graph_def(definition, values, name="")
 
 
-def _named_outputs(operation: Any) -> list[Any]:
+def _named_outputs(operation: Any) -> list[object]:
     """Return the outputs of an operation, several as operations with its name and their numbers."""
     outputs = operation.outputs
     if len(outputs) < 2:
@@ -247,7 +247,7 @@ def _named_outputs(operation: Any) -> list[Any]:
     return [_tensorflow().identity(tensor, f"{operation.name}_{place}") for place, tensor in enumerate(outputs)]
 
 
-def _of_keras(path: Path, folder: Path) -> Any:
+def _of_keras(path: Path, folder: Path) -> object:
     tensorflow = _tensorflow()
     with TemporaryDirectory(dir=folder) as unpacked, creating_stored(folder):
         if FileKind.of(path) is KERAS:
@@ -263,7 +263,7 @@ def _of_keras(path: Path, folder: Path) -> Any:
     flat = tensorflow.keras.Model(model.inputs, model.outputs)
     specs = [tensorflow.TensorSpec(end.shape, end.dtype, end.name) for end in model.inputs]
 
-    def call(*tensors: Any) -> list[Any]:
+    def call(*tensors: object) -> list[object]:
         return _flat(flat(list(tensors), training=False))
 
     try:
@@ -293,7 +293,7 @@ def _output_names(function: Any, count: int) -> list[str]:
     return names
 
 
-def _flat(results: Any) -> list[Any]:
+def _flat(results: object) -> list[object]:
     if isinstance(results, dict):
         return [results[name] for name in sorted(results)]  # the order in which TensorFlow flattens it
     return list(results) if isinstance(results, list | tuple) else [results]
@@ -307,7 +307,7 @@ def _shape(tensor: Any) -> tuple[int | None, ...] | None:
     return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
 
 
-def _resize(operation: Any, graph: Any) -> Resize:
+def _resize(operation: Any, graph: object) -> Resize:
     """Return a resize with its attributes, and inputs that are constants."""
     data, *others = operation.inputs
     values = [_constant(tensor, graph) for tensor in others]
@@ -337,7 +337,7 @@ def _constant(tensor: Any, graph: Any) -> Array | None:
     return first if np.array_equal(first, second) else None
 
 
-def _inputs(graph: Any, length: int) -> list[Any]:
+def _inputs(graph: Any, length: int) -> list[object]:
     tensorflow = _tensorflow()
     return [
         tensorflow.fill([size or length for size in end.shape], tensorflow.cast(length, end.dtype))

@@ -81,7 +81,7 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
     return packed(model)
 
 
-def operator_code(number: int) -> Any:
+def operator_code(number: int) -> object:
     """Return the code of an operator, of the version that has both flags."""
     code = schema().OperatorCodeT()
     code.builtinCode = code.deprecatedBuiltinCode = number
@@ -98,7 +98,7 @@ def set_options(operator: Any, attributes: Mapping[str, Any]) -> None:
     operator.builtinOptionsType, operator.builtinOptions = getattr(schema().BuiltinOptions, table), options
 
 
-def _tensor(name: str, shape: tuple[int | None, ...], dtype: str, buffer: int) -> Any:
+def _tensor(name: str, shape: tuple[int | None, ...], dtype: str, buffer: int) -> object:
     of = schema()
     tensor = of.TensorT()
     tensor.name, tensor.buffer, tensor.type = name, buffer, getattr(of.TensorType, DTYPES[dtype])
@@ -134,7 +134,7 @@ def rewrite(layers: Sequence[ResizeOp], model: Path, output: Path) -> tuple[Row,
     return tuple(rows)
 
 
-def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
+def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, object], Row]:
     layer_form = write(layer.spec, DIALECT, shape=there.shape, dtype=there.dtype, name=layer.name)
     if layer_form.spec.target != there.spec.target:
         raise InexactError(layer.name, DIALECT.name, reason="it gives another size, on which other operators depend")
@@ -143,7 +143,7 @@ def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, Any], Row]:
     )
 
 
-def _changed(path: Path, settings: dict[str, dict[str, Any]]) -> Any:
+def _changed(path: Path, settings: dict[str, dict[str, object]]) -> object:
     model = unpacked(path)
     for operator, name in _operators(model):
         if name in settings:
@@ -151,7 +151,7 @@ def _changed(path: Path, settings: dict[str, dict[str, Any]]) -> Any:
     return model
 
 
-def _operators(model: Any) -> Iterator[tuple[Any, str]]:
+def _operators(model: Any) -> Iterator[tuple[object, str]]:
     """Yield every resize and the name of its output."""
     of = schema()
     kinds = {getattr(of.BuiltinOperator, kind) for kind in KINDS}
@@ -163,7 +163,7 @@ def _operators(model: Any) -> Iterator[tuple[Any, str]]:
                 yield operator, name.decode() if isinstance(name, bytes) else name
 
 
-def _set(model: Any, operator: Any, attributes: dict[str, Any]) -> None:
+def _set(model: object, operator: Any, attributes: dict[str, Any]) -> None:
     operator.opcodeIndex = _code(model, getattr(schema().BuiltinOperator, attributes["op"]))
     set_options(operator, attributes)
 

@@ -90,7 +90,7 @@ def in_float32(path: Path, folder: Path) -> Path:
     return _written(model, folder / path.name) if weights else path
 
 
-def _hybrid_weights(model: Any, graph: Any) -> Iterator[Any]:
+def _hybrid_weights(model: object, graph: Any) -> Iterator[object]:
     of = schema()
     for operator in _operators(graph):
         data = [graph.tensors[place] for place in operator.inputs if place >= 0]
@@ -219,7 +219,7 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
 
 def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
     """Return the NumPy type of a tensor of levels; None if it is none of those that are read."""
-    numbers: dict[Any, type[np.integer[Any]]] = {
+    numbers: dict[object, type[np.integer[Any]]] = {
         getattr(schema().TensorType, name): dtype for name, dtype in _IN_LEVELS.items()
     }
     return numbers.get(tensor.type)
@@ -250,7 +250,7 @@ def _written(model: Any, path: Path) -> Path:
     return path
 
 
-def _computing(model: Any, graph: Any) -> Iterator[Any]:
+def _computing(model: object, graph: Any) -> Iterator[Any]:
     """Yield the operators that do not only unpack constants, such as weights in half precision."""
     for operator in _operators(graph):
         tensors = [graph.tensors[place] for place in operator.inputs if place >= 0]

@@ -101,7 +101,7 @@ def _packed(model: Any) -> bytes:
     return bytes(memoryview(builder.Bytes)[builder.Head() :])
 
 
-def write(model: Any, path: Path) -> None:
+def write(model: object, path: Path) -> None:
     """Write a model as a file, with the bytes of all buffers inside; behind it if a model cannot hold them."""
     if fits(model):
         path.write_bytes(packed(model))
@@ -109,12 +109,12 @@ def write(model: Any, path: Path) -> None:
         write_apart(model, path)
 
 
-def fits(model: Any) -> bool:
+def fits(model: object) -> bool:
     """Return whether a model can hold the bytes of all buffers."""
     return sum(len(buffer.data) for buffer in _filled(model)) < _MOST
 
 
-def write_apart(model: Any, path: Path) -> None:
+def write_apart(model: object, path: Path) -> None:
     """Write a model as a file, with the bytes of all buffers behind it; they are never in memory as a whole."""
     buffers = _filled(model)
     contents = [np.asarray(buffer.data, np.uint8) for buffer in buffers]

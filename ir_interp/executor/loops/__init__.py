@@ -1,13 +1,11 @@
 """Loops that numba compiles. Imported only if numba is installed."""
 
-from typing import Any
-
 from ir_interp.executor import loop_calls
 from ir_interp.executor.loops import byte_sums, floats, neighbours, ordered_sums, waiting
 
 __all__ = ["LOOPS", "waiting"]
 
-LOOPS: dict[tuple[type, ...], Any] = {
+LOOPS: dict[tuple[type, ...], loop_calls.Loop] = {
     (loop_calls.Copies,): neighbours.copies,
     (loop_calls.Rows, loop_calls.Kept): floats.floats_rows,
     (loop_calls.Columns, loop_calls.Kept): floats.floats_columns,

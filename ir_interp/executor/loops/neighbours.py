@@ -7,14 +7,32 @@ int32, that of all four a float64. Corners are summed with every product and sum
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import types
+from numba.core.base import BaseContext
+from numba.core.types import Type
+from numba.core.typing.context import Context
+from numba.core.typing.templates import Signature
 
-from ir_interp.executor.loops.vectors import AHEAD, array_data, compiled, fetch, intrinsic, large, nearest_byte, spread
+from ir_interp.executor.loops.vectors import (
+    AHEAD,
+    Typed,
+    Values,
+    array_data,
+    compiled,
+    fetch,
+    intrinsic,
+    large,
+    nearest_byte,
+    spread,
+)
 from ir_interp.shapes import Array
+
+if TYPE_CHECKING:
+    from ir_interp.executor.loops.vectors import ArrayType
 
 
 @compiled
@@ -74,12 +92,14 @@ def _halving(depth: int) -> Any:
     order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
     words = ir.VectorType(_WORD, _READ // 2)
 
-    def every(value: int) -> Any:
+    def every(value: int) -> ir.Constant:
         return ir.Constant(words, [value] * words.count)
 
     @intrinsic
-    def halve(context: Any, x: Any, upper: Any, lower: Any, parity: Any, y: Any, place: Any) -> Any:
-        def made(target: Any, builder: Any, _: Any, values: Any) -> Any:
+    def halve(
+        context: Context, x: ArrayType, upper: Type, lower: Type, parity: Type, y: ArrayType, place: Type
+    ) -> Typed:
+        def made(target: BaseContext, builder: ir.IRBuilder, _: Signature, values: Values) -> ir.Value:
             source, goal = (target.make_array(kind)(target, builder, values[at]).data for kind, at in ((x, 0), (y, 4)))
             # Four bytes and a half of their number sum to 1022 at most, so lanes of 16 bits hold every step.
             total = every(0)
@@ -149,9 +169,18 @@ def _blending(depth: int) -> Any:
 
     @intrinsic
     def blend(
-        context: Any, x: Any, upper: Any, lower: Any, above: Any, below: Any, weights: Any, at: Any, y: Any, place: Any
-    ) -> Any:
-        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        context: Context,
+        x: ArrayType,
+        upper: Type,
+        lower: Type,
+        above: Type,
+        below: Type,
+        weights: ArrayType,
+        at: Type,
+        y: ArrayType,
+        place: Type,
+    ) -> Typed:
+        def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
             source, factors, goal = (array_data(target, builder, signature, values, k) for k in (0, 5, 7))
             wide, exact = ir.VectorType(_WIDE, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
             total = ir.Constant(wide, None)

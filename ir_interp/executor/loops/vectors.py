@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.core.types import Type
+from numba.core.typing.context import Context
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic as numba_intrinsic
 
-from ir_interp.executor.loop_calls import BLOCK
+from ir_interp.executor.loop_calls import BLOCK, code_of
 from ir_interp.specs import IntegerRounding, Unrounded
 
 START: Any = np.intp(0)
@@ -46,9 +50,9 @@ def compiled(function: Function) -> Function:
     return compiled_loop
 
 
-KEPT = Unrounded.KEPT.code
-HALF_EVEN, HALF_UP = IntegerRounding.HALF_EVEN.code, IntegerRounding.HALF_UP.code
-HALF_AWAY, CUT_OFF = IntegerRounding.HALF_AWAY.code, IntegerRounding.CUT_OFF.code
+KEPT = code_of(Unrounded.KEPT)
+HALF_EVEN, HALF_UP = code_of(IntegerRounding.HALF_EVEN), code_of(IntegerRounding.HALF_UP)
+HALF_AWAY, CUT_OFF = code_of(IntegerRounding.HALF_AWAY), code_of(IntegerRounding.CUT_OFF)
 
 
 @compiled
@@ -72,37 +76,57 @@ _LANES = 4
 PAIRS = 8  # of outputs that are computed together
 _BYTE = 8  # bits of a cell of an image; other integers are sums, which the cache holds
 AHEAD = 2048  # bytes: the distance at which an image outside the cache is read soon, at times beyond a page of memory
+
+
+if TYPE_CHECKING:  # numba's own classes leave their attributes untyped
+
+    class CellType(types.Type):
+        """The type of a cell: an integer or a float."""
+
+        bitwidth: int
+        signed: bool  # of integers
+
+    class ArrayType(types.Type):
+        """The type of an array of cells."""
+
+        dtype: CellType
+
+
+Values = Sequence[ir.Value]
+"""The arguments of an operation, in the code that it emits."""
+Typed = tuple[Signature, Callable[..., ir.Value]]
+"""The types of an operation's arguments and result, and the function that emits its code."""
 intrinsic: Any = numba_intrinsic  # to a type checker its first argument would be the caller's, too
 
 
 @intrinsic
-def added(context: Any, total: Any, cell: Any, weight: Any) -> Any:
+def added(context: Context, total: Type, cell: CellType, weight: Type) -> Typed:
     """Return ``total`` plus the product of a cell and its weight, both rounded; for integers in 32 bits."""
 
-    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, values: Values) -> ir.Value:
         return _added(builder, cell, values[1], values[2], values[0])
 
     return total(total, cell, weight), made
 
 
 @intrinsic
-def fused(context: Any, total: Any, cell: Any, weight: Any) -> Any:
+def fused(context: Context, total: Type, cell: CellType, weight: Type) -> Typed:
     """Return ``total`` plus the product of a float cell and its weight, rounded once."""
 
-    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, values: Values) -> ir.Value:
         return _fused(builder, cell, values[1], values[2], values[0])
 
     return total(total, cell, weight), made
 
 
 @intrinsic
-def nearest_byte(context: Any, value: Any) -> Any:
+def nearest_byte(context: Context, value: CellType) -> Typed:
     """Return the last eight bits of a float rounded half to even, with at most 16 bits before the point.
 
     Added to a number so large that it has no fraction, it is rounded, and the last bits of the sum are its own.
     """
 
-    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, values: Values) -> ir.Value:
         bits = builder.bitcast(builder.fadd(values[0], large(values[0].type)), ir.IntType(value.bitwidth))
         return builder.trunc(bits, ir.IntType(_BYTE))
 
@@ -110,30 +134,30 @@ def nearest_byte(context: Any, value: Any) -> Any:
 
 
 @intrinsic
-def float_of(context: Any, bits: Any) -> Any:
+def float_of(context: Context, bits: Type) -> Typed:
     """Return the float32 with the given bits."""
 
-    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, values: Values) -> ir.Value:
         return builder.bitcast(values[0], ir.FloatType())
 
     return types.float32(types.uint32), made
 
 
 @intrinsic
-def bits_of(context: Any, value: Any) -> Any:
+def bits_of(context: Context, value: Type) -> Typed:
     """Return the bits of a float32."""
 
-    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, values: Values) -> ir.Value:
         return builder.bitcast(values[0], ir.IntType(32))
 
     return types.uint32(types.float32), made
 
 
 @intrinsic
-def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any:
+def sum_beside(context: Context, row: ArrayType, at: Type, weights: ArrayType, first: Type) -> Typed:
     """Return the sum of four neighbouring cells, of two and two products, each rounded separately."""
 
-    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         source, factors = (array_data(target, builder, signature, values, k) for k in (0, 2))
         vector, index = ir.VectorType(target.get_value_type(weights.dtype), _LANES), ir.VectorType(ir.IntType(32), 2)
         cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)
@@ -148,7 +172,7 @@ def sum_beside(context: Any, row: Any, at: Any, weights: Any, first: Any) -> Any
     return weights.dtype(row, types.intp, weights, types.intp), made
 
 
-def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any], alternating: int = 1) -> Any:
+def _sum_of(*chains: tuple[int, ...], add: Callable[..., ir.Value], alternating: int = 1) -> Any:
     """Return a function that sums pixels in ``chains`` of taps, each in its order, then adds the chains.
 
     ``add`` adds a product to a sum. Without ``chains``, any number of taps are summed in as many ``alternating`` ones.
@@ -156,14 +180,22 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any], alternating: int 
 
     @intrinsic
     def sum_pixels(
-        context: Any, row: Any, at: Any, step: Any, weights: Any, output: Any, width: Any, sums: Any, place: Any
-    ) -> Any:
-        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+        context: Context,
+        row: ArrayType,
+        at: Type,
+        step: Type,
+        weights: ArrayType,
+        output: Type,
+        width: Type,
+        sums: ArrayType,
+        place: Type,
+    ) -> Typed:
+        def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
             source, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 3, 6))
             first, vector = builder.mul(values[4], values[5]), ir.VectorType(target.get_value_type(sums.dtype), _LANES)
             cells = ir.VectorType(target.get_value_type(row.dtype), _LANES)
 
-            def added(total: Any, tap: Any) -> Any:
+            def added(total: ir.Value, tap: ir.Value) -> ir.Value:
                 begin = builder.add(values[1], builder.mul(tap, values[2]))
                 pointer = builder.bitcast(builder.gep(source, [begin]), cells.as_pointer())
                 weight = spread(builder, builder.load(builder.gep(factors, [builder.add(first, tap)])), vector)
@@ -205,8 +237,17 @@ def _sum_of(*chains: tuple[int, ...], add: Callable[..., Any], alternating: int 
 
 @intrinsic
 def sum_pairs(
-    context: Any, row: Any, near: Any, far: Any, weights: Any, tap: Any, width: Any, depth: Any, sums: Any, place: Any
-) -> Any:
+    context: Context,
+    row: ArrayType,
+    near: Type,
+    far: Type,
+    weights: ArrayType,
+    tap: Type,
+    width: Type,
+    depth: Type,
+    sums: ArrayType,
+    place: Type,
+) -> Typed:
     """Store the weighted sums of ``PAIRS`` pairs of outputs of ``width`` pixels, which double a row.
 
     The windows of the first pair begin at ``near`` and ``far``, and move by one pixel of ``depth`` cells from pair to
@@ -214,7 +255,7 @@ def sum_pairs(
     read for each output. There are vectors for windows of two and four pixels, of one, three or four cells.
     """
 
-    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         source, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 3, 7))
         _, near, far, _, tap, *_, place = values
 
@@ -255,7 +296,7 @@ def sum_pairs(
     return types.none(row, position, position, weights, position, position, position, sums, position), made
 
 
-def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+def _added(builder: ir.IRBuilder, cell: CellType, value: ir.Value, weight: ir.Value, total: ir.Value) -> ir.Value:
     """Return ``total`` plus the product of a value, of the type of a ``cell``, and its weight; or vectors of them."""
     if isinstance(getattr(total.type, "element", total.type), ir.IntType):
         # Integers wrap around without an error, so their sum is the same in any order, and LLVM may choose one.
@@ -263,14 +304,14 @@ def _added(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
     return builder.fadd(total, builder.fmul(cast(builder, cell, value, total.type), weight))
 
 
-def _fused(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+def _fused(builder: ir.IRBuilder, cell: CellType, value: ir.Value, weight: ir.Value, total: ir.Value) -> ir.Value:
     """Return ``total`` plus such a product of floats, rounded once."""
     return builder.call(
         _product_and_sum(builder, "fma", total.type), [cast(builder, cell, value, total.type), weight, total]
     )
 
 
-def contracted(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> Any:
+def contracted(builder: ir.IRBuilder, cell: CellType, value: ir.Value, weight: ir.Value, total: ir.Value) -> ir.Value:
     """Return ``total`` plus such a product, which is rounded only on processors that cannot fuse it."""
     if isinstance(getattr(total.type, "element", total.type), ir.IntType):
         return _added(builder, cell, value, weight, total)
@@ -278,7 +319,7 @@ def contracted(builder: Any, cell: Any, value: Any, weight: Any, total: Any) -> 
     return builder.call(function, [cast(builder, cell, value, total.type), weight, total])
 
 
-def cast(builder: Any, cell: Any, value: Any, kind: Any) -> Any:
+def cast(builder: ir.IRBuilder, cell: CellType, value: ir.Value, kind: ir.Type) -> ir.Value:
     """Return a value, of the type of a ``cell``, as one of the ``kind`` of a sum; or vectors of them."""
     if isinstance(cell, types.Float) or value.type == kind:
         return value
@@ -299,7 +340,7 @@ ensure that they exist. Sums start from 0 and add one product at a time; two cha
 """
 
 
-def fetch(builder: Any, pointer: Any) -> None:
+def fetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
     """Prefetch the cell at a pointer into the cache; the pointer may be beyond all memory."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
@@ -309,12 +350,14 @@ def fetch(builder: Any, pointer: Any) -> None:
     )
 
 
-def array_data(target: Any, builder: Any, signature: Any, values: Any, number: int) -> Any:
+def array_data(
+    target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values, number: int
+) -> ir.Value:
     """Return the pointer to the elements of the array that is argument ``number``."""
     return target.make_array(signature.args[number])(target, builder, values[number]).data
 
 
-def large(kind: Any) -> Any:
+def large(kind: ir.Type) -> ir.Constant:
     """Return the number of a float type, or a vector of it, that has no fraction in any sum with a byte.
 
     Added to it, a byte is rounded half to even, and its bits are the last ones of the sum.
@@ -326,14 +369,14 @@ def large(kind: Any) -> Any:
     return ir.Constant(kind, number if element is kind else [number] * kind.count)
 
 
-def spread(builder: Any, value: Any, vector: Any) -> Any:
+def spread(builder: ir.IRBuilder, value: ir.Value, vector: ir.VectorType) -> ir.Value:
     """Return a vector with ``value`` in every lane."""
     lanes, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
     one = builder.insert_element(lanes, value, ir.Constant(index, 0))
     return builder.shuffle_vector(one, lanes, ir.Constant(ir.VectorType(index, vector.count), [0] * vector.count))
 
 
-def _product_and_sum(builder: Any, name: str, kind: Any) -> Any:
+def _product_and_sum(builder: ir.IRBuilder, name: str, kind: ir.Type) -> ir.Value:
     """Return LLVM's own function, for numbers or vectors of them; llvmlite's builder has that of numbers only."""
     element = getattr(kind, "element", kind)
     suffix = f"f{32 if isinstance(element, ir.FloatType) else 64}"
@@ -349,22 +392,30 @@ _SINGLE, _WORD, _BYTES = (ir.VectorType(kind, BLOCK) for kind in (ir.FloatType()
 
 @intrinsic
 def blend(
-    context: Any, x: Any, starts: Any, begin: Any, weights: Any, tap: Any, count: Any, sums: Any, place: Any
-) -> Any:
+    context: Context,
+    x: ArrayType,
+    starts: ArrayType,
+    begin: Type,
+    weights: ArrayType,
+    tap: Type,
+    count: Type,
+    sums: ArrayType,
+    place: Type,
+) -> Typed:
     """Store the weighted sums of a block of some rows, each of which begins at ``starts[row] + begin``."""
 
-    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         source, rows, factors, results = (array_data(target, builder, signature, values, k) for k in (0, 1, 3, 6))
         cells = ir.VectorType(target.get_value_type(x.dtype), BLOCK)
 
-        def added(total: Any, row: Any) -> Any:
+        def added(total: ir.Value, row: ir.Value) -> ir.Value:
             at = builder.add(builder.load(builder.gep(rows, [row])), values[2])
             pointer = builder.bitcast(builder.gep(source, [at]), cells.as_pointer())
             block = builder.load(pointer, align=x.dtype.bitwidth // 8)
             weight = builder.load(builder.gep(factors, [builder.add(values[4], row)]))
             return contracted(builder, x.dtype, block, spread(builder, weight, _SINGLE), total)
 
-        def store(total: Any) -> None:
+        def store(total: ir.Value) -> None:
             pointer = builder.bitcast(builder.gep(results, [values[7]]), _SINGLE.as_pointer())
             builder.store(total, pointer, align=4)
 
@@ -392,7 +443,7 @@ def blend(
 def _rounding_half(to_even: bool, away: bool) -> Any:
     """Return a function that rounds a block of exact sums to bytes."""
 
-    def rounded(builder: Any, value: Any) -> Any:
+    def rounded(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
         if to_even:
             return builder.bitcast(builder.fadd(value, large(_SINGLE)), _WORD)
         half = ir.Constant(_SINGLE, [0.5] * BLOCK)
@@ -402,8 +453,8 @@ def _rounding_half(to_even: bool, away: bool) -> Any:
         return builder.fptosi(_unary(builder, "floor", builder.fadd(value, half)), _WORD)
 
     @intrinsic
-    def store(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any) -> Any:
-        def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def store(context: Context, sums: ArrayType, at: Type, low: Type, high: Type, line: ArrayType) -> Typed:
+        def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
             source, results = (array_data(target, builder, signature, values, k) for k in (0, 4))
             value = _clipped(builder, _block(builder, source, values[1]), values[2], values[3])
             _store(builder, rounded(builder, value), results, values[1])
@@ -415,10 +466,19 @@ def _rounding_half(to_even: bool, away: bool) -> Any:
 
 
 @intrinsic
-def nearest_or_doubtful(context: Any, sums: Any, at: Any, low: Any, high: Any, line: Any, limits: Any, row: Any) -> Any:
+def nearest_or_doubtful(
+    context: Context,
+    sums: ArrayType,
+    at: Type,
+    low: Type,
+    high: Type,
+    line: ArrayType,
+    limits: ArrayType,
+    row: ArrayType,
+) -> Typed:
     """Store a block of sums as the nearest bytes; return a mask of those that are as far as their limit from it."""
 
-    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         source, results, bounds = (array_data(target, builder, signature, values, k) for k in (0, 4, 5))
         value = _clipped(builder, _block(builder, source, values[1]), values[2], values[3])
         limit = _block(builder, bounds, builder.add(values[6], values[1]))
@@ -431,22 +491,22 @@ def nearest_or_doubtful(context: Any, sums: Any, at: Any, low: Any, high: Any, l
     return types.uint64(sums, position, single, single, line, limits, position), made
 
 
-def _unary(builder: Any, name: str, value: Any) -> Any:
+def _unary(builder: ir.IRBuilder, name: str, value: ir.Value) -> ir.Value:
     function = ir.FunctionType(_SINGLE, [_SINGLE])
     return builder.call(cgutils.get_or_insert_function(builder.module, function, f"llvm.{name}.v{BLOCK}f32"), [value])
 
 
-def _block(builder: Any, source: Any, at: Any) -> Any:
+def _block(builder: ir.IRBuilder, source: ir.Value, at: ir.Value) -> ir.Value:
     return builder.load(builder.bitcast(builder.gep(source, [at]), _SINGLE.as_pointer()), align=4)
 
 
-def _clipped(builder: Any, value: Any, low: Any, high: Any) -> Any:
+def _clipped(builder: ir.IRBuilder, value: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
     low, high = (spread(builder, bound, _SINGLE) for bound in (low, high))
     value = builder.select(builder.fcmp_ordered(">", value, low), value, low)
     return builder.select(builder.fcmp_ordered("<", value, high), value, high)
 
 
-def _store(builder: Any, words: Any, results: Any, at: Any) -> None:
+def _store(builder: ir.IRBuilder, words: ir.Value, results: ir.Value, at: ir.Value) -> None:
     pointer = builder.bitcast(builder.gep(results, [at]), _BYTES.as_pointer())
     builder.store(builder.trunc(words, _BYTES), pointer, align=1)
 
@@ -460,10 +520,10 @@ They are clipped to ``low`` and ``high`` first.
 
 
 @intrinsic
-def lowest(context: Any, mask: Any) -> Any:
+def lowest(context: Context, mask: Type) -> Typed:
     """Return the position of the lowest bit of a mask that is set."""
 
-    def made(_: Any, builder: Any, __: Any, values: Any) -> Any:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, values: Values) -> ir.Value:
         return builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
 
     return types.intp(types.uint64), made

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import platform
 import sys
-from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.core.types import Type
+from numba.core.typing.context import Context
+from numba.core.typing.templates import Signature
 
-from ir_interp.executor.loops.vectors import array_data, compiled, intrinsic
+from ir_interp.executor.loops.vectors import Typed, Values, array_data, compiled, intrinsic
 from ir_interp.shapes import Array
 
 _RESTS = 2000  # pauses; a tenth of a millisecond on Intel's processors, about as long as waking a thread takes
@@ -48,8 +51,8 @@ def processor() -> int:
 
 
 @intrinsic
-def _processor(context: Any) -> Any:
-    def made(_: Any, builder: Any, __: Any, ___: Any) -> Any:
+def _processor(context: Context) -> Typed:
+    def made(_: BaseContext, builder: ir.IRBuilder, __: Signature, ___: Values) -> ir.Value:
         number = ir.IntType(32)
         if not sys.platform.startswith("linux"):
             return ir.Constant(number, -1)
@@ -61,20 +64,20 @@ def _processor(context: Any) -> Any:
 
 
 @intrinsic
-def _loaded(context: Any, number: Any) -> Any:
+def _loaded(context: Context, number: Type) -> Typed:
     """Return a number that another thread may change."""
 
-    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         return builder.load_atomic(array_data(target, builder, signature, values, 0), "acquire", 8)
 
     return types.int64(number), made
 
 
 @intrinsic
-def _increase(context: Any, number: Any) -> Any:
+def _increase(context: Context, number: Type) -> Typed:
     """Add one to a number, after all that this thread has written."""
 
-    def made(target: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         pointer = array_data(target, builder, signature, values, 0)
         builder.atomic_rmw("add", pointer, ir.Constant(ir.IntType(64), 1), "acq_rel")
         return target.get_dummy_value()
@@ -83,10 +86,10 @@ def _increase(context: Any, number: Any) -> Any:
 
 
 @intrinsic
-def _pause(context: Any) -> Any:
+def _pause(context: Context) -> Typed:
     """Let another thread of the same core go on, where the processor has an instruction for it."""
 
-    def made(target: Any, builder: Any, _: Any, __: Any) -> Any:
+    def made(target: BaseContext, builder: ir.IRBuilder, _: Signature, __: Values) -> ir.Value:
         if _HAS_PAUSE:
             nothing = ir.FunctionType(ir.VoidType(), [])
             builder.call(cgutils.get_or_insert_function(builder.module, nothing, "llvm.x86.sse2.pause"), [])
