@@ -11,7 +11,8 @@ from pathlib import Path
 from ir_interp.converters.audit.probe import RUNNERS
 from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.reproduce.known_faults import Fault, faults
-from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU, PROVIDERS
+from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU
+from ir_interp.converters.runtimes.onnxruntime_providers import RUNTIMES as PROVIDERS
 from ir_interp.converters.runtimes.outcome import Kind
 
 if str(Path(__file__).parent.parent) not in sys.path:
@@ -72,6 +73,7 @@ _BESIDE = (
     ),
 )
 
+_PROVIDERS = {provider.name for provider in PROVIDERS}
 _KINDS = {Kind.DIFFERS: "Differs", Kind.CRASHES: "Crashes", Kind.REFUSED: "Refuses"}
 
 
@@ -96,7 +98,7 @@ def _section(runtime: str, rows: list[Fault]) -> Iterator[str]:
         for fault in faults_of_kind:
             links = _links(fault)
             reason = f"{fault.reason} (reported: {links})" if links else fault.reason
-            reason = "as onnxruntime" if runtime in PROVIDERS and (fault.place, fault.reason) in _of_cpu() else reason
+            reason = "as onnxruntime" if runtime in _PROVIDERS and (fault.place, fault.reason) in _of_cpu() else reason
             reasons.setdefault(reason, []).append(f"`{fault.name if is_run else fault.place}`")
         yield from (f"- {', '.join(names)}: {reason}" for reason, names in reasons.items())
     yield ""

@@ -14,8 +14,8 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.spec import Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding
 
-from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
-from ..outcome import (
+from .image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
+from .outcome import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -32,7 +32,7 @@ from ..outcome import (
     geometry,
     unknown,
 )
-from . import OtherRuntime
+from .runtime import Accepted, Runner, Runtime
 
 _LESS_THAN_HALF = 0.499  # as observed: added before positions are rounded down
 _BITS = 7  # of the weights of integer sums
@@ -135,12 +135,11 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.array(output.read()).reshape(output.shape).astype(x.dtype)
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="mnn",
     title="MNN",
     version="3.6",
-    package="MNN",
-    distribution="MNN",
-    outcome=outcome,
-    run=_run,
+    of_node=outcome,
+    accepts=Accepted(),
+    runner=Runner(package="MNN", distribution="MNN", run=_run),
 )
