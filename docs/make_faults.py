@@ -14,6 +14,7 @@ from ir_interp.converters.reproduce.known_faults import Fault, faults
 from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU
 from ir_interp.converters.runtimes.onnxruntime_providers import RUNTIMES as PROVIDERS
 from ir_interp.converters.runtimes.outcome import Kind
+from ir_interp.converters.runtimes.runtime import runtimes
 
 if str(Path(__file__).parent.parent) not in sys.path:
     sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -86,7 +87,15 @@ def text() -> str:
     sections = [line for runtime, group in by_runtime for line in _section(runtime, list(group))]
     beside = [f"- {runtime} {what} (`tests/{test}`)." for runtime, what, test in _BESIDE]
     head = ["## Faults that need more than one node", ""]
-    return "\n".join([INTRODUCTION, count, "", *sections, *head, *beside, ""])
+    return "\n".join([INTRODUCTION, *_names(), count, "", *sections, *head, *beside, ""])
+
+
+def _names() -> Iterator[str]:
+    yield from ("## Names", "", "| name | runtime | rules from | `--target` |", "|---|---|---|---|")
+    for name, runtime in runtimes().items():
+        rules = ", by ".join(filter(None, (runtime.version, "" if runtime.runner else "its source")))
+        yield f"| `{name}` | {runtime.title} | {rules} | {'yes' if runtime.accepts else ''} |"
+    yield ""
 
 
 def _section(runtime: str, rows: list[Fault]) -> Iterator[str]:

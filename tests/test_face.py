@@ -17,8 +17,10 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
+from ir_interp.converters.predictions import NAMES
+from ir_interp.errors import closest
 from tests.support.graphs import save_model
-from tests.support.runtimes import LISTED, OTHERS
+from tests.support.runtimes import OTHERS
 
 FUNCTIONS: list[Callable[..., Any]] = [
     ir_interp.load,
@@ -171,7 +173,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        f"unknown runtime 'openvno'; expected one of {LISTED}; did you mean 'openvino'?",
+        f"unknown runtime 'openvno'; {closest('openvno', NAMES)}",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),

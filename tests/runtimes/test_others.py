@@ -401,5 +401,5 @@ def test_a_model_made_for_them(
 
 
 def test_a_wrong_target_names_them(tmp_path: Path) -> None:
-    with pytest.raises(IrInterpError, match="ncnn, opencv-dnn, tract, tvm or any; did you mean 'opencv-dnn'"):
+    with pytest.raises(IrInterpError, match=f"{', '.join(OTHERS)} or any; did you mean 'opencv-dnn'"):
         ir_interp.convert(saved(tmp_path, {}, {"scales": (1, 1, 2, 2)}), tmp_path / "b.onnx", target="opencv_dnn")

@@ -27,12 +27,6 @@ Array = npt.NDArray[Any]
 Result = TypeVar("Result")
 OTHERS = {name: each for name, each in runtimes().items() if each.runner and not each.is_asked}
 """The runtimes that can be run, and whose names an audit needs."""
-_RELEASED = {"onnxruntime": ("1.16", "1.31"), "openvino": ("2021.2", "2026.4"), "tensorrt": ("8.2", "10.15")}
-_RANGES = {f"{name}:{first}": f"{name}:{first} to {name}:{last}" for name, (first, last) in _RELEASED.items()}
-LISTED = ", ".join(
-    _RANGES.get(name, name) for name in sorted({*runtimes(), *_RANGES, "installed", "openvino-converted"})
-)
-"""The runtimes as a message lists them: releases as ranges."""
 
 IR_VERSION = 10  # of the ONNX file format: new enough for opset 19, old enough for every onnxruntime in use
 
