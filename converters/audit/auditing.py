@@ -40,6 +40,7 @@ from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES, Predictor, runtimes_for
 from ..reports import Progress, silent
 from ..runtimes.outcome import Kind, Outcome
+from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
 from ..verify import tolerances
 from . import audited_resizes, probe
@@ -157,9 +158,10 @@ def _model(candidate: Found, runtime: str, folder: Path) -> Path | None:
         return None
     if node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
-    if candidate.layer is not None and runtime == "openvino":
+    known = runtimes().get(runtime)
+    if known and candidate.layer is not None and known.of_layer:
         return folder / "own.xml"
-    if runtime == "litert":
+    if known and candidate.layer is None and known.of_operator:
         return folder / "own.tflite"
     for_openvino = runtime.startswith("openvino")
     path = folder / ("converted.xml" if for_openvino else "converted.onnx")
