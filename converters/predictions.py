@@ -1,14 +1,15 @@
 """Predictions of how a runtime computes a resize, made without running it.
 
-``RUNTIMES`` is the table for nodes of an ONNX model, with others for layers of an IR and operators of TFLite. Before it
-stand predictions that need more than a runtime's own facts: the results of this program's conversions, from
-the writers themselves; and how TensorRT's ONNX importer reads a node, as a layer of its dialect. ``completed`` adds
-ranks that ONNX's shape inference does not find, but OpenVINO's frontend does.
+First stand predictions that need more than a runtime's own facts: the results of this program's conversions, from the
+writers themselves; how TensorRT's ONNX importer reads a node, as a layer of its dialect; and what the graph around a
+node changes. The tables for nodes of ONNX, layers of an IR and operators of TFLite follow from these and from the
+records of ``runtimes/``. ``completed`` adds ranks that ONNX's shape inference does not find, but OpenVINO's frontend
+does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,15 +23,15 @@ from ir_interp.specs import Scales, Sizes
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import write
 
-from .dialects.tensorrt import DIALECT, DIALECT as TENSORRT
+from .dialects.tensorrt import DIALECT
 from .onnx import neighbours
 from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
-from .runtimes import litert, onnxruntime, openvino, reference, tensorrt, tensorrt as tensorrt_facts
-from .runtimes.onnxruntime_providers import PROVIDERS, Provider
-from .runtimes.others import OtherRuntime, others
-from .runtimes.outcome import Edition, Outcome, computes, crashes, refused, resized, unknown
-from .runtimes.tensorrt import NEWEST, ImporterEdition, importer_refusal, layer_settings, left_out, unknown_sums
+from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
+from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
+from .runtimes.outcome import Outcome, computes, crashes, refused, resized, unknown
+from .runtimes.runtime import OfResize, Release, Runtime, runtimes
+from .runtimes.tensorrt import NEWEST, Importer, importer_refusal, layer_settings, left_out, unknown_sums
 
 
 def openvino_converted(op: ResizeOp) -> Outcome:
@@ -49,7 +50,7 @@ def onnxruntime_converted(op: ResizeOp) -> Outcome:
 
 def tensorrt_converted(op: ResizeOp) -> Outcome:
     """Return how TensorRT computes a resize by the settings of a layer."""
-    return _written(op, lambda op: write(op.spec, TENSORRT, shape=op.shape, dtype=op.dtype, name=op.name))
+    return _written(op, lambda op: write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=op.name))
 
 
 def _written(op: ResizeOp, writer: Callable[[ResizeOp], object]) -> Outcome:
@@ -85,9 +86,9 @@ def _seen_by_openvino(path: Path) -> dict[str, ResizeOp]:
 _AT_RUN_TIME = {"shape": None}  # stands in for an unknown target
 
 
-def importer(op: ResizeOp, edition: ImporterEdition = NEWEST) -> Outcome:
+def importer(op: ResizeOp, by: Importer = NEWEST) -> Outcome:
     """Return how TensorRT's ONNX importer reads a node, by its source; TensorRT itself was not run."""
-    reason = importer_refusal(op, edition)
+    reason = importer_refusal(op, by)
     if reason:
         return refused(reason)
     target = _target(op)
@@ -99,7 +100,7 @@ def importer(op: ResizeOp, edition: ImporterEdition = NEWEST) -> Outcome:
     if unknown:
         return refused(unknown)
     layer = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
-    return computes(layer, left_out(op, edition))
+    return computes(layer, left_out(op, by))
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
@@ -137,8 +138,8 @@ def _target(op: ResizeOp) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """A runtime: the version that its rules were observed in, and the outcome of a resize there.
+class Predictor:
+    """How to predict the resizes of a dialect in a runtime: ``title`` and ``version`` are those that reports state.
 
     ``among_others`` returns the outcome of a node that depends on the nodes around it; None if they make no difference.
     ``of_node``, if there is one, knows more about a node of a model than ``predict`` about the resize alone. A runtime
@@ -153,34 +154,15 @@ class Runtime:
     is_asked: bool = True
 
 
-def _refuses_functions(node: ResizeNode) -> Outcome | None:
-    return refused("it refuses a model that calls local functions; inline them") if node.calls_functions else None
-
-
-def _not_run_with_functions(node: ResizeNode) -> Outcome | None:
-    return unknown("a model that calls local functions; inline them") if node.calls_functions else None
-
-
-def _other(other: OtherRuntime) -> Runtime:
-    return Runtime(
-        title=other.title,
-        version=other.version,
-        predict=lambda op: other.outcome(op, resized(op), op),
-        of_node=lambda node: of_other(other, node),
-        among_others=_refuses_functions if other.refuses_functions else _not_run_with_functions,
-        is_asked=False,
-    )
-
-
-def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
-    """Return the outcome of a node of a model in one of the other runtimes."""
-    levels = neighbours.levels_before(node) if other.of_levels else None
-    if other.of_levels and levels:
-        return other.of_levels(other.outcome(node.op, may_change(node), node.stated), node.op, levels)
-    if other.with_computed_scales and neighbours.computes_scales_of_constants(node):
-        return other.with_computed_scales(node.op, may_change(node), node.stated)
-    if node.op.version not in other.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
-        return other.outcome(node.op, may_change(node), node.stated)
+def in_graph(runtime: Runtime, node: ResizeNode) -> Outcome:
+    """Return the outcome of a node of a model in a runtime."""
+    levels = neighbours.levels_before(node) if runtime.of_levels else None
+    if runtime.of_levels and runtime.of_node and levels:
+        return runtime.of_levels(runtime.of_node(node.op, may_change(node), node.stated), node.op, levels)
+    if runtime.with_computed_scales and neighbours.computes_scales_of_constants(node):
+        return runtime.with_computed_scales(node.op, may_change(node), node.stated)
+    if node.op.version not in runtime.counts_inputs or all(map(node.tensor, _BEFORE_SIZES)):
+        return runtime.of_node(node.op, may_change(node), node.stated) if runtime.of_node else _alone(runtime, node.op)
     present = sum(map(bool, node.node.input))
     reason = "it locates roi and scales by their position among the inputs that are present"
     return crashes(reason) if present <= len(_BEFORE_SIZES) else refused(reason)
@@ -189,111 +171,138 @@ def of_other(other: OtherRuntime, node: ResizeNode) -> Outcome:
 _BEFORE_SIZES = ("roi", "scales")  # inputs between the data and the sizes
 
 
-def _of_release(title: str, edition: Edition) -> Runtime:
-    return Runtime(
-        title=title.format(edition.version), version=edition.version, predict=edition.outcome, is_asked=False
+def _alone(runtime: Runtime, op: ResizeOp) -> Outcome:
+    """Return the outcome of a node whose graph is unknown."""
+    if runtime.alone:
+        return runtime.alone(op)
+    return runtime.of_node(op, resized(op), op) if runtime.of_node else unknown("ONNX nodes")
+
+
+def _with_functions(takes_functions: bool | None, node: ResizeNode) -> Outcome | None:
+    if takes_functions or not node.calls_functions:
+        return None
+    if takes_functions is None:
+        return unknown("a model that calls local functions; inline them")
+    return refused("it refuses a model that calls local functions; inline them")
+
+
+def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcome | None:
+    dtype = neighbours.quantised_type(node) if name in DROP_QUANTISATION else None
+    return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
+
+
+_AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
+    onnxruntime.RUNTIME.name: neighbours.in_onnxruntime,
+    **{provider.name: neighbours.in_providers for provider in onnxruntime_providers.RUNTIMES},
+}
+_TENSORRT = replace(
+    tensorrt.RUNTIME,
+    alone=importer,
+    releases={
+        name: Release(
+            version=name,
+            source=each.source,
+            otherwise=partial(importer, by=each),
+            takes_functions=each.takes_functions,
+        )
+        for name, each in tensorrt.IMPORTERS.items()
+    },
+)
+_OF_NODES = [runtime for runtime in {**runtimes(), _TENSORRT.name: _TENSORRT}.values() if runtime.reads_onnx]
+
+
+def _stated(about: Runtime | Release) -> str:
+    """Return the version that rules were observed in, their source, or both."""
+    return ", by ".join(filter(None, (about.version, about.source)))
+
+
+def _of_nodes(runtime: Runtime) -> Predictor:
+    return Predictor(
+        title=runtime.reader.format(runtime.title),
+        version=_stated(runtime),
+        predict=partial(_alone, runtime),
+        of_node=partial(in_graph, runtime),
+        among_others=_AROUND.get(runtime.name) or partial(_with_functions, runtime.takes_functions),
+        is_asked=runtime.is_asked,
     )
 
 
-def _of_provider(provider: Provider) -> Runtime:
-    return Runtime(
-        title=provider.title,
-        version=provider.source,
-        predict=provider.outcome,
-        among_others=neighbours.in_providers,
-        is_asked=False,
-    )
-
-
-def _in_onnxruntime(name: str, edition: Edition, node: ResizeNode) -> Outcome | None:
-    dtype = neighbours.quantised_type(node) if name in onnxruntime.DROP_QUANTISATION else None
-    in_levels = onnxruntime.in_levels(edition, node.op, dtype) if dtype else None
-    return in_levels or neighbours.in_onnxruntime(node)
-
-
-_FRONTEND = "OpenVINO {}, own frontend"
 _NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR first")
 
 
-def _importer(name: str) -> Runtime:
-    edition = tensorrt_facts.EDITIONS[name]
-    return Runtime(
-        title=f"TensorRT {name}'s importer",
-        version=f"{name}, by {edition.source}",
-        predict=lambda op: importer(op, edition),
-        among_others=lambda node: None if edition.takes_functions else _not_run_with_functions(node),
-        is_asked=False,
+def _of_release(title: str, release: Release) -> Predictor:
+    return Predictor(
+        title=title.format(release.version), version=_stated(release), predict=release.outcome, is_asked=False
     )
 
 
-RUNTIMES: Mapping[str, Runtime] = {
-    "onnxruntime": Runtime(
-        title="onnxruntime",
-        version=onnxruntime.VERSION,
-        predict=onnxruntime.outcome,
-        among_others=neighbours.in_onnxruntime,
-        of_node=lambda node: onnxruntime.outcome(node.op, may_change(node)),
-    ),
-    "openvino": Runtime(
-        title="OpenVINO, own frontend",
-        version=openvino.VERSION,
-        predict=openvino.frontend,
-        of_node=lambda node: openvino.among_known(node.op, may_change(node), node.stated),
-        among_others=_refuses_functions,
-    ),
-    "openvino-converted": Runtime(
-        title="OpenVINO, converted here", version=openvino.VERSION, predict=openvino_converted
-    ),
-    "tensorrt": Runtime(title="TensorRT's importer", version=tensorrt_facts.VERSION, predict=importer),
-    "reference": Runtime(title="ONNX reference", version=reference.VERSION, predict=reference.outcome),
-    **{
-        f"onnxruntime:{name}": replace(
-            _of_release("onnxruntime {}", edition), among_others=partial(_in_onnxruntime, name, edition)
-        )
-        for name, edition in onnxruntime.EDITIONS.items()
-    },
-    **{name: _of_provider(provider) for name, provider in PROVIDERS.items()},
+def _releases(runtime: Runtime) -> Iterator[tuple[str, Predictor]]:
+    title = runtime.reader.format(f"{runtime.title} {{}}")
     # Releases in which only layers of IRs were run come first: those that also ran nodes replace them.
-    **{
-        f"openvino:{name}": replace(_of_release(_FRONTEND, edition), predict=lambda op: _NO_NODES)
-        for name, edition in openvino.LAYER_EDITIONS.items()
-    },
-    **{
-        f"openvino:{name}": replace(_of_release(_FRONTEND, edition), among_others=_not_run_with_functions)
-        for name, edition in openvino.EDITIONS.items()
-    },
-    **{f"tensorrt:{name}": _importer(name) for name in tensorrt_facts.EDITIONS},
-    **{name: _other(runtime) for name, runtime in others().items()},
-}
-"""For nodes of ONNX models. The last ones must be named: installed packages must not change a report."""
+    for name, release in runtime.layer_releases.items():
+        yield f"{runtime.name}:{name}", replace(_of_release(title, release), predict=lambda op: _NO_NODES)
+    for name, release in runtime.releases.items():
+        around = partial(_with_functions, release.takes_functions)
+        if runtime is onnxruntime.RUNTIME:
+            around = partial(_around_onnxruntime, name, release)
+        yield f"{runtime.name}:{name}", replace(_of_release(title, release), among_others=around)
 
-LAYER_RUNTIMES: Mapping[str, Runtime] = {
-    "openvino": Runtime(title="OpenVINO", version=openvino.VERSION, predict=openvino.layer),
-    "onnxruntime": Runtime(
-        title="onnxruntime, converted here", version=onnxruntime.VERSION, predict=onnxruntime_converted
-    ),
-    "tensorrt": Runtime(title="TensorRT, converted here", version="10", predict=tensorrt_converted),
-    **{f"openvino:{name}": _of_release("OpenVINO {}", edition) for name, edition in openvino.LAYER_EDITIONS.items()},
+
+_CONVERTED = {
+    runtime.name: Predictor(title=f"{runtime.title}, converted here", version=version, predict=predict)
+    for runtime, version, predict in (
+        (onnxruntime.RUNTIME, onnxruntime.RUNTIME.version, onnxruntime_converted),
+        (openvino.RUNTIME, openvino.RUNTIME.version, openvino_converted),
+        (tensorrt.RUNTIME, "10", tensorrt_converted),
+    )
+}
+
+
+def _rows_of_nodes() -> Iterator[tuple[str, Predictor]]:
+    """Yield the runtimes of every report, then those that must be named."""
+    for runtime in _OF_NODES:
+        if runtime.is_asked:
+            yield runtime.name, _of_nodes(runtime)
+        if runtime is openvino.RUNTIME:
+            yield "openvino-converted", _CONVERTED["openvino"]
+    for runtime in _OF_NODES:
+        if not runtime.is_asked:
+            yield runtime.name, _of_nodes(runtime)
+        yield from _releases(runtime)
+
+
+def _rows(outcome: Callable[[Runtime], OfResize | None]) -> dict[str, Predictor]:
+    """Return the runtimes that compute the resizes of a dialect, then those for which this program converts them."""
+    own = {
+        runtime.name: Predictor(title=runtime.title, version=runtime.version, predict=predict)
+        for runtime in runtimes().values()
+        if (predict := outcome(runtime))
+    }
+    return {**own, **_CONVERTED, **own}
+
+
+RUNTIMES: Mapping[str, Predictor] = dict(_rows_of_nodes())
+"""For nodes of ONNX models."""
+
+LAYER_RUNTIMES: Mapping[str, Predictor] = _rows(lambda runtime: runtime.of_layer) | {
+    f"{runtime.name}:{name}": _of_release(f"{runtime.title} {{}}", release)
+    for runtime in runtimes().values()
+    for name, release in runtime.layer_releases.items()
 }
 """For layers of IRs."""
 
-OPERATOR_RUNTIMES: Mapping[str, Runtime] = {
-    "litert": Runtime(title="LiteRT", version=litert.VERSION, predict=litert.outcome),
-    "onnxruntime": LAYER_RUNTIMES["onnxruntime"],
-    "openvino": Runtime(title="OpenVINO, converted here", version=openvino.VERSION, predict=openvino_converted),
-    "tensorrt": LAYER_RUNTIMES["tensorrt"],
-}
+OPERATOR_RUNTIMES: Mapping[str, Predictor] = _rows(lambda runtime: runtime.of_operator)
 """For operators of TFLite files."""
 
 _OF_DIALECT = {"onnx": RUNTIMES, "openvino": LAYER_RUNTIMES, "tflite": OPERATOR_RUNTIMES}
 
 
-def runtimes_of(op: ResizeOp) -> Mapping[str, Runtime]:
+def runtimes_of(op: ResizeOp) -> Mapping[str, Predictor]:
     """Return the runtimes of an audit for a resize, by name."""
     return runtimes_for(op.dialect)
 
 
-def runtimes_for(dialect: str) -> Mapping[str, Runtime]:
+def runtimes_for(dialect: str) -> Mapping[str, Predictor]:
     """Return the runtimes of an audit for the resizes of a dialect, by name."""
     return _OF_DIALECT.get(dialect, {})
 
@@ -308,5 +317,5 @@ def named(words: Sequence[str]) -> frozenset[str]:
     names = {name for name in words if name != INSTALLED}
     if INSTALLED in words:
         names |= {name for those in _OF_DIALECT.values() for name, runtime in those.items() if runtime.is_asked}
-        names |= {name for name, runtime in others().items() if runtime.is_installed}
+        names |= {name for name, runtime in runtimes().items() if runtime.is_installed}
     return frozenset(names)

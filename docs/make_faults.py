@@ -11,8 +11,9 @@ from pathlib import Path
 from ir_interp.converters.audit.probe import RUNNERS
 from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.reproduce.known_faults import Fault, faults
-from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU, PROVIDERS
+from ir_interp.converters.runtimes.onnxruntime_providers import LEFT_TO_CPU, RUNTIMES as PROVIDERS
 from ir_interp.converters.runtimes.outcome import Kind
+from ir_interp.converters.runtimes.runtime import runtimes
 
 if str(Path(__file__).parent.parent) not in sys.path:
     sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -72,6 +73,7 @@ _BESIDE = (
     ),
 )
 
+_PROVIDERS = {provider.name for provider in PROVIDERS}
 _KINDS = {Kind.DIFFERS: "Differs", Kind.CRASHES: "Crashes", Kind.REFUSED: "Refuses"}
 
 
@@ -84,7 +86,15 @@ def text() -> str:
     sections = [line for runtime, group in by_runtime for line in _section(runtime, list(group))]
     beside = [f"- {runtime} {what} (`tests/{test}`)." for runtime, what, test in _BESIDE]
     head = ["## Faults that need more than one node", ""]
-    return "\n".join([INTRODUCTION, count, "", *sections, *head, *beside, ""])
+    return "\n".join([INTRODUCTION, *_names(), count, "", *sections, *head, *beside, ""])
+
+
+def _names() -> Iterator[str]:
+    yield from ("## Names", "", "| name | runtime | rules from | `--target` |", "|---|---|---|---|")
+    for name, runtime in runtimes().items():
+        rules = ", by ".join(filter(None, (runtime.version, "" if runtime.runner else "its source")))
+        yield f"| `{name}` | {runtime.title} | {rules} | {'yes' if runtime.accepts else ''} |"
+    yield ""
 
 
 def _section(runtime: str, rows: list[Fault]) -> Iterator[str]:
@@ -96,7 +106,7 @@ def _section(runtime: str, rows: list[Fault]) -> Iterator[str]:
         for fault in faults_of_kind:
             links = _links(fault)
             reason = f"{fault.reason} (reported: {links})" if links else fault.reason
-            reason = "as onnxruntime" if runtime in PROVIDERS and (fault.place, fault.reason) in _of_cpu() else reason
+            reason = "as onnxruntime" if runtime in _PROVIDERS and (fault.place, fault.reason) in _of_cpu() else reason
             reasons.setdefault(reason, []).append(f"`{fault.name if is_run else fault.place}`")
         yield from (f"- {', '.join(names)}: {reason}" for reason, names in reasons.items())
     yield ""

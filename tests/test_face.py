@@ -17,8 +17,10 @@ from openvino.preprocess import ColorFormat, PrePostProcessor, ResizeAlgorithm
 
 import ir_interp
 from ir_interp import IrInterpError, ReadError, ResizeSpec, SpecError
-from ir_interp.converters.runtimes.others import others
+from ir_interp.converters.predictions import NAMES
+from ir_interp.errors import closest
 from tests.support.graphs import save_model
+from tests.support.runtimes import OTHERS
 
 FUNCTIONS: list[Callable[..., Any]] = [
     ir_interp.load,
@@ -121,7 +123,7 @@ def test_an_empty_model_is_none() -> None:
 
 
 PIPELINE = ir_interp.pipeline({"image_processor_type": "ViTImageProcessor"}, backend="pil")
-TARGETS = f"{', '.join(('tensorrt', 'openvino', *others()))} or any"
+TARGETS = f"{', '.join(('tensorrt', 'openvino', *OTHERS))} or any"
 MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
@@ -171,10 +173,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
-        "unknown runtime 'openvno'; expected one of installed, iree, litert, mnn, ncnn, onnxruntime, onnxruntime-cuda, "
-        "onnxruntime-directml, onnxruntime-qnn, onnxruntime-webgpu, onnxruntime:1.16 to onnxruntime:1.31, opencv-dnn, "
-        "openvino, openvino-converted, openvino:2021.2 to openvino:2026.4, reference, tensorrt, tensorrt:8.2 to "
-        "tensorrt:10.15, tract, tvm; did you mean 'openvino'?",
+        f"unknown runtime 'openvno'; {closest('openvno', NAMES)}",
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="weight"),

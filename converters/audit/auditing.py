@@ -37,9 +37,10 @@ from ..onnx import resize_subgraph as onnx_model
 from ..onnx.resize_nodes import ResizeNode
 from ..openvino import ir_save as openvino_model
 from ..openvino.ir_save import write_layer
-from ..predictions import RUNTIMES, Runtime, runtimes_for
+from ..predictions import RUNTIMES, Predictor, runtimes_for
 from ..reports import Progress, silent
 from ..runtimes.outcome import Kind, Outcome
+from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
 from ..verify import tolerances
 from . import audited_resizes, probe
@@ -157,9 +158,10 @@ def _model(candidate: Found, runtime: str, folder: Path) -> Path | None:
         return None
     if node is not None and runtime != "openvino-converted":
         return folder / "own.onnx"
-    if candidate.layer is not None and runtime == "openvino":
+    known = runtimes().get(runtime)
+    if known and candidate.layer is not None and known.of_layer:
         return folder / "own.xml"
-    if runtime == "litert":
+    if known and candidate.layer is None and known.of_operator:
         return folder / "own.tflite"
     for_openvino = runtime.startswith("openvino")
     path = folder / ("converted.xml" if for_openvino else "converted.onnx")
@@ -387,7 +389,7 @@ def _unread(path: Path, resize: Unread, chosen: Collection[str] | None) -> Unrea
     return UnreadResize(file=str(path), resize=resize.name, where=resize.where, problem=problem, titles=titles)
 
 
-def _asked(dialect: str, chosen: Collection[str] | None) -> Iterator[tuple[str, Runtime]]:
+def _asked(dialect: str, chosen: Collection[str] | None) -> Iterator[tuple[str, Predictor]]:
     """Yield the runtimes that are to be predicted, with their names."""
     for name, runtime in runtimes_for(dialect).items():
         if runtime.is_asked if chosen is None else name in chosen:
@@ -412,7 +414,7 @@ def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
     )
 
 
-def _prediction(runtime: Runtime, resize: Found) -> Outcome:
+def _prediction(runtime: Predictor, resize: Found) -> Outcome:
     node = resize.node
     if node is None:
         return runtime.predict(resize.op)

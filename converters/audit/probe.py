@@ -1,6 +1,6 @@
 """Run many single resizes in installed runtimes: jobs of a worker, whose process is replaced after each death.
 
-``RUNNERS`` has the runners of all runtimes that can be installed.
+TensorRT is missing: not every machine can install it.
 """
 
 from __future__ import annotations
@@ -12,61 +12,20 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..reports import Progress, silent
-from ..runtimes import litert
 from ..runtimes.execution import openvino_silent, reason
-from ..runtimes.others import others
-from ..runtimes.outcome import Run, Runner
+from ..runtimes.runtime import Run, Runner, runtimes
 from ..workers import Died, Late, Question, Worker
 
-
-def _in_onnxruntime(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # fatal errors only: scripts print results
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
-
-
-def _in_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import openvino
-
-    # By default, it computes in bfloat16 where the processor can.
-    # One thread takes other paths than several, which are the default.
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "NUM_STREAMS": 1}
-    compiled = openvino.Core().compile_model(model, "CPU", settings)
-    results = compiled([x])
-    return np.array(results[compiled.output(0)])
-
-
-def _in_reference(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import onnx
-    import onnx.reference
-
-    loaded = onnx.load(model)
-    results: Any = onnx.reference.ReferenceEvaluator(loaded).run(None, {loaded.graph.input[0].name: x})
-    return np.asarray(results[0])
-
-
-RUNNERS: Mapping[str, Runner] = MappingProxyType(
-    {
-        "onnxruntime": Runner(package="onnxruntime", distribution="onnxruntime", run=_in_onnxruntime),
-        "openvino": Runner(package="openvino", distribution="openvino", run=_in_openvino),
-        "reference": Runner(package="onnx", distribution="onnx", run=_in_reference),
-        **others(),
-    }
-)
-"""Runners of ONNX models, by the names that audits use; TensorRT is missing: not every machine can install it."""
-ALL = MappingProxyType({**RUNNERS, "litert": litert.RUNNER})
-"""The same with those of TFLite files."""
+ALL: Mapping[str, Runner] = {name: runtime.runner for name, runtime in runtimes().items() if runtime.runner}
+"""The runners of all runtimes that can be installed, by the names that audits use."""
+RUNNERS: Mapping[str, Runner] = {name: ALL[name] for name in ALL if runtimes()[name].reads_onnx}
+"""Those of ONNX models."""
 
 
 _SECONDS = 120  # for a job, and for what all of them import
@@ -149,4 +108,4 @@ INSTALLED: Mapping[str, Run] = {
     "openvino": _in_silent_openvino,
     "openvino-converted": _in_silent_openvino,
 }
-"""The runtimes that can be run, and how. TensorRT is missing: not every machine can install it."""
+"""The runtimes that can be run, and how."""

@@ -13,7 +13,7 @@ import onnx
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.specs import AtRunTime
 
-from ..runtimes.onnxruntime import TRANSPOSES_PASS, between_transposes
+from ..runtimes.onnxruntime_optimiser import TRANSPOSES_PASS, between_transposes
 from ..runtimes.outcome import Levels, Outcome, resized, unknown
 from .resize_nodes import ResizeNode, given_names
 from .static_values import Values

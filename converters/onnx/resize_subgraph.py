@@ -28,7 +28,7 @@ from ..decompose.decomposed_resize import decompose
 from ..dialects.onnx import DIALECT
 from ..reports import Row, expressed
 from ..runtimes import onnxruntime
-from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
+from ..runtimes.onnxruntime_optimiser import NO_CUBIC_SHRINKS, survives_transposes
 from .neighbours import is_transpose_before
 from .onnx_graph import Graph, Unsaved, attributes_of, read_by, save
 from .operators import Primitives

@@ -33,7 +33,7 @@ from ..onnx.resize_nodes import ResizeNode, nodes_in
 from ..onnx.resize_subgraph import OneResize, ends, inlined, invalid, is_long_as_inferred, model_of
 from ..reports import Form, FormPolicy, Row, text
 from ..runtimes import onnxruntime
-from ..runtimes.onnxruntime import survives_transposes
+from ..runtimes.onnxruntime_optimiser import survives_transposes
 from ..runtimes.outcome import Kind, Outcome, refused
 from . import operator_sets
 from .targets import FREEZE, Target

@@ -27,12 +27,12 @@ from ..onnx.neighbours import may_change, open_axes
 from ..onnx.onnx_graph import Graph
 from ..onnx.operators import Primitives
 from ..onnx.resize_nodes import ResizeNode, dialect_version
-from ..predictions import importer, of_other
+from ..predictions import importer, in_graph
 from ..runtimes import openvino, tensorrt
 from ..runtimes.execution import LARGEST_GATHER, LargestGather
-from ..runtimes.onnxruntime import NO_CUBIC_SHRINKS, survives_transposes
-from ..runtimes.others import OtherRuntime, others
+from ..runtimes.onnxruntime_optimiser import NO_CUBIC_SHRINKS, survives_transposes
 from ..runtimes.outcome import Outcome, changing_axes, computes, refused
+from ..runtimes.runtime import Accepted, Runtime, runtimes
 from . import operator_sets
 
 
@@ -163,18 +163,18 @@ def _among_transposes(node: ResizeNode) -> Outcome | None:
     return neighbours.in_onnxruntime(node)
 
 
-def _tensorrt(edition: tensorrt.ImporterEdition, node: ResizeNode) -> Outcome:
+def _tensorrt(by: tensorrt.Importer, node: ResizeNode) -> Outcome:
     refusal = "" if node.op.dtype in tensorrt.LAYER_TYPES else tensorrt.network_refusal(node.op)
-    return refused(refusal) if refusal else importer(node.op, edition)
+    return refused(refusal) if refusal else importer(node.op, by)
 
 
-def _for_tensorrt(name: str, edition: tensorrt.ImporterEdition) -> Target:
+def _for_tensorrt(name: str, by: tensorrt.Importer) -> Target:
     return Target(
         name=name,
-        predict=partial(_tensorrt, edition),
+        predict=partial(_tensorrt, by),
         problem=_tensorrt_problem,
         note=lambda op: tensorrt.NOTE,
-        takes_functions=edition.takes_functions,
+        takes_functions=by.takes_functions,
     )
 
 
@@ -204,20 +204,19 @@ def _openvino_problem(op: ResizeOp, decomposed: Decomposed) -> str:
     return "the CPU plugin does not copy strings" if op.dtype == "str" else ""
 
 
-def _of_other(other: OtherRuntime) -> Target:
+def _of_runtime(runtime: Runtime, accepted: Accepted) -> Target:
     return Target(
-        name=other.name,
-        predict=partial(of_other, other),
-        problem=partial(_other_problem, other),
-        note=lambda op: f"by the rules observed in {other.title} {other.version}; it was not run",
-        measures_nothing="" if other.measures else other.title,
-        least_opset=other.least_opset,
+        name=runtime.name,
+        predict=partial(in_graph, runtime),
+        problem=partial(_problem, runtime.title, accepted),
+        note=lambda op: f"by the rules observed in {runtime.title} {runtime.version}; it was not run",
+        measures_nothing="" if accepted.measures else runtime.title,
+        least_opset=accepted.least_opset,
     )
 
 
-def _other_problem(other: OtherRuntime, op: ResizeOp, decomposed: Decomposed) -> str:
-    title = other.title
-    if not other.takes_primitives:
+def _problem(title: str, accepted: Accepted, op: ResizeOp, decomposed: Decomposed) -> str:
+    if not accepted.primitives:
         return f"{title} computes no resize"
     if op.dtype != "float32":
         return f"the rules for {title} do not cover {op.dtype}"
@@ -249,7 +248,7 @@ def _any_problem(op: ResizeOp, decomposed: Decomposed) -> str:
     return next(filter(None, (runtime.problem(op, decomposed) for runtime in _IN_ANY)), "")
 
 
-_RUNTIMES = {
+_OWN = {
     "tensorrt": _for_tensorrt("tensorrt", tensorrt.NEWEST),
     "openvino": Target(
         name="openvino",
@@ -258,9 +257,13 @@ _RUNTIMES = {
         primitives=for_openvino,
         note=openvino.precision_note,
     ),
-    **{name: _of_other(runtime) for name, runtime in others().items()},
 }
-_IN_ANY = [runtime for name, runtime in _RUNTIMES.items() if name not in others() or others()[name].takes_primitives]
+_ACCEPTED = {name: runtime.accepts for name, runtime in runtimes().items() if runtime.accepts}
+_RUNTIMES = {
+    **_OWN,
+    **{name: _of_runtime(runtimes()[name], each) for name, each in _ACCEPTED.items() if name not in _OWN},
+}
+_IN_ANY = [target for name, target in _RUNTIMES.items() if _ACCEPTED[name].primitives]
 """Runtimes that compute resizes that no Resize expresses; the others would have no fallback."""
 _ANY = Target(
     name="any",
@@ -270,10 +273,10 @@ _ANY = Target(
     measures_nothing=next((runtime.measures_nothing for runtime in _IN_ANY if runtime.measures_nothing), ""),
     least_opset=max(runtime.least_opset for runtime in _IN_ANY),
 )
-_EDITIONS = {
-    f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", edition) for name, edition in tensorrt.EDITIONS.items()
+_RELEASES = {
+    f"tensorrt:{name}": _for_tensorrt(f"tensorrt:{name}", importer) for name, importer in tensorrt.IMPORTERS.items()
 }
-_NAMED = {**_RUNTIMES, **_EDITIONS, _ANY.name: _ANY}
+_NAMED = {**_RUNTIMES, **_RELEASES, _ANY.name: _ANY}
 
 
 def names() -> list[str]:

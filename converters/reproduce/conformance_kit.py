@@ -30,7 +30,7 @@ from ir_interp.version import VERSION
 from ..audit.probe import RUNNERS
 from ..onnx.resize_nodes import given_names, load
 from ..openvino.ir_save import write_layer
-from ..runtimes.outcome import Run
+from ..runtimes.runtime import Run
 from ..verify import tolerances
 from . import kit_runner
 

@@ -17,10 +17,11 @@ from ..audit.audited_resizes import Audited
 from ..audit.auditing import audit
 from ..predictions import RUNTIMES, runtimes_of
 from ..runtimes.outcome import Kind
+from ..runtimes.runtime import runtimes
 from .conformance_kit import Layer, Node
 
 _RUNTIMES = tuple(name for name in RUNTIMES if name != "openvino-converted" and ":" not in name)  # no earlier release
-_OF_LAYERS = {"openvino"}  # the runtimes of IRs
+_OF_LAYERS = {name for name, runtime in runtimes().items() if runtime.of_layer}
 _KINDS = (Kind.DIFFERS, Kind.CRASHES, Kind.REFUSED, Kind.SAME)
 _IN_WORDS = {
     ("step", "ratio", "given"): "it uses the ratio of sizes instead of the scale",

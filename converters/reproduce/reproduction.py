@@ -41,7 +41,8 @@ from ..audit.probe import RUNNERS
 from ..onnx.resize_nodes import given_names
 from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES
-from ..runtimes.outcome import Kind, Runner
+from ..runtimes.outcome import Kind
+from ..runtimes.runtime import Runner
 from ..verify import tolerances
 from ..verify.tolerances import absolute_differences
 from . import known_faults

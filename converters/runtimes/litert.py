@@ -20,9 +20,9 @@ from ir_interp.shapes import static_shape
 from ir_interp.specs import Coordinates, Linear, Nearest
 
 from .image_runtimes import Floats, read_outcome
-from .outcome import Outcome, Runner, computes, differs, unknown
+from .outcome import Outcome, computes, differs, unknown
+from .runtime import Runner, Runtime
 
-VERSION = "2.3"
 _OTHER_PIXELS, _BEYOND = "lead to other pixels", "lead beyond the image, where it reads what lies there"
 # Bytes are copied at steps in units of 2**-16.
 _BYTES, _FIXED = ("uint8", "int8"), 2**16
@@ -80,4 +80,11 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.array(net.get_tensor(net.get_output_details()[0]["index"]))
 
 
-RUNNER = Runner(package="ai_edge_litert", distribution="ai-edge-litert", run=_run)
+RUNTIME = Runtime(
+    name="litert",
+    title="LiteRT",
+    version="2.3",
+    is_asked=True,
+    of_operator=outcome,
+    runner=Runner(package="ai_edge_litert", distribution="ai-edge-litert", run=_run),
+)

@@ -1,19 +1,19 @@
 """onnxruntime: which Resize and Upsample nodes its CPU provider accepts, and which it computes otherwise (1.31, 1.32).
 
 Each rule was found by running nodes; docs/semantics.md names the tests. Writers call ``refusal`` and ``deviation``
-before they emit a node, predictions call ``outcome`` for an existing node. The optimiser's part follows: which
-Transposes it moves over a Resize, and how the moved node is then computed. Earlier releases come last.
+before they emit a node, predictions call ``outcome`` for an existing node. Earlier releases come last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ir_interp.plan import integer_sums
 from ir_interp.plan.formulas import positions, radius
@@ -39,8 +39,6 @@ from ir_interp.specs import (
 
 from .image_runtimes import to_pixels
 from .outcome import (
-    UPSAMPLE,
-    Edition,
     Geometry,
     Kind,
     Outcome,
@@ -56,8 +54,8 @@ from .outcome import (
     sure_axes,
     unknown,
 )
+from .runtime import Release, Runner, Runtime
 
-VERSION = "1.32"
 TYPES = ("float32", "float16", "uint8", "int8", "int32")
 """The element types that it resizes."""
 
@@ -408,65 +406,6 @@ def rounds_each_axis(op: ResizeOp) -> bool:
     return op.spec.kernel.is_antialiased and op.dtype in ONNXRUNTIME_INTEGERS
 
 
-TRANSPOSES_PASS = frozenset(
-    (
-        *("Abs", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish"),
-        *("Identity", "LeakyRelu", "Log", "Neg", "Not", "Reciprocal", "Relu", "Resize", "Round", "Selu", "Sigmoid"),
-        *("Sign", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "DequantizeLinear", "QuantizeLinear"),
-        *("Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow"),
-        *("Sub", "Sum", "Where", "Xor", "Concat", "Pad", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Unsqueeze"),
-        *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
-    )
-)
-"""Operators over which it moves a Transpose, so that it meets another and both vanish."""
-_MOVED = "its optimiser moves a Transpose over it, and"
-NO_CUBIC_SHRINKS = f"{_MOVED} there is no cubic Resize that shrinks channels-last images"
-
-
-_CHANNELS_MOVE = ((0, 3, 1, 2), (0, 2, 3, 1))  # to the front, to the end: the only Transposes of images that it moves
-
-
-def between_transposes(op: ResizeOp, order: Sequence[int] | None, may_change: Set[int]) -> Outcome | None:
-    """Return the outcome of a node between two Transposes after optimisation; None if they make no difference.
-
-    ``order`` is the ``perm`` of the one in front, by which axes of the node become axes of the tensor before it.
-    """
-    rank = len(op.shape or ())
-    if op.dtype == "float16" or op.version in UPSAMPLE:
-        return None  # it stands between Casts, over which no Transpose is moved, as over an Upsample
-    if rank != _IMAGE or order is None or tuple(order) not in _CHANNELS_MOVE:
-        return None  # any other Transpose stays where it is
-    axes = op.attributes.get("axes")
-    if axes is not None and tuple(axes) != tuple(range(rank)):
-        wrong = differs if len(axes) == rank else refused
-        return wrong(f"{_MOVED} takes its entries for axes {list(axes)} as those of every axis, in order")
-    in_front = outcome(_in_front(op, order), {order[axis] for axis in may_change})
-    alone = outcome(op, may_change)
-    spec = None if in_front.spec is None else _with_axes(in_front.spec, [order.index(axis) for axis in range(rank)])
-    same = None if alone.spec is None else _with_axes(alone.spec, range(rank))
-    if (in_front.kind, spec, in_front.condition) == (alone.kind, same, alone.condition):
-        return None
-    return replace(in_front, spec=spec, reason=f"{_MOVED} {in_front.reason}" if in_front.reason else "")
-
-
-def _in_front(op: ResizeOp, order: Sequence[int]) -> ResizeOp:
-    """Return a node with the axes of the tensor before the Transpose in front."""
-    shape = op.shape or ()
-    moved = tuple(shape[order.index(axis)] for axis in range(len(shape)))
-    return replace(op, spec=_with_axes(op.spec, order), shape=moved)
-
-
-def _with_axes(spec: ResizeSpec, names: Sequence[int]) -> ResizeSpec:
-    """Return a resize whose axes have other numbers, ``names`` of each."""
-    listed = resolve_axes(spec.axes, len(names))
-    return replace(spec, axes=tuple(names[axis] for axis in listed))
-
-
-def survives_transposes(op: ResizeOp) -> bool:
-    """Return whether a node with entries for every axis is computed between two Transposes, whatever its sizes."""
-    return not is_plain_cubic(op) or len(op.shape or ()) != _IMAGE or shrinks(op) is False
-
-
 # onnxruntime, release by release: how its earlier CPU providers computed nodes that today's computes.
 #
 # Each rule was found by running the same 1,200 random nodes in 1.16, 1.20, 1.26, 1.28, 1.31 and 1.32, and selected
@@ -541,33 +480,42 @@ def _takes_windows_of_other_axes(op: ResizeOp) -> Outcome | None:
     return computes(spec, "an antialiased cubic crop uses the windows of axes 1 and 2 for height and width")
 
 
-DROP_QUANTISATION = ("1.16", "1.20", "1.26")
-"""Editions whose optimiser drops a DequantizeLinear and a QuantizeLinear with the same levels around a Resize."""
-
-
-def in_levels(edition: Edition, op: ResizeOp, dtype: str) -> Outcome | None:
-    """Return the outcome of a node in levels of a type instead of floats; None for copies, which are the same."""
-    if isinstance(op.spec.kernel, Nearest) or dtype not in ONNXRUNTIME_INTEGERS:
-        return None
-    dropped = "its optimiser drops the DequantizeLinear and QuantizeLinear around it"
-    outcome = edition.outcome(replace(op, dtype=dtype))
-    if outcome.kind is Kind.REFUSED:
-        return replace(outcome, reason=f"{dropped}: {outcome.reason}")
-    return differs(f"{dropped}, and sums in {dtype}" + (f": {outcome.reason}" if outcome.reason else ""))
-
-
 _UNTIL_1_26 = (_counts_no_axes_from_the_end, _knows_no_ties)
-_edition = partial(Edition, today=outcome)
-EDITIONS: Mapping[str, Edition] = MappingProxyType(
-    {
-        "1.16": _edition(
-            version="1.16",
-            rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices, _takes_windows_of_other_axes),
-        ),
-        "1.20": _edition(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
-        "1.26": _edition(version="1.22 to 1.26", rules=_UNTIL_1_26),
-        "1.30": _edition(version="1.27 to 1.30", rules=(_narrows_what_is_negative,)),
-        "1.31": _edition(version="1.31 and 1.32", rules=()),
-    }
+_release = partial(Release, otherwise=outcome, takes_functions=True)
+_RELEASES = {
+    "1.16": _release(
+        version="1.16",
+        rules=(*_UNTIL_1_26, _no_cubic_of_channels_last, _overruns_matrices, _takes_windows_of_other_axes),
+    ),
+    "1.20": _release(version="1.18 to 1.20", rules=(*_UNTIL_1_26, _no_cubic_of_channels_last)),
+    "1.26": _release(version="1.22 to 1.26", rules=_UNTIL_1_26),
+    "1.30": _release(version="1.27 to 1.30", rules=(_narrows_what_is_negative,)),
+    "1.31": _release(version="1.31 and 1.32"),
+}
+
+
+def _of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    return outcome(op, may_change)
+
+
+def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # fatal errors only: scripts print results
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
+
+
+RUNTIME = Runtime(
+    name="onnxruntime",
+    title="onnxruntime",
+    version="1.32",
+    is_asked=True,
+    of_node=_of_node,
+    alone=outcome,
+    takes_functions=True,
+    runner=Runner(package="onnxruntime", distribution="onnxruntime", run=_run),
+    releases=_RELEASES,
 )
-"""By the last release that each applies to."""

@@ -1,16 +1,15 @@
 """onnxruntime's CUDA, DirectML, QNN and WebGPU providers: how they compute a Resize by their sources. None was run.
 
 Nodes that a provider does not take are left to the CPU provider, which every session has. The sources are those of
-github.com/microsoft/onnxruntime and github.com/onnxruntime/onnxruntime-qnn, at the commits that ``PROVIDERS`` names;
+github.com/microsoft/onnxruntime and github.com/onnxruntime/onnxruntime-qnn, at the commits that ``RUNTIMES`` names;
 DirectML and QNN themselves are closed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,18 +37,9 @@ from .outcome import (
     resized,
     unknown,
 )
+from .runtime import Runtime
 
 LEFT_TO_CPU = "left to the CPU provider"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """An execution provider: the source of its rules, and the outcome of a node."""
-
-    title: str
-    source: str
-    outcome: Callable[[ResizeOp], Outcome]
-
 
 _IMAGE = 4  # axes of a batch of images
 _WEBGPU_RANKS = range(2, 6)
@@ -231,29 +221,31 @@ def _half_to_even(at: Floats, rounding: Rounding) -> NDArray[Any]:
     return np.rint(at) if rounding is Rounding.ROUND_PREFER_CEIL else to_pixels(at, rounding)
 
 
-PROVIDERS: Mapping[str, Provider] = MappingProxyType(
-    {
-        "onnxruntime-cuda": Provider(
-            title="onnxruntime CUDA, by source",
-            source="cuda/tensor/upsample.cc at 9fbec457, resize_impl.cu at 6f22a1b6, upsample_impl.cu at 0fd6ff6f, "
-            "resize_antialias_impl.cu at 0f85b225, and issue 25264",
-            outcome=_cuda,
-        ),
-        "onnxruntime-directml": Provider(
-            title="onnxruntime DirectML, by source",
-            source="dml/.../DmlOperatorResize.cpp at 59e75cf6, and pull request 19071",
-            outcome=_directml,
-        ),
-        "onnxruntime-qnn": Provider(
-            title="onnxruntime QNN, by source",
-            source="resize_op_builder.cc of onnxruntime/onnxruntime-qnn at 02dc787c",
-            outcome=_qnn,
-        ),
-        "onnxruntime-webgpu": Provider(
-            title="onnxruntime WebGPU, by source",
-            source="webgpu/tensor/resize_impl.cc at 1924a655, upsample.cc at cca1026c",
-            outcome=_webgpu,
-        ),
-    }
+_provider = partial(Runtime, takes_functions=True)
+RUNTIMES = (
+    _provider(
+        name="onnxruntime-cuda",
+        title="onnxruntime CUDA, by source",
+        source="cuda/tensor/upsample.cc at 9fbec457, resize_impl.cu at 6f22a1b6, upsample_impl.cu at 0fd6ff6f, "
+        "resize_antialias_impl.cu at 0f85b225, and issue 25264",
+        alone=_cuda,
+    ),
+    _provider(
+        name="onnxruntime-directml",
+        title="onnxruntime DirectML, by source",
+        source="dml/.../DmlOperatorResize.cpp at 59e75cf6, and pull request 19071",
+        alone=_directml,
+    ),
+    _provider(
+        name="onnxruntime-qnn",
+        title="onnxruntime QNN, by source",
+        source="resize_op_builder.cc of onnxruntime/onnxruntime-qnn at 02dc787c",
+        alone=_qnn,
+    ),
+    _provider(
+        name="onnxruntime-webgpu",
+        title="onnxruntime WebGPU, by source",
+        source="webgpu/tensor/resize_impl.cc at 1924a655, upsample.cc at cca1026c",
+        alone=_webgpu,
+    ),
 )
-"""By the names that audits use for them."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
 from ir_interp.ir.interpolate_dialect import DIALECT, NoRuleError, pads_go_astray
@@ -20,9 +22,9 @@ from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.specs import Antialias, Area, Aspect, Linear, Nearest, Scales, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
-from .outcome import Edition, Outcome, Rule, changing_axes, computes, crashes, differs, refused, unknown
+from .outcome import Outcome, changing_axes, computes, crashes, differs, refused, unknown
+from .runtime import Accepted, Release, Rule, Runner, Runtime
 
-VERSION = "2026.4"
 SPATIAL_ONLY = "the plugin resizes spatial dimensions only"
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
 """The element types that Interpolate takes."""
@@ -335,15 +337,12 @@ def _resizes_spatial_axes(op: ResizeOp) -> Outcome | None:
     return None
 
 
-_edition = partial(Edition, today=frontend)
-EDITIONS: Mapping[str, Edition] = MappingProxyType(
-    {
-        "2024.6": _edition(version="2023.3 to 2024.6", rules=(takes_no_float64, _reads_no_axes, _resizes_spatial_axes)),
-        "2025.4": _edition(version="2025.4", rules=(takes_no_float64,)),
-        "2026.4": _edition(version="2026.4", rules=()),
-    }
-)
-"""By the last release that each applies to."""
+_release = partial(Release, otherwise=frontend)
+_RELEASES = {
+    "2024.6": _release(version="2023.3 to 2024.6", rules=(takes_no_float64, _reads_no_axes, _resizes_spatial_axes)),
+    "2025.4": _release(version="2025.4", rules=(takes_no_float64,)),
+    "2026.4": _release(version="2026.4"),
+}
 
 
 # OpenVINO, release by release: how earlier CPU plugins computed layers of an IR that today's computes.
@@ -502,46 +501,71 @@ _OF_2021 = (
 _NO_SEQUENCES = (2, 4, 5)  # ranks
 _RANKS_OF_2021_2 = {"nearest": _NO_SEQUENCES, "linear": _NO_SEQUENCES, "linear_onnx": (2, 4), "cubic": (2, 4)}
 _LAYERS_OF_2021_2 = _of_4(_has_spatial_axes, _has_ranks(refused, _RANKS_OF_2021_2), _narrow_triangles_of_2021_2)
-_layer_edition = partial(Edition, today=layer)
-LAYER_EDITIONS: Mapping[str, Edition] = MappingProxyType(
-    {
-        "2021.2": _layer_edition(
-            version="2021.2",
-            rules=(
-                _has_no_11,
-                _takes(*_FLOATS),
-                _makes_nothing,
-                _lists_channels_alone,
-                _LAYERS_OF_2021_2,
-                _reads_as(Semantics.OPENVINO_2021_2),
-            ),
+_layer_release = partial(Release, otherwise=layer)
+_LAYER_RELEASES = {
+    "2021.2": _layer_release(
+        version="2021.2",
+        rules=(
+            _has_no_11,
+            _takes(*_FLOATS),
+            _makes_nothing,
+            _lists_channels_alone,
+            _LAYERS_OF_2021_2,
+            _reads_as(Semantics.OPENVINO_2021_2),
         ),
-        "2021.3": _layer_edition(
-            version="2021.3",
-            rules=(
-                *_OF_2021,
-                _has_ranks(refused, {"cubic": _UP_TO_IMAGES}),
-                narrow_triangles,
-                _reads_as(Semantics.OPENVINO_2021_3),
-            ),
+    ),
+    "2021.3": _layer_release(
+        version="2021.3",
+        rules=(
+            *_OF_2021,
+            _has_ranks(refused, {"cubic": _UP_TO_IMAGES}),
+            narrow_triangles,
+            _reads_as(Semantics.OPENVINO_2021_3),
         ),
-        "2021.4": _layer_edition(
-            version="2021.4",
-            rules=(
-                _has_ranks(crashes, {"cubic": _UP_TO_IMAGES}),
-                *_OF_2021,
-                narrow_triangles,
-                _reads_as(Semantics.RUNTIME),
-            ),
+    ),
+    "2021.4": _layer_release(
+        version="2021.4",
+        rules=(
+            _has_ranks(crashes, {"cubic": _UP_TO_IMAGES}),
+            *_OF_2021,
+            narrow_triangles,
+            _reads_as(Semantics.RUNTIME),
         ),
-        "2022.3": _layer_edition(version="2022.1 to 2022.3", rules=(_has_no_11, *_OF_2022)),
-        "2023.2": _layer_edition(version="2023.0 to 2023.2", rules=_OF_2022),
-        "2024.6": _layer_edition(version="2023.3 to 2024.6", rules=_OF_2023),
-        "2025.1": _layer_edition(version="2025.0 and 2025.1", rules=_OF_2023),
-        "2025.3": _layer_edition(version="2025.2 and 2025.3", rules=(takes_no_float64, _counts_axes, _pads_of_pairs)),
-        "2025.4": _layer_edition(version="2025.4", rules=(takes_no_float64,)),
-        "2026.2": _layer_edition(version="2026.0 to 2026.2", rules=(takes_no_float64,)),
-        "2026.4": _layer_edition(version="2026.3 and 2026.4", rules=()),
-    }
+    ),
+    "2022.3": _layer_release(version="2022.1 to 2022.3", rules=(_has_no_11, *_OF_2022)),
+    "2023.2": _layer_release(version="2023.0 to 2023.2", rules=_OF_2022),
+    "2024.6": _layer_release(version="2023.3 to 2024.6", rules=_OF_2023),
+    "2025.1": _layer_release(version="2025.0 and 2025.1", rules=_OF_2023),
+    "2025.3": _layer_release(version="2025.2 and 2025.3", rules=(takes_no_float64, _counts_axes, _pads_of_pairs)),
+    "2025.4": _layer_release(version="2025.4", rules=(takes_no_float64,)),
+    "2026.2": _layer_release(version="2026.0 to 2026.2", rules=(takes_no_float64,)),
+    "2026.4": _layer_release(version="2026.3 and 2026.4"),
+}
+
+
+def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import openvino
+
+    # By default, it computes in bfloat16 where the processor can.
+    # One thread takes other paths than several, which are the default.
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 2, "NUM_STREAMS": 1}
+    compiled = openvino.Core().compile_model(model, "CPU", settings)
+    results = compiled([x])
+    return np.array(results[compiled.output(0)])
+
+
+RUNTIME = Runtime(
+    name="openvino",
+    title="OpenVINO",
+    version="2026.4",
+    reader="{}, own frontend",
+    is_asked=True,
+    of_node=among_known,
+    alone=frontend,
+    of_layer=layer,
+    takes_functions=False,
+    accepts=Accepted(),
+    runner=Runner(package="openvino", distribution="openvino", run=_run),
+    releases=_RELEASES,
+    layer_releases=_LAYER_RELEASES,
 )
-"""By the last release that each applies to."""

@@ -1,8 +1,7 @@
-"""The outcome of a resize in a runtime and in its earlier releases, and the parts from which every runtime states it.
+"""The outcome of a resize in a runtime, and the parts from which every runtime states it.
 
-The records come first: ``Outcome``, ``Edition``, and ``Runner``, the function and packages that run a model. Then sizes
-and scales of every axis of a node, if all are known, by which runtimes choose kernels; then readings of a node that
-several runtimes share: the resize as which each computes it, and why.
+The record comes first. Then sizes and scales of every axis of a node, if all are known, by which runtimes choose
+kernels; then readings of a node that several runtimes share: the resize as which each computes it, and why.
 """
 
 from __future__ import annotations
@@ -10,11 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from enum import Enum
-from importlib import metadata
-from importlib.util import find_spec
-from typing import Any
-
-from numpy.typing import NDArray
 
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
@@ -105,50 +99,6 @@ class Levels:
     dtype: str | None
     are_inputs: bool
     follow: bool
-
-
-Rule = Callable[[ResizeOp], Outcome | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
-    """Releases up to ``version``, and their differences from ``today``."""
-
-    version: str
-    rules: tuple[Rule, ...]
-    today: Callable[[ResizeOp], Outcome]
-
-    def outcome(self, op: ResizeOp) -> Outcome:
-        """Return the outcome of a node. ``op.attributes`` are those of the node."""
-        # The first rule that applies decides, so the order of an edition's rules matters.
-        outcomes = (rule(op) for rule in self.rules)
-        earlier = next((outcome for outcome in outcomes if outcome is not None), None)
-        return earlier or self.today(op)
-
-
-Run = Callable[[str, NDArray[Any]], NDArray[Any]]
-"""Returns the output of a model for an array. It uses only ``np`` and its own imports, so that scripts can hold it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
-    """How to run a runtime: ``run`` needs the module ``package``, which pip installs as ``distribution``.
-
-    ``also`` are further distributions that it needs.
-    """
-
-    package: str
-    distribution: str
-    run: Run
-    also: tuple[str, ...] = ()
-
-    @property
-    def is_installed(self) -> bool:
-        """Whether it can be run here."""
-        try:
-            return find_spec(self.package) is not None and all(map(metadata.version, self.also))
-        except ModuleNotFoundError:  # its parent, or a distribution
-            return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

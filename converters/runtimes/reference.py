@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Arithmetic, Aspect, Coordinates, Cubic, Length, Nearest, ResizeSpec, Scales
 
 from .outcome import Geometry, Outcome, computes, differs, geometry, refused
-
-VERSION = "1.23"
+from .runtime import Runner, Runtime
 
 
 def outcome(op: ResizeOp) -> Outcome:
@@ -48,3 +51,23 @@ def _single_output(spec: ResizeSpec, at: Geometry) -> Outcome:
     if single and not stretched and all(at.scales[axis] * at.in_sizes[axis] != 1 for axis in single):
         return computes(replace(spec, coordinates=Coordinates.HALF_PIXEL), "it misses a single output")
     return differs("it puts a single output at -1/2") if single and filtered else computes(spec)
+
+
+def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnx
+    import onnx.reference
+
+    loaded = onnx.load(model)
+    results: Any = onnx.reference.ReferenceEvaluator(loaded).run(None, {loaded.graph.input[0].name: x})
+    return np.asarray(results[0])
+
+
+RUNTIME = Runtime(
+    name="reference",
+    title="ONNX reference",
+    version="1.23",
+    is_asked=True,
+    alone=outcome,
+    takes_functions=True,
+    runner=Runner(package="onnx", distribution="onnx", run=_run),
+)

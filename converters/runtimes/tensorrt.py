@@ -1,6 +1,6 @@
 """TensorRT: the element types that it takes, and the settings of ``IResizeLayer`` by its ONNX importer, by release.
 
-Sources: the importer's public code (onnx-tensorrt, the files that ``EDITIONS`` names), and the operator page "Resize"
+Sources: the importer's public code (onnx-tensorrt, the files that ``IMPORTERS`` names), and the operator page "Resize"
 and the class ``IResizeLayer`` of TensorRT 10. TensorRT itself was not run.
 """
 
@@ -19,9 +19,11 @@ from ir_interp.shapes import PartialShape
 from ir_interp.specs import Aspect, AtRunTime, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context
 
+from .runtime import Accepted, Runtime
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImporterEdition:
+class Importer:
     """The properties of a release's importer for Resize, and their source (commits of onnx-tensorrt).
 
     ``untaken`` are the element types that it refuses. One that does not ``read_opset_18`` silently ignores antialias
@@ -40,26 +42,36 @@ class ImporterEdition:
     takes_functions: bool = False
 
 
-EDITIONS: Mapping[str, ImporterEdition] = MappingProxyType(
+IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
-        "8.2": ImporterEdition(
+        "8.2": Importer(
             source="builtin_op_importers.cpp at 009d6541",
             untaken=("bool", "int32", "uint8"),
             has_cubic=False,
             reads_opset_18=False,
             reads_sizes=True,
         ),
-        "8.6": ImporterEdition(source="builtin_op_importers.cpp at 48bd0559", reads_opset_18=False),
-        "9.2": ImporterEdition(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
-        "10.1": ImporterEdition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
-        "10.6": ImporterEdition(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
-        "10.11": ImporterEdition(source="a comment of NVIDIA in NVIDIA/TensorRT issue 4476", takes_empty_scales=False),
-        "10.15": ImporterEdition(source="onnxOpImporters.cpp at dd0a3a9f", takes_functions=True),
+        "8.6": Importer(source="builtin_op_importers.cpp at 48bd0559", reads_opset_18=False),
+        "9.2": Importer(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
+        "10.1": Importer(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
+        "10.6": Importer(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
+        "10.11": Importer(source="a comment of NVIDIA in NVIDIA/TensorRT issue 4476", takes_empty_scales=False),
+        "10.15": Importer(source="onnxOpImporters.cpp at dd0a3a9f", takes_functions=True),
     }
 )
 """Releases whose importer was read; a release between two equal ones equals them."""
-NEWEST = EDITIONS["10.15"]
-VERSION = "10.15, by its source"
+NEWEST = IMPORTERS["10.15"]
+RUNTIME = Runtime(
+    name="tensorrt",
+    title="TensorRT",
+    version="10.15",
+    source="its source",
+    reader="{}'s importer",
+    is_asked=True,
+    takes_functions=NEWEST.takes_functions,
+    accepts=Accepted(),
+)
+"""Its dialect reads the layers that the importer makes: ``converters/predictions.py`` adds the outcome of a node."""
 LAYER_TYPES = ("float16", "float32", "int8")
 """The element types of an IResizeLayer's input."""
 
@@ -114,24 +126,24 @@ def layer_settings(op: ResizeOp) -> dict[str, Any]:
     return settings | {"exclude_outside": bool(attributes.get("exclude_outside")), **coefficient}
 
 
-def importer_refusal(op: ResizeOp, edition: ImporterEdition = NEWEST) -> str:
+def importer_refusal(op: ResizeOp, importer: Importer = NEWEST) -> str:
     """Return why the importer refuses a node; empty if it accepts it."""
     coordinates = op.attributes.get("coordinate_transformation_mode", "half_pixel")
-    newer = _refusal_of_opset_18(op) if edition.reads_opset_18 else _refusal_of_axes(op)
+    newer = _refusal_of_opset_18(op) if importer.reads_opset_18 else _refusal_of_axes(op)
     if newer:
         return newer
-    if op.attributes.get("mode") == "cubic" and not edition.has_cubic:
+    if op.attributes.get("mode") == "cubic" and not importer.has_cubic:
         return "the importer does not support cubic"
     if op.version > 10 and coordinates not in _COORDINATES:
         return f"the importer does not support {coordinates}"
     if coordinates == _TF:
         if op.attributes.get("nearest_mode", "round_prefer_floor") != "round_prefer_floor":
             return "the importer supports tf_half_pixel_for_nn with round_prefer_floor only"
-        if "sizes" in op.attributes and not edition.reads_sizes:
+        if "sizes" in op.attributes and not importer.reads_sizes:
             return "the importer does not support sizes under tf_half_pixel_for_nn"
-    if op.version in _WITH_EMPTY_SCALES and op.spec.gives_sizes and not edition.takes_empty_scales:
+    if op.version in _WITH_EMPTY_SCALES and op.spec.gives_sizes and not importer.takes_empty_scales:
         return "it fails on the empty scales that operator sets 11 and 12 need beside sizes"
-    if op.dtype in edition.untaken:
+    if op.dtype in importer.untaken:
         return f"the importer does not resize {op.dtype}"
     return ""
 
@@ -154,11 +166,11 @@ def _refusal_of_axes(op: ResizeOp) -> str:
     return "the importer ignores axes, and needs sizes and scales for every axis"
 
 
-def left_out(op: ResizeOp, edition: ImporterEdition) -> str:
+def left_out(op: ResizeOp, importer: Importer) -> str:
     """Return the attributes that a release ignores in an accepted node; empty if it reads all."""
     dropped = [name for name in ("antialias",) if op.attributes.get(name)]
     dropped += ["keep_aspect_ratio_policy"] if op.spec.aspect is not Aspect.STRETCH else []
-    return f"{' and '.join(dropped)} dropped" if dropped and not edition.reads_opset_18 else ""
+    return f"{' and '.join(dropped)} dropped" if dropped and not importer.reads_opset_18 else ""
 
 
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:

@@ -34,7 +34,6 @@ from ir_interp.translation.translate import Grade
 from ..reports import Compared, Levels, Progress, Row, Verification, silent
 from ..runtimes import onnxruntime, openvino
 from ..runtimes.execution import LARGEST_GATHER
-from ..runtimes.openvino import VERSION
 from ..runtimes.outcome import Kind
 from ..workers import forks
 from . import ladder, tolerances
@@ -85,7 +84,7 @@ def of_run_time(rows: Sequence[Row]) -> Iterator[ResizeOp]:
 def is_measured() -> bool:
     """Return whether the limit was measured in the installed release of OpenVINO."""
     try:
-        return metadata.version("openvino").startswith(f"{VERSION}.")
+        return metadata.version("openvino").startswith(f"{openvino.RUNTIME.version}.")
     except metadata.PackageNotFoundError:  # a frozen program has no metadata
         return False
 

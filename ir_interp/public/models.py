@@ -254,9 +254,8 @@ def audit(
     ``models`` are .onnx and .xml files, folders of them, or models in memory; one or several. ``run`` also runs the
     installed runtimes, in a child process, if the shape of a resize is static; ``shapes`` are the shapes of dynamic
     inputs by name. ``runtimes`` chooses some ("onnxruntime", "openvino",
-    "openvino-converted", "tensorrt", "reference"; for nodes of ONNX also "iree", "mnn", "ncnn", "opencv-dnn",
-    "tract", "tvm", and by their sources "onnxruntime-cuda", "-directml", "-qnn" and "-webgpu"; "installed" for the
-    first five and the installed ones of the others). ``select`` and ``ignore`` choose the codes of findings, or
+    "openvino-converted", "tensorrt", "reference"; others by the names in docs/faults.md, such as "mnn"; "installed"
+    for the first five and the installed ones of the others). ``select`` and ``ignore`` choose the codes of findings, or
     prefixes of codes. ``jobs`` processes share the files; with more than one, the calling script must be importable,
     as with ``multiprocessing``.
 

@@ -26,7 +26,7 @@ from ir_interp.converters import workers
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.audited_resizes import Verdict, judge
 from ir_interp.converters.audit.auditing import audit, models
-from ir_interp.converters.predictions import RUNTIMES, Runtime
+from ir_interp.converters.predictions import RUNTIMES, Predictor
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
@@ -240,7 +240,7 @@ def test_predictions_agree_with_the_installed_runtimes() -> None:
 
 
 def test_a_prediction_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Runtime(title="a runtime", version="0", predict=lambda _: refused("no"))
+    wrong = Predictor(title="a runtime", version="0", predict=lambda _: refused("no"))
     monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda dialect: {"onnxruntime": wrong})
     save_model(Path("a.onnx"), node('mode = "linear"'))
     (row,), _ = audit([Path("a.onnx")], run=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ir_interp.converters.predictions import NAMES
+from ir_interp.errors import closest
 from tests.support.commands import command
 from tests.support.graphs import save_model
 
@@ -98,10 +100,7 @@ def test_the_nearest_file_counts(capsys: pytest.CaptureFixture[str]) -> None:
         ('runtime = "tensorrt"', "runtime is 'tensorrt'; expected a list of runtimes, as in [\"openvino\"]"),
         (
             'runtime = ["tensort"]',
-            "unknown runtime 'tensort'; expected one of installed, iree, litert, mnn, ncnn, onnxruntime, "
-            "onnxruntime-cuda, onnxruntime-directml, onnxruntime-qnn, onnxruntime-webgpu, onnxruntime:1.16 to "
-            "onnxruntime:1.31, opencv-dnn, openvino, openvino-converted, openvino:2021.2 to openvino:2026.4, "
-            "reference, tensorrt, tensorrt:8.2 to tensorrt:10.15, tract, tvm; did you mean 'tensorrt'?",
+            f"unknown runtime 'tensort'; {closest('tensort', NAMES)}",
         ),
         ('select = "IRI02"', "select is 'IRI02'; expected a list of codes, as in [\"IRI022\"]"),
         ('severity = { tensorrt = "bad" }', "severity is 'bad'; expected one of error, note, warning"),

@@ -11,11 +11,10 @@ import pytest
 
 import ir_interp
 from ir_interp import ReadError, resize
-from ir_interp.converters.onnx.neighbours import may_change
 from ir_interp.converters.onnx.resize_nodes import nodes
-from ir_interp.converters.runtimes.others import others
+from ir_interp.converters.predictions import in_graph
 from tests.support.graphs import onnxruntime_outputs, openvino_outputs, save_model
-from tests.support.runtimes import Array, onnx_model
+from tests.support.runtimes import OTHERS, Array, onnx_model
 
 LINEAR, CUBIC, NEAREST = {"mode": "linear"}, {"mode": "cubic"}, {"mode": "nearest"}
 CROP = {"coordinate_transformation_mode": "tf_crop_and_resize"}
@@ -80,7 +79,7 @@ def test_a_target_computes_what_onnxruntime_did(
         return
     ir_interp.convert(path, made, target=name, semantics="observed")
     found = nodes(made)
-    predicted = [others()[name].outcome(node.op, may_change(node), node.op).spec for node in found]
+    predicted = [in_graph(OTHERS[name], node).spec for node in found]
     outputs = [resize(x, spec) for spec in predicted if spec] if found else onnxruntime_outputs(made, {"x": x})
     (output,) = outputs
     np.testing.assert_allclose(output, wanted, atol=1e-3 if dtype == "float32" else 0)

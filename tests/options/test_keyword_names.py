@@ -118,7 +118,7 @@ def test_a_resize_and_all_errors_of_a_group_name_keywords(tmp_path: Path) -> Non
     ]
 
 
-OF_PROGRAMS = {"cli", "options", "pages", "reproduce", "others"}
+OF_PROGRAMS = {"cli", "options", "pages", "reproduce", "runtimes"}
 """Rooms whose texts reach no caller of Python as an error, or are options of other programs."""
 OF_COMMANDS = {"diagnostic_codes.py", "next_steps.py"}
 """Modules whose texts are commands."""

@@ -164,10 +164,10 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A prediction that is wrong stands beside what was seen."""
-    from ir_interp.converters.predictions import RUNTIMES, Runtime
+    from ir_interp.converters.predictions import RUNTIMES, Predictor
     from ir_interp.converters.runtimes.outcome import refused
 
-    wrong = Runtime(title="onnxruntime", version="0", predict=lambda node: refused("it is late"))
+    wrong = Predictor(title="onnxruntime", version="0", predict=lambda node: refused("it is late"))
     predictions = {**RUNTIMES, "onnxruntime": wrong}
     monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda _: predictions)
     chain("a.onnx")

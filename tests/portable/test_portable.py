@@ -18,12 +18,11 @@ from ir_interp.converters.onnx.onnx_graph import Graph
 from ir_interp.converters.portable import operator_sets
 from ir_interp.converters.portable.targets import ExactPrimitivesForOpenVINO
 from ir_interp.converters.runtimes import openvino
-from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import computes
 from tests.audit.test_audit import BETWEEN, outputs
 from tests.support.commands import command
 from tests.support.graphs import assert_equal, onnxruntime_outputs, openvino_outputs, save_model, values
-from tests.support.runtimes import Array
+from tests.support.runtimes import OTHERS, Array
 from tests.sweeps.portable import TARGETS, became, sweep
 from tests.test_models import MODELS, model_path
 
@@ -566,7 +565,7 @@ def test_a_result_that_differs_is_not_written(tmp_path: Path, monkeypatch: pytes
 NO_TARGET = (
     "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
 )
-EXPECTED = f"expected onnx:7 to onnx:24, {', '.join(('tensorrt', 'openvino', *others()))} or any"
+EXPECTED = f"expected onnx:7 to onnx:24, {', '.join(('tensorrt', 'openvino', *OTHERS))} or any"
 
 
 @pytest.mark.parametrize(

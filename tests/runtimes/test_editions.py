@@ -13,8 +13,7 @@ from ir_interp import Cubic
 from ir_interp.converters.portable.portable_model import write_model
 from ir_interp.converters.predictions import RUNTIMES, importer
 from ir_interp.converters.runtimes import openvino
-from ir_interp.converters.runtimes.openvino import LAYER_EDITIONS
-from ir_interp.converters.runtimes.tensorrt import EDITIONS
+from ir_interp.converters.runtimes.tensorrt import IMPORTERS
 from tests.support.runtimes import onnx_model
 
 SHAPE = (1, 2, 8, 9)
@@ -59,7 +58,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
         },
     ),
 ]
-OF_LAYERS = {f"openvino:{name}" for name in LAYER_EDITIONS.keys() - openvino.EDITIONS.keys()}
+OF_LAYERS = {f"openvino:{name}" for name in openvino.RUNTIME.layer_releases.keys() - openvino.RUNTIME.releases.keys()}
 RELEASED = [name for name in RUNTIMES if ":" in name and name not in OF_LAYERS]
 
 
@@ -149,4 +148,4 @@ def test_attributes_that_tensorrt_leaves_out(attributes: dict[str, Any], left_ou
 def test_the_page_has_them_all() -> None:
     page = (Path(__file__).parents[2] / "docs" / "runtimes.md").read_text()
     assert [name for name in (*RELEASED, *OF_LAYERS) if f"| `{name}` |" not in page] == []
-    assert [each.source for each in EDITIONS.values() if each.source not in page] == []
+    assert [each.source for each in IMPORTERS.values() if each.source not in page] == []

@@ -15,10 +15,9 @@ import ir_interp
 from ir_interp import Crop, ResizeOp, Step
 from ir_interp.converters.audit.probe import INSTALLED, Job, run
 from ir_interp.converters.predictions import RUNTIMES
-from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.image_nodes import ImageNode, lay_between_transposes, loosen, values
-from tests.support.runtimes import Array, onnx_model
+from tests.support.runtimes import OTHERS, Array, onnx_model
 from tests.support.surroundings import ALONE, Surroundings
 from tests.sweeps.runtimes import Drawn, Seen, native, prediction, saved
 
@@ -98,7 +97,7 @@ TRANSPOSED = (
 )
 
 
-@pytest.mark.parametrize("name", ["onnxruntime", "openvino", *others()])
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino", *OTHERS])
 def test_what_is_predicted_is_seen(name: str, tmp_path: Path) -> None:
     cases = []
     for runtime, dtype, shape, dynamic, attributes, target, kind, why in ROWS:

@@ -1,9 +1,7 @@
-"""Other runtimes: what is told of a node, seen where they are installed; one file adds one; models made for them."""
+"""Other runtimes: what is told of a node, seen where they are installed; models made for them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,9 @@ import ir_interp
 from ir_interp import Crop, IrInterpError, resize
 from ir_interp.converters.audit.probe import Job, run
 from ir_interp.converters.predictions import RUNTIMES
-from ir_interp.converters.runtimes import others as folder
-from ir_interp.converters.runtimes.others import others
 from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.graphs import onnxruntime_outputs, save_model
-from tests.support.runtimes import onnx_model
+from tests.support.runtimes import OTHERS, onnx_model
 
 pytestmark = pytest.mark.usefixtures("one_worker")
 
@@ -163,7 +159,7 @@ def test_what_is_told_of_old_operator_sets_is_what_is_seen(
 
 def agrees(path: Path, shape: tuple[int, ...], name: str, reason: str) -> Kind:
     """Return what is predicted of the only node of a model; fail where the runtime, if installed, does otherwise."""
-    (row,) = ir_interp.audit(path, runtimes=[name], run=others()[name].is_installed).rows
+    (row,) = ir_interp.audit(path, runtimes=[name], run=OTHERS[name].is_installed).rows
     predicted = row.predictions[name]
     assert reason in predicted.reason
     assert row.seen.get(name, predicted).kind is predicted.kind, (row.seen[name], predicted)
@@ -240,7 +236,7 @@ def test_axes_out_of_order_in_tract(
     """Its optimiser takes the entries of every axis for those in order, of the nodes that it simplifies."""
     path, words = tmp_path / "a.onnx", {"mode": "cubic", **attributes, "axes": axes}
     onnx.save(onnx_model("Resize", 18, (1, 1, 4, 5), "float32", words, sizes=sizes), path)
-    (row,) = ir_interp.audit(path, runtimes=["tract"], run=others()["tract"].is_installed).rows
+    (row,) = ir_interp.audit(path, runtimes=["tract"], run=OTHERS["tract"].is_installed).rows
     assert row.predictions["tract"].kind.value == becomes
     if becomes != "unknown":
         assert row.seen.get("tract", row.predictions["tract"]).kind.value == becomes
@@ -280,7 +276,7 @@ def test_crops(
     (row,) = ir_interp.audit(path, runtimes=[name]).rows
     assert told in row.predictions[name].reason
     outcome = RUNTIMES[name].predict(row.op)
-    if not others()[name].is_installed:
+    if not OTHERS[name].is_installed:
         return
     x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
@@ -324,7 +320,7 @@ def test_levels_in_mnn(dtype: str, target: str, end: str, becomes: str, tmp_path
     path = save_model(tmp_path / "a.onnx", text, 13)
     (row,) = ir_interp.audit(path, runtimes=["mnn"]).rows
     assert str(row.predictions["mnn"]).startswith(becomes)
-    if not others()["mnn"].is_installed:
+    if not OTHERS["mnn"].is_installed:
         return
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
@@ -359,7 +355,7 @@ def test_runtimes_that_refuse_functions(name: str, tmp_path: Path) -> None:
 def test_element_types_in_tract(dtype: str, mode: str, verdict: str, tmp_path: Path) -> None:
     path, words = tmp_path / "a.onnx", {"mode": mode}
     onnx.save(onnx_model("Resize", 13, SHAPE, dtype, words, sizes=(1, 2, 8, 9)), path)
-    (row,) = ir_interp.audit(path, runtimes=["tract"], run=others()["tract"].is_installed).rows
+    (row,) = ir_interp.audit(path, runtimes=["tract"], run=OTHERS["tract"].is_installed).rows
     assert str(row.predictions["tract"]).startswith(verdict)
     if not verdict.startswith("unknown"):
         assert row.seen.get("tract", row.predictions["tract"]).kind is Kind.SAME
@@ -416,7 +412,7 @@ def test_what_is_told_is_what_is_seen(
     verdict = row.predictions[name]
     assert (verdict.kind.value == "same") == (name not in told)
     assert told.get(name, "") in verdict.reason
-    if not others()[name].is_installed or verdict.kind is Kind.UNKNOWN:
+    if not OTHERS[name].is_installed or verdict.kind is Kind.UNKNOWN:
         return
     x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
@@ -429,7 +425,7 @@ def test_what_is_told_is_what_is_seen(
 
 
 def test_those_that_are_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_interp.converters.runtimes.outcome.find_spec", lambda name: name == "cv2" or None)
+    monkeypatch.setattr("ir_interp.converters.runtimes.runtime.find_spec", lambda name: name == "cv2" or None)
     path = saved(tmp_path, {"mode": "linear"}, {"sizes": (1, 2, 8, 9)})
     (plain,), (row,) = ir_interp.audit(path).rows, ir_interp.audit(path, runtimes=["installed"]).rows
     assert row.predictions.keys() == {*plain.predictions, "opencv-dnn"}
@@ -458,28 +454,6 @@ def test_they_are_asked_by_name() -> None:
     model = onnx_model("Resize", 19, SHAPE, "float32", {"mode": "linear"}, sizes=(1, 2, 8, 9))
     (row,) = ir_interp.audit(model).rows
     assert not {*NAMES} & row.predictions.keys()
-
-
-@pytest.fixture
-def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lay one more file beside those of the project."""
-    (tmp_path / "another.py").write_text(
-        "from ..outcome import refused\n"
-        "from . import OtherRuntime\n"
-        "RUNTIME = OtherRuntime(name='another', title='Another', version='1', package='absent_package',\n"
-        "    distribution='absent', outcome=lambda op, may_change: refused('never'), run=lambda model, x: x)\n"
-    )
-    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
-    others.cache_clear()
-    yield
-    others.cache_clear()
-    sys.modules.pop(f"{folder.__name__}.another")
-
-
-@pytest.mark.usefixtures("another")
-def test_one_file_adds_one() -> None:
-    assert list(others()) == ["another", *NAMES]
-    assert not others()["another"].is_installed
 
 
 DYNAMIC = """g (float[n,3,h,w] x, float[n,3,p,q] z) => (float[n,3,i,j] y)
@@ -522,11 +496,11 @@ def test_a_model_made_for_them(
     (row,) = ir_interp.convert(path, tmp_path / "b.onnx", target=target, verify=False).rows
     if target in NAMES:
         assert row.form.endswith("kept") == (target not in told)
-    names = [name for name in NAMES if others()[name].takes_primitives]
+    names = [name for name in NAMES if name != "ncnn"]
     found = ir_interp.audit(tmp_path / "b.onnx", runtimes=names if target == "any" else (target,))
     assert {verdict.kind.value for each in found.rows for verdict in each.predictions.values()} <= {"same"}
 
 
 def test_a_wrong_target_names_them(tmp_path: Path) -> None:
-    with pytest.raises(IrInterpError, match="ncnn, opencv-dnn, tract, tvm or any; did you mean 'opencv-dnn'"):
+    with pytest.raises(IrInterpError, match=f"{', '.join(OTHERS)} or any; did you mean 'opencv-dnn'"):
         ir_interp.convert(saved(tmp_path, {}, {"scales": (1, 1, 2, 2)}), tmp_path / "b.onnx", target="opencv_dnn")

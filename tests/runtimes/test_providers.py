@@ -9,10 +9,11 @@ import pytest
 
 import ir_interp
 from ir_interp.converters.predictions import RUNTIMES
-from ir_interp.converters.runtimes.onnxruntime_providers import PROVIDERS
+from ir_interp.converters.runtimes.onnxruntime_providers import RUNTIMES as RECORDS
 from tests.support.graphs import save_model
 from tests.support.runtimes import onnx_model
 
+PROVIDERS = [provider.name for provider in RECORDS]
 NAMES = ("cuda", "directml", "qnn", "webgpu")
 SHAPE = (1, 2, 5, 6)
 SAME, CPU = ("same", ""), "left to the CPU provider"
@@ -107,9 +108,11 @@ def test_what_the_sources_say(node: dict[str, Any], told: tuple[Told, ...]) -> N
 
 def test_they_are_marked() -> None:
     """Every report names them as by source; the version names the files, each at its commit."""
-    for name, provider in PROVIDERS.items():
+    for provider in RECORDS:
+        name = provider.name
         assert RUNTIMES[name].title == provider.title
         assert provider.title.endswith(", by source")
+        assert RUNTIMES[name].version == provider.source
         assert " at " in provider.source
         assert not RUNTIMES[name].is_asked
 

@@ -19,11 +19,14 @@ import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import openvino  # type: ignore[import-untyped, unused-ignore]
 from onnx import helper, numpy_helper
 
+from ir_interp.converters.runtimes.runtime import runtimes
 from tests.support import ir_text
 from tests.support.ir_text import Net
 
 Array = npt.NDArray[Any]
 Result = TypeVar("Result")
+OTHERS = {name: each for name, each in runtimes().items() if each.runner and not each.is_asked}
+"""The runtimes that can be run, and whose names an audit needs."""
 
 IR_VERSION = 10  # of the ONNX file format: new enough for opset 19, old enough for every onnxruntime in use
 

@@ -57,7 +57,7 @@ def _same(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
 def main(arguments: list[str]) -> int:
     """Print what was told and seen, and how often."""
     parser = argparse.ArgumentParser(description=__doc__)
-    editions = {"onnxruntime": onnxruntime.EDITIONS, "openvino": openvino.EDITIONS}
+    editions = {"onnxruntime": onnxruntime.RUNTIME.releases, "openvino": openvino.RUNTIME.releases}
     parser.add_argument(
         "edition", choices=[f"{runtime}:{name}" for runtime, names in editions.items() for name in names]
     )

@@ -27,14 +27,12 @@ import onnx
 import ir_interp
 from ir_interp import InexactError, Nearest, ResizeOp, ResizeSpec
 from ir_interp.converters.audit import audited_resizes
-from ir_interp.converters.audit.probe import RUNNERS, Job, Ran, run
+from ir_interp.converters.audit.probe import ALL, RUNNERS, Job, Ran, run
 from ir_interp.converters.onnx.resize_nodes import ResizeNode, nodes
-from ir_interp.converters.predictions import RUNTIMES, Runtime
-from ir_interp.converters.runtimes import litert
-from ir_interp.converters.runtimes.others import others
+from ir_interp.converters.predictions import RUNTIMES, Predictor
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from tests.support.image_nodes import ImageNode, random_image_node
-from tests.support.runtimes import Array
+from tests.support.runtimes import OTHERS, Array
 
 MOST_WRONG, MOST_UNKNOWN = 0.003, 0.03  # of all nodes, and of images
 VARIES = "varies from run to run"  # what a runtime makes of uninitialised memory
@@ -130,7 +128,7 @@ def native(seen: Seen, drawn: list[Drawn]) -> Iterator[tuple[Drawn, str]]:
         yield each, came.value if is_right else f"{came.value}, predicted {kind.value}"
 
 
-def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
+def prediction(runtime: Predictor, drawn: Drawn) -> Outcome:
     """Return what is predicted of a model; with the lengths of its image where it is dynamic and they decide."""
     (found,) = nodes(drawn.path)
     outcome = _asked(runtime, found)
@@ -141,7 +139,7 @@ def prediction(runtime: Runtime, drawn: Drawn) -> Outcome:
     return outcome
 
 
-def _asked(runtime: Runtime, found: ResizeNode) -> Outcome:
+def _asked(runtime: Predictor, found: ResizeNode) -> Outcome:
     alone = runtime.of_node(found) if runtime.of_node else runtime.predict(found.op)
     return runtime.among_others(found) or alone
 
@@ -186,8 +184,9 @@ def predictions(name: str, drawn: list[Drawn]) -> bool:
 
 def conversions(name: str, drawn: list[Drawn]) -> bool:
     """Print what became of nodes that were converted for a runtime; say whether any differs there."""
-    own = [name] if name in others() or name == "openvino" else []
-    every = ["any"] if name not in others() or others()[name].takes_primitives else []
+    own = [name] if name in OTHERS or name == "openvino" else []
+    accepts = OTHERS[name].accepts if name in OTHERS else None
+    every = ["any"] if accepts is None or accepts.primitives else []
     after = {target: Counter(portable(Seen(name), target, drawn)) for target in (*own, *every)}
     print(RUNTIMES[name].title, {target: dict(counts) for target, counts in after.items()}, flush=True)
     return any(counts[kind.value] for counts in after.values() for kind in Kind if kind is not Kind.SAME)
@@ -231,7 +230,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", action="append", choices=[*RUNTIMES, LITERT], help="a runtime")
     options = parser.parse_args(arguments)
     installed = [name for name in RUNTIMES if name in RUNNERS and RUNNERS[name].is_installed]
-    chosen = options.only or [*installed, *([LITERT] if litert.RUNNER.is_installed else [])]
+    chosen = options.only or [*installed, *([LITERT] if ALL[LITERT].is_installed else [])]
     if len(chosen) == 1:
         return int(of_runtime(chosen[0], options))
     return int(each_alone(chosen, _without_only(arguments)))

@@ -22,9 +22,8 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import InexactError
 from ir_interp.converters.audit.probe import RUNNERS, Job, Ran, run
-from ir_interp.converters.runtimes.others import others
 from tests.support.graphs import onnxruntime_outputs
-from tests.support.runtimes import IR_VERSION, Array
+from tests.support.runtimes import IR_VERSION, OTHERS, Array
 
 RUNS = 3
 TOLERANCE = 1e-3  # of the largest value: convolutions add up in orders of their own
@@ -218,7 +217,7 @@ def prepared(runtime: str, name: str, seed: int, folder: Path) -> Prepared:
     path, image, wanted = built(name, seed, folder)
     rows = ir_interp.audit(path, runtimes=[runtime]).rows
     predicted = " ".join(sorted({row.predictions[runtime].kind.value for row in rows}))
-    target = runtime if runtime in others() or runtime == "openvino" else "any"
+    target = runtime if runtime in OTHERS or runtime == "openvino" else "any"
     made: Path | None = path.with_name(f"{path.stem}-{target}.onnx")
     try:
         ir_interp.convert(path, path.with_name(f"{path.stem}-{target}.onnx"), target=target, verify=False)

@@ -14,8 +14,8 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.specs import Aspect, AtRunTime, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales, Sizes
 
-from ..image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
-from ..outcome import (
+from .image_runtimes import ALL_TYPES, has_weights_of, image_outcome, offset_first, to_pixels
+from .outcome import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -36,7 +36,7 @@ from ..outcome import (
     resized,
     unknown,
 )
-from . import OtherRuntime
+from .runtime import Accepted, Runner, Runtime
 
 _LESS_THAN_HALF = 0.499  # as observed: added before positions are rounded down
 _BITS = 7  # of the weights of integer sums
@@ -184,14 +184,13 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return result.astype(x.dtype) if result.dtype.kind == x.dtype.kind else result
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="mnn",
     title="MNN",
     version="3.6",
-    package="MNN",
-    distribution="MNN",
-    outcome=outcome,
-    run=_run,
-    refuses_functions=True,
+    of_node=outcome,
+    accepts=Accepted(),
+    runner=Runner(package="MNN", distribution="MNN", run=_run),
+    takes_functions=False,
     of_levels=_of_levels,
 )

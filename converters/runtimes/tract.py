@@ -29,8 +29,8 @@ from ir_interp.specs import (
     Sizes,
 )
 
-from ..image_runtimes import NO_TIE, Floats, divided, of_type, read_outcome, ties_are_open
-from ..outcome import (
+from .image_runtimes import NO_TIE, Floats, divided, of_type, read_outcome, ties_are_open
+from .outcome import (
     PLAIN_COEFFICIENT,
     RESIZE_10,
     UPSAMPLE,
@@ -42,7 +42,7 @@ from ..outcome import (
     settled,
     unknown,
 )
-from . import OtherRuntime
+from .runtime import Accepted, Runner, Runtime
 
 _COUNTED = range(11, 13)  # the operator sets whose roi and scales it finds by their place
 _HELD = ("float32", "float16", "uint8", "int8")  # whose numbers its sums in float32 hold
@@ -193,14 +193,13 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.array(output.to_numpy())
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="tract",
     title="tract",
     version="0.23",
-    package="tract",
-    distribution="tract",
+    of_node=outcome,
     counts_inputs=_COUNTED,
-    outcome=outcome,
-    run=_run,
-    refuses_functions=True,
+    takes_functions=False,
+    accepts=Accepted(),
+    runner=Runner(package="tract", distribution="tract", run=_run),
 )

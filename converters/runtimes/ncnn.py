@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
-from ..image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
-from ..outcome import (
+from .image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
+from .outcome import (
     FLOOR,
     HALF_PIXEL_LINEAR,
     NO_ANTIALIAS,
@@ -29,7 +29,7 @@ from ..outcome import (
     refused,
     settled,
 )
-from . import OtherRuntime
+from .runtime import Accepted, Runner, Runtime
 
 _ALWAYS_LONGER = 2  # the scale from which on no size stays the same
 
@@ -123,14 +123,11 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.stack(outputs).astype(x.dtype if x.dtype.kind == "f" else np.float32)
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="ncnn",
     title="ncnn",
     version="1.0.20261020",
-    package="ncnn",
-    distribution="ncnn",
-    also=("pnnx",),
-    outcome=outcome,
-    takes_primitives=False,
-    run=_run,
+    of_node=outcome,
+    accepts=Accepted(primitives=False),
+    runner=Runner(package="ncnn", distribution="ncnn", run=_run, also=("pnnx",)),
 )

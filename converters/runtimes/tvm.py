@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Scales, Sizes
 
-from ..image_runtimes import (
+from .image_runtimes import (
     ALL_TYPES,
     HEIGHT_AND_WIDTH,
     Floats,
@@ -21,8 +21,8 @@ from ..image_runtimes import (
     is_longer_in_singles,
     to_pixels,
 )
-from ..outcome import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7, Outcome, differs, geometry, refused, resized, settled
-from . import OtherRuntime
+from .outcome import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7, Outcome, differs, geometry, refused, resized, settled
+from .runtime import Accepted, Runner, Runtime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
 _SEVERAL = "align_corners gives no size of 1, which becomes NaN"
@@ -128,15 +128,12 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.array((output if hasattr(output, "numpy") else output[0]).numpy())
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="tvm",
     title="TVM",
     version="0.27",
-    package="tvm",
-    distribution="apache-tvm",
-    also=("onnx",),
-    outcome=outcome,
-    measures=False,
-    run=_run,
-    refuses_functions=True,
+    of_node=outcome,
+    takes_functions=False,
+    accepts=Accepted(measures=False),
+    runner=Runner(package="tvm", distribution="apache-tvm", run=_run, also=("onnx",)),
 )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Coordinates, Crop, Cubic, Kernel, Linear, Nearest, Scales
 
-from ..image_runtimes import ALL_TYPES, HEIGHT_AND_WIDTH, divided, image_outcome, is_longer_in_singles
-from ..outcome import (
+from .image_runtimes import ALL_TYPES, HEIGHT_AND_WIDTH, divided, image_outcome, is_longer_in_singles
+from .outcome import (
     FLOOR,
     HALF_PIXEL_LINEAR,
     PLAIN_COEFFICIENT,
@@ -28,7 +28,7 @@ from ..outcome import (
     settled,
     unknown,
 )
-from . import OtherRuntime
+from .runtime import Accepted, Runner, Runtime
 
 _IMAGES_ONLY = "it resizes height and width only"
 _OF_NEAREST = (Coordinates.HALF_PIXEL, Coordinates.ASYMMETRIC)
@@ -123,15 +123,14 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return host.view(x.dtype) if host.itemsize == x.itemsize else host  # its integers have no sign
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="iree",
     title="IREE",
     version="3.13",
-    package="iree.compiler",
-    distribution="iree-base-compiler",
-    also=("iree-base-runtime", "onnx"),
-    outcome=outcome,
-    least_opset=13,  # no Slice before, and no Concat before 11
-    run=_run,
-    refuses_functions=True,
+    of_node=outcome,
+    accepts=Accepted(least_opset=13),  # no Slice before, and no Concat before 11
+    runner=Runner(
+        package="iree.compiler", distribution="iree-base-compiler", run=_run, also=("iree-base-runtime", "onnx")
+    ),
+    takes_functions=False,
 )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Coordinates, Crop, Linear, ResizeSpec, Rounding, Scales
 
-from ..image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
-from ..outcome import (
+from .image_runtimes import ALL_TYPES, Floats, crop_or_policy, image_outcome, in_doubles, of_last_two, to_pixels
+from .outcome import (
     BY_RATIO,
     FLOOR,
     HALF_PIXEL_OF_10,
@@ -33,7 +33,7 @@ from ..outcome import (
     settled,
     unknown,
 )
-from . import OtherRuntime
+from .runtime import Accepted, Runner, Runtime
 
 # Added before it rounds, so that float32 errors at half-way positions make no difference.
 _NEAR_A_HALF = {Rounding.ROUND_PREFER_FLOOR: -1e-6, Rounding.ROUND_PREFER_CEIL: 1e-6}
@@ -145,14 +145,13 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     return np.array(net.forward())
 
 
-RUNTIME = OtherRuntime(
+RUNTIME = Runtime(
     name="opencv-dnn",
     title="OpenCV DNN",
     version="5.0",
-    package="cv2",
-    distribution="opencv-python-headless",
-    outcome=outcome,
-    run=_run,
-    refuses_functions=True,
+    of_node=outcome,
     with_computed_scales=with_computed_scales,
+    takes_functions=False,
+    accepts=Accepted(),
+    runner=Runner(package="cv2", distribution="opencv-python-headless", run=_run),
 )
