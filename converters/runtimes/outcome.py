@@ -9,17 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import assert_never
 
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
 from ir_interp.specs import (
     Antialias,
+    Area,
     Aspect,
     AtRunTime,
+    Box,
     Coordinates,
     Cubic,
+    Gaussian,
+    Hamming,
+    Lanczos,
     Linear,
+    Magic,
+    Mean,
+    Mitchell,
     Nearest,
     ResizeSpec,
     Rounding,
@@ -213,8 +222,10 @@ def _without_antialias(spec: ResizeSpec) -> ResizeSpec:
             return replace(spec, kernel=Linear())
         case Cubic() as cubic:
             return replace(spec, kernel=replace(cubic, antialias=Antialias.OFF))
-        case _:
+        case Nearest() | Box() | Hamming() | Lanczos() | Gaussian() | Mitchell() | Magic() | Area() | Mean():
             return spec
+        case _:
+            assert_never(spec.kernel)
 
 
 def _asymmetric(spec: ResizeSpec) -> ResizeSpec:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,8 +153,17 @@ def _placed(output: Floats, axis: AxisPlan, before: np.float32, after: np.float3
             (start, end), last = map(np.float32, axis.window), scale * in_size
             middle = output * 0 + _HALF * (start + end) * (in_size - 1)
             return middle if last == 1 else start * (in_size - 1) + output * (end - start) * (in_size - 1) / (last - 1)
-        case _:
+        case (
+            Coordinates.HALF_PIXEL
+            | Coordinates.PYTORCH_HALF_PIXEL
+            | Coordinates.ASYMMETRIC
+            | Coordinates.TF_HALF_PIXEL_FOR_NN
+            | Coordinates.TF_HALF_PIXEL_THROUGHOUT
+            | Coordinates.TFLITE_CORNERS
+        ):
             return divided(output, axis, before, after)
+        case _:
+            assert_never(axis.coordinates)
 
 
 def _rounding(spec: ResizeSpec) -> ResizeSpec:
