@@ -25,7 +25,7 @@ ir_interp.convert("fpn.xml", "back.onnx")
 ir_interp.convert("fpn.onnx", "portable.onnx", target="tensorrt")
 ir_interp.compare("fpn.onnx", "fpn.xml")
 ir_interp.fix("fpn.onnx", "fixed.onnx")
-assert len(ir_interp.audit("fpn.onnx").resizes) == 4
+assert len(ir_interp.audit("fpn.onnx").rows) == 4
 print(ir_interp.__file__)
 """
 TESTS = ("tests/test_spec.py", "tests/dialects", "tests/translation", "tests/executor/test_golden.py")
