@@ -143,7 +143,7 @@ def _written(candidate: Found, folder: Path) -> bool:
 
 def _written_operator(op: ResizeOp, path: Path) -> bool:
     try:
-        part(FileKind.TFLITE, "single_operator").write_resize(op, path)
+        part(FileKind.TFLITE, "conversion").write_resize(op, path)
     except InexactError:
         return False
     return True
