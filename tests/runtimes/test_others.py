@@ -417,7 +417,8 @@ def test_what_is_told_is_what_is_seen(
     x = np.random.default_rng(0).standard_normal(SHAPE).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     (answer,) = run([Job(runtime=name, model=str(path), array=str(tmp_path / "x.npy"))])
-    assert (answer.output is None) == (verdict.kind.value == "refused")
+    if verdict.kind is not Kind.CRASHES:  # what is out of bounds may be anything
+        assert (answer.output is None) == (verdict.kind is Kind.REFUSED)
     spec = RUNTIMES[name].predict(row.op).spec
     if spec is not None:
         assert answer.output is not None
