@@ -130,11 +130,6 @@ def _command_lines(command: Any, ctx: Any) -> Iterator[Line]:
     yield from (f"{_INDENT}{example}" for example in command.epilog.strip().splitlines())
 
 
-def summary(command: Any) -> str:
-    """Return what a command does, in one line."""
-    return str(inspect.cleandoc(command.help).split("\n\n")[0].removesuffix("."))
-
-
 def usage(command: Any, path: str) -> str:
     """Return how a command is called, as in ``ir-interp convert SOURCE DESTINATION [OPTIONS]``."""
     return " ".join([path, *(_place(parameter) for parameter in command.params if is_argument(parameter)), "[OPTIONS]"])
