@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError
+from ir_interp.files.kinds import FileKind
 from ir_interp.files.memory import allow_files
 from ir_interp.version import processor
 
@@ -99,9 +101,10 @@ class OpenvinoRunner:
 
         model = openvino.Core().read_model(str(request.model))
         self._inputs = [min(port.get_names(), default=port.node.get_friendly_name()) for port in model.inputs]
+        ports = _ports(model, request.model) if request.tensors or replacements else {}
         if request.noise:
-            _add_openvino_noise(model, request.noise)
-        ports = _ports(model)
+            noisy = _add_openvino_noise(model, request.noise)
+            ports = {name: noisy.get(_end(output), output) for name, output in ports.items()}
         ends = [] if request.inner else model.outputs
         outputs = [min(port.get_names(), default=f"output{index}") for index, port in enumerate(ends)]
         self.count = len(outputs)
@@ -118,7 +121,7 @@ class OpenvinoRunner:
             model.add_results(results[self.count :])
         # The plugin has no switch for fusing, but it does not fuse a tensor that is a result.
         if not request.optimised:
-            model.add_results([_result(output) for output in _spread_out(_ports(model))])
+            model.add_results([_result(output) for output in _spread_out(_outputs(model))])
         self.limit = LimitInput(model) if request.as_large else None
         self._replacements = [replacements[name] for name in fed]
         settings = (_PRECISE if request.by_default else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
@@ -142,19 +145,16 @@ class OpenvinoRunner:
         return array.view("bfloat16") if is_bfloat16 else array  # its Python interface shows it as float16
 
 
-def _add_openvino_noise(model: Any, share: float) -> None:
+def _add_openvino_noise(model: Any, share: float) -> dict[tuple[str, int], object]:
     """Add to each float that layers compute from inputs a random share of itself, or last bits of 1.
 
-    Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
+    Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes. Return what took the place of the
+    outputs of nodes.
     """
     from openvino import opset13
 
-    computed = {node.get_friendly_name() for node in model.get_parameters()}
-    for number, node in enumerate(model.get_ordered_ops()):
-        parents = {value.get_node().get_friendly_name() for value in node.input_values()}
-        if node.get_type_name() == "Result" or computed.isdisjoint(parents):
-            continue
-        computed.add(node.get_friendly_name())
+    noisy: dict[tuple[str, int], object] = {}
+    for number, node in enumerate(_computed(model)):
         if node.get_type_name().lower() in TO_INTEGERS:
             continue
         for output in node.outputs():
@@ -170,36 +170,65 @@ def _add_openvino_noise(model: Any, share: float) -> None:
             shape = opset13.shape_of(output)
             shares = opset13.random_uniform(shape, *ends, element.to_string(), global_seed=1, op_seed=number)
             moves = shares if is_sum else opset13.multiply(output, shares)
-            moved = opset13.add(output, moves).output(0)
+            moved = noisy[_end(output)] = opset13.add(output, moves).output(0)
             output.set_names(set())
             moved.set_names(names)
             for reader in readers:
                 reader.replace_source_output(moved)
+    return noisy
 
 
-def _ports(model: Any) -> dict[str, object]:
-    """Return the outputs of nodes by the names of their tensors: some of a file are folded or fused away."""
-    ports: dict[str, object] = {}
+def _computed(model: Any) -> list[Any]:
+    """Return the nodes that depend on inputs of a model, in the order of computation."""
+    computed = {node.get_friendly_name() for node in model.get_parameters()}
+    nodes = []
     for node in model.get_ordered_ops():
-        if node.get_type_name() != "Result":
-            for output in node.outputs():
-                for name in output.get_names() or _unnamed(node, output):
-                    ports.setdefault(name, output)
+        parents = {value.get_node().get_friendly_name() for value in node.input_values()}
+        if node.get_type_name() != "Result" and not computed.isdisjoint(parents):
+            computed.add(node.get_friendly_name())
+            nodes.append(node)
+    return nodes
+
+
+def _outputs(model: Any) -> list[Any]:
+    """Return the outputs of nodes, in the order of computation: some of a file are folded or fused away."""
+    nodes = (node for node in model.get_ordered_ops() if node.get_type_name() != "Result")
+    return [output for node in nodes for output in node.outputs()]
+
+
+def _ports(model: Any, file: Path) -> dict[str, Any]:
+    """Return the outputs of nodes by the names of their tensors; in an IR, by those that its reader gives them."""
+    names = _names(file) if FileKind.of(file) is FileKind.IR else None
+    ports: dict[str, Any] = {}
+    for output in _outputs(model):
+        own = output.get_names() if names is None else names.get(_end(output), ())
+        for name in own:
+            ports.setdefault(name, output)
     return ports
 
 
-def _unnamed(node: Any, output: Any) -> set[str]:
-    """Return the name of a tensor without one, as ``net.tensor_name`` makes it from that of its layer."""
-    # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
-    if node.get_type_name() == "Constant":
-        return set()
-    name = node.get_friendly_name()
-    return {name if node.get_output_size() == 1 else f"{name}.{output.get_index()}"}
+def _end(output: Any) -> tuple[str, int]:
+    return output.get_node().get_friendly_name(), output.get_index()
 
 
-def _spread_out(ports: dict[str, Any]) -> list[object]:
+def _names(file: Path) -> dict[tuple[str, int], Sequence[str]]:
+    """Return the names of an IR's tensors by layer and output; several layers of one name are left out."""
+    from ir_interp.ir.ir_files import nets, tensor_name
+
+    layers = list(next(nets(file)).layers.values())
+    counts = Counter(layer.name for layer in layers)
+    return {
+        (layer.name, index): port.names or (tensor_name(layer, port),)
+        for layer in layers
+        for index, port in enumerate(layer.outputs)
+        # constants without a tensor name are numbered by model: equal numbers of two models have no meaning
+        if counts[layer.name] == 1 and (port.names or layer.type.lower() != "const")
+    }
+
+
+def _spread_out(outputs: Sequence[Any]) -> list[object]:
     """Return some outputs of nodes: a tensor that is shown is not fused with the next layer."""
-    hidden = [output for output in ports.values() if not _is_constant(output) and not _has_result(output)]
+    hidden = [output for output in outputs if not _is_constant(output) and not _has_result(output)]
     floats = [output for output in hidden if output.get_element_type().is_real()]
     least = max(1, len(floats) // _SHOWN, math.ceil(sum(map(_bytes, floats)) / _SHOWN_BYTES))
     return floats[::least]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -186,8 +188,10 @@ class Body:
 
 def tensor_name(layer: Layer, port: Port) -> str:
     """Return the name of a tensor: the first that OpenVINO shows, or else that of its layer."""
-    if port.names:
-        return port.names[0]
+    return port.names[0] if port.names else _named_by_layer(layer, port)
+
+
+def _named_by_layer(layer: Layer, port: Port) -> str:
     return layer.name if len(layer.outputs) == 1 else f"{layer.name}.{layer.outputs.index(port)}"
 
 
@@ -371,6 +375,7 @@ def _net(element: etree._Element, prefix: str, binary: Path, version: int) -> Ne
     elements = [] if inside is None else list(inside.iterchildren("layer"))
     layers, name = _layers(elements, prefix), str(element.get("name", ""))
     edges = _edges(element, layers, prefix)
+    layers = _with_unique_names(layers, edges)
     bodies = {
         (layer.id, tag): _body(child, tag, _net(inner, f"{layer.where}/{tag}/", binary, version))
         for layer, child in zip(layers.values(), elements, strict=True)
@@ -424,6 +429,38 @@ def _layers(elements: list[etree._Element], prefix: str) -> dict[int, Layer]:
             raise ReadError(f"layer id {layer.id} appears twice", layer.where)
         layers[layer.id] = layer
     return layers
+
+
+def _with_unique_names(layers: dict[int, Layer], edges: dict[tuple[int, int], tuple[int, int]]) -> dict[int, Layer]:
+    """Return layers where each name of a tensor identifies one.
+
+    Model Optimizer gave one name to a chain of tensors, such as a convolution's sum and its ReLU; OpenVINO 2024 keeps
+    them, and 2025 numbers them in an order of its own. Here only an input keeps such a name, and an output shows it.
+    """
+    counts = Counter(name for layer in layers.values() for port in layer.outputs for name in port.names)
+    unique = {number: _with_unique_outputs(layer, counts) for number, layer in layers.items()}
+    for number, layer in layers.items():
+        if layer.type.lower() == "result" and not layer.output_names:
+            ends = (edges[number, port.id] for port in layer.inputs if (number, port.id) in edges)
+            ports = ((port for port in layers[source].outputs if port.id == output) for source, output in ends)
+            shown = next((port.names for port in chain.from_iterable(ports)), ())
+            unique[number] = replace(layer, output_names=shown)
+    return unique
+
+
+def _with_unique_outputs(layer: Layer, counts: Mapping[str, int]) -> Layer:
+    if layer.type.lower() == "parameter":
+        return layer
+    outputs = tuple(replace(port, names=_unique_names(layer, port, counts)) for port in layer.outputs)
+    return replace(layer, outputs=outputs)
+
+
+def _unique_names(layer: Layer, port: Port, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the names of a tensor that no other has; one in place of its layer's if another tensor has that."""
+    names = tuple(name for name in port.names if counts[name] == 1)
+    if names or _named_by_layer(layer, port) not in counts or layer.type.lower() == "const":
+        return names
+    return (f"{layer.name}.{layer.outputs.index(port)}",)
 
 
 def _layer(element: etree._Element, index: int, prefix: str) -> Layer:

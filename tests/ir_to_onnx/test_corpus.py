@@ -11,6 +11,7 @@ from tests.sweeps.ir_corpus import CORPUS, Absent, converted
 CHOSEN = (
     "PP-OCRv4 detector, IR v10",
     "YuNet, int8",
+    "YuNet, int8, one name for a chain",
     "Silero VAD",
     "classifier, open",
     "detector, float16",

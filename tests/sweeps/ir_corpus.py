@@ -116,8 +116,8 @@ def _real(name: str) -> ov.Model:
 
 
 def _corpus() -> dict[str, Entry]:
-    half, old, eight = ir_forms.half, ir_forms.old, ir_forms.eight_bits
-    forms = {"float16": half, "IR v10": old, "int8": eight}
+    half, old, eight, chained = ir_forms.half, ir_forms.old, ir_forms.eight_bits, ir_forms.chained
+    forms = {"float16": half, "IR v10": old, "int8": eight, "int8, one name for a chain": chained}
     entries = {path.stem: Entry(model=functools.partial(_real, path.name)) for path in sorted(REAL_IRS.glob("*.xml"))}
     for name in PACKAGED:
         entries[name] = Entry(model=functools.partial(_packaged, name), original=name)
@@ -133,9 +133,9 @@ def _corpus() -> dict[str, Entry]:
 
 _PACKAGED_FORMS = [
     *(("PP-OCRv4 detector", form) for form in ("float16", "IR v10")),
-    *(("YuNet", form) for form in ("float16", "IR v10", "int8")),
+    *(("YuNet", form) for form in ("float16", "IR v10", "int8", "int8, one name for a chain")),
     *(("PP-OCRv4 recogniser", form) for form in ("float16", "IR v10")),
-    *(("SFace", form) for form in ("float16", "IR v10", "int8")),
+    *(("SFace", form) for form in ("float16", "IR v10", "int8", "int8, one name for a chain")),
     *(("layout", form) for form in ("float16", "IR v10")),
     *(("orientation", form) for form in ("float16", "IR v10")),
     *(("NudeNet", form) for form in ("float16", "IR v10")),
@@ -144,7 +144,7 @@ _PACKAGED_FORMS = [
     *(("ddddocr detector", form) for form in ("float16", "IR v10")),
     *(("ddddocr characters", form) for form in ("float16", "IR v10")),
 ]
-_TRACED_FORMS = ("float16", "IR v10", "int8")
+_TRACED_FORMS = ("float16", "IR v10", "int8", "int8, one name for a chain")
 _TRACED = (
     *("classifier", "MobileNet block", "ConvNeXt block", "DenseNet block", "detector", "best scores", "segmenter"),
     *("U-Net", "super-resolution", "generator", "transformer", "vision transformer", "window transformer"),

@@ -19,6 +19,7 @@ from ir_interp.converters.verify.conversion import verify
 from ir_interp.converters.verify.inputs import Inputs
 from ir_interp.converters.verify.model_outputs import SegmentError
 from ir_interp.converters.verify.quantisations import DynamicQuantisation
+from tests.support import ir_forms
 from tests.support.graphs import save_model
 
 EACH = DynamicQuantisation(before="x", levels="y", scale="s", zero="z")
@@ -123,3 +124,34 @@ def test_counts_of_levels_add_up() -> None:
 def test_any_scale_will_do_for_zeros() -> None:
     quantisations.check_scale(EACH, values(0, (0, 0)), values(1, (0, 0)))
     assert EACH.fixed(values(0, (0, 0))).step == 1
+
+
+def _two_convolutions(last: Any = lambda x: x) -> ov.Model:
+    """Return two convolutions, each with a sum and a ReLU behind it, and ``last`` of the result."""
+    rng = np.random.default_rng(0)
+    x = value = ops.parameter([1, 16, 160, 160], np.float32, name="x")
+    for number in range(2):
+        weights = ops.constant(rng.normal(0, 0.2, (16, 16, 3, 3)).astype(np.float32))
+        value = ops.convolution(value, weights, [1, 1], [1, 1], [1, 1], [1, 1], name=f"conv{number}")
+        value = ops.add(value, ops.constant(rng.normal(0, 1, (1, 16, 1, 1)).astype(np.float32)), name=f"sum{number}")
+        value = ops.relu(value, name=f"relu{number}")
+    y = last(value)
+    y.output(0).set_names({"y"})
+    return ov.Model([ops.result(y)], [x], "net")
+
+
+def test_a_name_that_several_tensors_have_identifies_none(tmp_path: Path) -> None:
+    """Model Optimizer gave one name to a convolution's sum and its ReLU; only one of them is rounded to levels."""
+    ir_forms.chained(_two_convolutions(), tmp_path / "net.xml")
+    assert (tmp_path / "net.xml").read_text().count('names="conv1"') == 2
+    verification = ir_interp.convert(tmp_path / "net.xml", tmp_path / "net.onnx").verification
+    assert verification is not None
+    assert verification.levels is not None
+    assert [output.name for output in onnx.load(tmp_path / "net.onnx").graph.output] == ["y"]
+
+
+def test_last_bits_of_1_count_in_every_layer(tmp_path: Path) -> None:
+    """OpenVINO computes a sigmoid as a sum with 1: one near 0 has no other last bits, however deep it lies."""
+    model = _two_convolutions(lambda x: ops.sigmoid(ops.subtract(ops.multiply(x, np.float32(0.1)), np.float32(14))))
+    ir_forms.eight_bits(model, tmp_path / "net.xml")
+    assert ir_interp.convert(tmp_path / "net.xml", tmp_path / "net.onnx").verification is not None
