@@ -201,7 +201,7 @@ def judge_tensorflow(rng: Rng, count: int, *, verify: bool) -> tuple[str, Iterat
     of = {Rounding.DOWN: tf.floor, Rounding.UP: tf.math.ceil, Rounding.EVEN: tf.round}[rounding]
 
     class Model(tf.Module):  # type: ignore[misc, unused-ignore]
-        @tf.function(input_signature=[tf.TensorSpec([1, None, None, 3], tf.float32, name="x")])
+        @tf.function(input_signature=[tf.TensorSpec([1, None, None, 3], tf.float32, name="x")])  # type: ignore[untyped-decorator, unused-ignore]
         def call(self, x: Any) -> Any:
             size = getattr(tf.math, step)(tf.cast(tf.shape(x)[1:3], dtype), tf.constant(numbers, dtype))
             return {"y": tf.image.resize(x, tf.cast(of(size), tf.int32), "bilinear")}
