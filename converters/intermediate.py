@@ -67,9 +67,11 @@ def as_ir(
             built = build(weights)
             save(with_channels_second(built.model, name) if moves_channels else built.model, model)
             changes = (*_half_precision(built.model), *(() if proof else _levels(built.model)))
-            first = built.rows
+            first, hints = built.rows, SizeHints(scales=built.scales)
             del built  # its weights are in memory, and others will be while models run
-        yield Intermediate(model=model, rows=lambda rows: merged(first, rows), changes=changes, proof=proof)
+        yield Intermediate(
+            model=model, rows=lambda rows: merged(first, rows), changes=changes, proof=proof, hints=hints
+        )
 
 
 def _half_precision(model: ov.Model) -> tuple[str, ...]:

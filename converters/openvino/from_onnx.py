@@ -321,8 +321,8 @@ def _converted(source: Path, builder: Builder) -> Built:
         if _OPTIMIZED not in refusal.problem:
             raise
         raise UnsupportedLayerError(refusal.problem + _ADVICE, refusal.where) from refusal.__cause__
-    new_nodes = settle_integers(model, builder.nodes())
-    new_nodes = [*new_nodes, *settle_ties(model)]
+    settled = settle_integers(model, builder.nodes())
+    new_nodes = [*settled.nodes, *settle_ties(model)]
     number_anew(model)  # after the last new node, and before nodes are identified by their names
     exact = builder.nodes() | {node.get_friendly_name() for node in new_nodes}
     return Built(model=model, rows=builder.rows(), exact=exact)

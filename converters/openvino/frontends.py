@@ -28,6 +28,7 @@ from ir_interp.errors import InexactError, ReadError, UnsupportedLayerError
 from ir_interp.files.memory import allow_files
 from ir_interp.files.writing import is_file
 from ir_interp.options.shared_options import IMAGE_RANK
+from ir_interp.plan.float_arithmetic import SizeScale
 from ir_interp.resize_op import ResizeOp, read
 from ir_interp.specs import AtRunTime
 from ir_interp.translation.dialect import Context, Semantics
@@ -107,13 +108,15 @@ class Frontend:
 class Built:
     """A model, the rows of its resizes, and the names of the nodes that resizes became.
 
-    ``halves`` marks a model in half precision: it is built in float32, with the same weights.
+    ``halves`` marks a model in half precision: it is built in float32, with the same weights. ``scales`` are those of
+    sizes in float64, which became nodes that no longer show them.
     """
 
     model: ov.Model
     rows: tuple[Row, ...]
     exact: frozenset[str]
     halves: bool = False
+    scales: tuple[SizeScale, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,10 +195,10 @@ class ResizeBuilder:
 
     def built(self, model: ov.Model) -> Built:
         """Return a model that was read, with its rows. Raises as ``rows`` does."""
-        new_nodes = settle_integers(model, self.nodes())
+        settled = settle_integers(model, self.nodes())
         number_anew(model)  # before nodes are identified by their names
-        exact = self.nodes() | {node.get_friendly_name() for node in new_nodes}
-        return Built(model=model, rows=self.rows(), exact=exact)
+        exact = self.nodes() | {node.get_friendly_name() for node in settled.nodes}
+        return Built(model=model, rows=self.rows(), exact=exact, scales=settled.scales)
 
     def rows(self) -> tuple[Row, ...]:
         """Return a row for each resize, or raise all refusals together."""

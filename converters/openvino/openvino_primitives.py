@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -20,7 +21,7 @@ import openvino.opset13 as ops
 from openvino.opset15 import bitwise_right_shift
 
 from ir_interp.errors import SpecError, UnsupportedLayerError
-from ir_interp.plan.float_arithmetic import Factor, first_wrong_size, formula_steps
+from ir_interp.plan.float_arithmetic import Factor, Rounding, SizeScale, computed, first_wrong_size, formula_steps
 
 from ..decompose.tensor import Functions, Tensor
 from ..runtimes.execution import LARGEST_GATHER
@@ -217,22 +218,31 @@ _FLOATS = ("f32", "f64")
 _FORMULAS = ("Add", "Divide", "Multiply", "Subtract")
 
 
-def settle_integers(model: ov.Model, exact: frozenset[str]) -> list[ov.Node]:
-    """Change a model in place; return the new nodes, whose constants must stay exact.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The new nodes of a model, whose constants must stay exact, and the scales whose products they compute."""
+
+    nodes: list[ov.Node]
+    scales: tuple[SizeScale, ...]
+
+
+def settle_integers(model: ov.Model, exact: frozenset[str]) -> Settled:
+    """Change a model in place; return what changed.
 
     Those named in ``exact`` are left alone: resizes, which are built of operations that the plugin computes correctly.
     """
-    before = {node.get_name() for node in nodes_of(model)}
+    before, scales = {node.get_name() for node in nodes_of(model)}, list[SizeScale]()
     for node in list(nodes_of(model)):
         if node.get_friendly_name() in exact:
             continue
         if node.get_type_name() in _FORMULAS and _element(node) == "f64":
-            _compute_exactly(node)
+            scales += _compute_exactly(node)
         elif node.get_type_name() == "Divide" and _element(node) in _FLOATS and _decides(node):
             _divide_precisely(node)
         elif node.get_type_name() == "Divide" and _element(node) == "i32":
             _shift(node)
-    return [node for node in nodes_of(model) if node.get_name() not in before]
+    nodes = [node for node in nodes_of(model) if node.get_name() not in before]
+    return Settled(nodes=nodes, scales=tuple(dict.fromkeys(scales)))
 
 
 def _shift(node: ov.Node) -> None:
@@ -255,30 +265,39 @@ def _element(node: ov.Node) -> str:
     return str(node.get_output_element_type(0).get_type_name())
 
 
-def _compute_exactly(node: ov.Node) -> None:
-    """Replace an integer that is made of a size by a formula of float64 by the same in float32 steps.
+def _compute_exactly(node: ov.Node) -> Iterator[SizeScale]:
+    """Replace integers that are made of a size by a formula of float64 by the same in float32 steps; yield its scale.
 
     Raises UnsupportedLayerError for a formula without such steps that float32 computes otherwise.
     """
     ends = [port.get_node() for port in node.output(0).get_target_inputs()]
-    ends = [end for end in ends if _truncates(end)]
-    formula = _formula(node) if ends else None
+    roundings = {end.get_name(): rounding for end in ends if (rounding := _rounding(end))}
+    formula = _formula(node) if roundings else None
     if formula is None:
         return
     size, factors = formula
+    for rounding in dict.fromkeys(roundings.values()):
+        yield SizeScale(scale=float(computed(factors, np.ones(1))[0]), rounding=rounding)
+        length = _length(node, size, factors, rounding)
+        for end in ends if length is not None else ():
+            if roundings.get(end.get_name()) is rounding:
+                end.output(0).replace(ops.convert(length, _element(end)).output(0))
+
+
+def _length(node: ov.Node, size: ov.Output, factors: tuple[Factor, ...], rounding: Rounding) -> ov.Output | None:
+    """Return the size that a formula makes of a size, in steps; None if float32 computes it as it stands."""
     try:
-        steps = formula_steps(factors)
+        steps = formula_steps(factors, rounding)
     except SpecError:
-        wrong = first_wrong_size(factors)
+        wrong = first_wrong_size(factors, rounding)
         if wrong is None:
-            return
+            return None
         problem = f"a size that is computed in float64, which OpenVINO computes in float32: of {wrong} it makes another"
         raise UnsupportedLayerError(f"{problem} integer; compute it from integers", node.get_friendly_name()) from None
     rank = size.get_partial_shape().rank.get_length()
     column = OPS.unsqueeze(OPS.convert(size, "float32"), [rank])
-    length = steps.of(Tensor(OPS, column), Functions(OPS)).take(0, rank)
-    for end in ends:
-        end.output(0).replace(ops.convert(length.value, _element(end)).output(0))
+    length: ov.Output = steps.of(Tensor(OPS, column), Functions(OPS)).take(0, rank).value
+    return length
 
 
 def _formula(node: ov.Node) -> tuple[ov.Output, tuple[Factor, ...]] | None:
@@ -304,9 +323,18 @@ def _is_number(node: ov.Node) -> bool:
     return node.get_type_name() == "Constant" and bool(node.data.size == 1 and node.data.ndim <= 1)
 
 
-def _truncates(node: ov.Node) -> bool:
-    """Return whether a node rounds numbers of 0 or more down."""
-    return node.get_type_name() == "Floor" or _converts_to_integers(node)
+def _rounding(node: ov.Node) -> Rounding | None:
+    """Return how a node rounds numbers of 0 or more; None if it does not."""
+    match node.get_type_name():
+        case "Floor":
+            return Rounding.DOWN
+        case "Ceiling":
+            return Rounding.UP
+        case "Round":
+            is_even = node.get_attributes()["mode"] == "half_to_even"
+            return Rounding.EVEN if is_even else Rounding.AWAY
+        case _:
+            return Rounding.DOWN if _converts_to_integers(node) else None
 
 
 def _converts_to_integers(node: ov.Node) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.plain_text import quote_shell
-from ir_interp.plan.float_arithmetic import deciding_sizes
+from ir_interp.plan.float_arithmetic import Rounding, SizeScale, deciding_sizes
 from ir_interp.shapes import PartialShape
 
 from .graphs import Graph, ModelInput, Step, dimensions_text
@@ -93,6 +93,8 @@ _ON_THE_WAY = (
     *("transpose", "unsqueeze"),
 )
 _PRODUCTS = ("mul", "multiply", "div", "divide")
+_ROUNDED = {"floor": Rounding.DOWN, "ceil": Rounding.UP, "ceiling": Rounding.UP, "round": Rounding.EVEN}
+_BEFORE_ROUNDING = (*_PRODUCTS, "clamp", "clip", "identity", "max", "maximum", "min", "minimum", "squeeze", "unsqueeze")
 _STRIDED = ("conv", "convolution", "groupconvolution", "maxpool", "averagepool", "avgpool")
 
 
@@ -100,7 +102,7 @@ _STRIDED = ("conv", "convolution", "groupconvolution", "maxpool", "averagepool",
 class SizeHints:
     """Sizes of a source of a framework: its scales in float64, and the shapes of the inputs of its example."""
 
-    scales: tuple[float, ...] = ()
+    scales: tuple[SizeScale, ...] = ()
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
@@ -110,7 +112,7 @@ def deciding_images(graph: Graph, hints: SizeHints) -> list[tuple[int, int]]:
     Scales of resizes and products of sizes count, behind layers that shrink an image as well.
     """
     scales = dict.fromkeys((*hints.scales, *_scales(graph)))
-    inner = sorted({size for scale in scales for size in deciding_sizes(scale, _LARGEST)})
+    inner = sorted({size for by in scales for size in deciding_sizes(by.scale, _LARGEST, by.rounding)})
     lengths = sorted({size * stride for size in inner for stride in _strides(graph) if size * stride <= _LARGEST})
     pairs = zip_longest(lengths[::2], lengths[1::2])
     return [image for height, width in pairs for image in _images(height, width or height)]
@@ -125,14 +127,50 @@ def _images(height: int, width: int) -> Iterator[tuple[int, int]]:
     yield _BESIDE, width
 
 
-def _scales(graph: Graph) -> Iterator[float]:
+def _scales(graph: Graph) -> Iterator[SizeScale]:
     """Yield the constant scales of a graph that are no integers."""
     makers = {name: step for step in graph.steps for name in step.outputs}
+    readers: dict[str, list[Step]] = {}
+    for step in graph.steps:
+        for name in step.inputs:
+            readers.setdefault(name, []).append(step)
     for step in graph.steps:
         if step.type in _RESIZES:
-            yield from (scale for scale in target_scales(graph, step, _rank(graph, step)).values() if scale % 1)
-        elif step.type in _PRODUCTS and len(step.inputs) == 2 and any(_is_size(makers, name) for name in step.inputs):
-            yield from (number for number in _numbers(graph, step) if number % 1)
+            scales = target_scales(graph, step, _rank(graph, step)).values()
+            yield from (SizeScale(scale=scale) for scale in scales if scale % 1)
+        elif step.type in _PRODUCTS:
+            for scale in _products(graph, step, makers):
+                if scale % 1:
+                    yield from (SizeScale(scale=scale, rounding=rounding) for rounding in _roundings(step, readers))
+
+
+def _products(graph: Graph, step: Step, makers: dict[str, Step]) -> list[float]:
+    """Return the numbers by which a step, and products in front of it, multiply sizes; none if they are no sizes."""
+    if len(step.inputs) != 2:
+        return []
+    numbers = _numbers(graph, step)
+    for name in step.inputs:
+        maker = _maker(makers, name)
+        if maker is not None and maker.type in _SHAPE_STEPS:
+            return numbers
+        if maker is not None and maker.type in _PRODUCTS and maker is not step:
+            before = _products(graph, maker, makers)
+            return [one * other for one in dict.fromkeys(before) for other in dict.fromkeys(numbers)]
+    return []
+
+
+def _roundings(step: Step, readers: dict[str, list[Step]]) -> list[Rounding]:
+    """Return how what reads a number rounds it; down where nothing is known."""
+    waiting, seen, known = list(step.outputs), set[str](), dict[Rounding, None]()
+    while waiting:
+        name = waiting.pop()
+        for reader in readers.get(name, ()) if name not in seen else ():
+            if reader.type in _ROUNDED:
+                known[_ROUNDED[reader.type]] = None
+            elif reader.type in _BEFORE_ROUNDING:
+                waiting += reader.outputs
+        seen.add(name)
+    return list(known) or [Rounding.DOWN]
 
 
 def _rank(graph: Graph, step: Step) -> int:
@@ -149,11 +187,11 @@ def _numbers(graph: Graph, step: Step) -> list[float]:
     return []
 
 
-def _is_size(makers: dict[str, Step], name: str) -> bool:
-    """Return whether a tensor is a part of a shape."""
+def _maker(makers: dict[str, Step], name: str) -> Step | None:
+    """Return the step that computes a tensor, of which others take parts or change the type."""
     while (step := makers.get(name)) and step.type in _ON_THE_WAY and step.inputs:
         name = step.inputs[0]
-    return step is not None and step.type in _SHAPE_STEPS
+    return step
 
 
 def _strides(graph: Graph) -> list[int]:

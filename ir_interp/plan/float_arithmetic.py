@@ -3,10 +3,10 @@
 C's library and NumPy choose their code by processor, and results differ in the last bit. Here the functions consist of
 sums and products only, in pairs of float64 (T. J. Dekker, 1971) with about 100 bits, rounded once. The result is the
 nearest float64 except in about one of 10^14 cases.
-Sizes are float64's floor(size * scale) in float32 steps: 0.7 in float64 gives 7 for a size of 10, and 62 for a size of
-90: both products are a bit less than the integer, and the first is rounded up to it. Graphs compute sizes in float32,
-which rounds at other sizes, and OpenVINO even computes its float64 so. So the steps are sums of exact float32 products,
-and are tried for every size up to LARGEST.
+Sizes are float64's floor(size * scale), or ceil, in float32 steps: 0.7 in float64 gives 7 for a size of 10, and 62
+for a size of 90: both products are a bit less than the integer, and the first is rounded up to it. Graphs compute sizes
+in float32, which rounds at other sizes, and OpenVINO even computes its float64 so. So the steps are sums of exact
+float32 products, and are tried for every size up to LARGEST.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,14 +142,18 @@ _MARGIN = np.float32(2**-19)  # more than the rounding errors of the steps, whic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthSteps:
-    """The steps of one scale: ``parts`` sum up to it, and ``shifts`` apply from the sizes ``starts`` on."""
+    """The steps of one scale: ``parts`` sum up to it, and ``shifts`` apply from the sizes ``starts`` on.
+
+    ``more`` is added to the result: ceil is one more than floor, except at integers, which shifts move below.
+    """
 
     parts: tuple[np.float32, ...]
     starts: NDArray[np.float32]
     shifts: NDArray[np.float32]
+    more: int = 0
 
     def of(self, size: Any, xp: Any) -> Any:
-        """Return floor(size * scale) for a float32 column of sizes; ``xp`` holds NumPy's functions, or a graph's."""
+        """Return the sizes of a float32 column of sizes; ``xp`` holds NumPy's functions, or a graph's."""
         *exact, rest = [size * part for part in self.parts]
         left = rest
         if len(self.starts):
@@ -158,7 +163,54 @@ class LengthSteps:
             left = left + (product - whole)
         for whole in wholes[1:]:
             wholes[0] = wholes[0] + whole
-        return wholes[0] + xp.floor(left) if wholes else xp.floor(left)
+        length = wholes[0] + xp.floor(left) if wholes else xp.floor(left)
+        return length + np.float32(self.more) if self.more else length
+
+
+class Rounding(Enum):
+    """How a number becomes a size: down, up, or to the nearest integer, of two the even one or the larger."""
+
+    DOWN = "down"
+    UP = "up"
+    EVEN = "even"
+    AWAY = "away"
+
+    def of(self, numbers: NDArray[Any]) -> Array:
+        """Return the sizes of numbers."""
+        wide = numbers.astype(np.float64)
+        match self:
+            case Rounding.DOWN:
+                return np.floor(wide)
+            case Rounding.UP:
+                return np.ceil(wide)
+            case Rounding.EVEN:
+                return np.rint(wide)
+            case Rounding.AWAY:
+                return np.floor(wide + 0.5)
+            case _:
+                assert_never(self)
+
+    def of_ratio(self, number: Fraction) -> int:
+        """Return the size of a rational number."""
+        match self:
+            case Rounding.DOWN:
+                return math.floor(number)
+            case Rounding.UP:
+                return math.ceil(number)
+            case Rounding.EVEN:
+                return round(number)
+            case Rounding.AWAY:
+                return math.floor(number + Fraction(1, 2))
+            case _:
+                assert_never(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeScale:
+    """A scale by which a model computes sizes, and how their products are rounded."""
+
+    scale: float
+    rounding: Rounding = Rounding.DOWN
 
 
 Factor = tuple[str, float]
@@ -174,16 +226,22 @@ def length_steps(scale: float) -> LengthSteps:
 
 
 @lru_cache(maxsize=256)
-def formula_steps(factors: tuple[Factor, ...]) -> LengthSteps:
-    """Return the same for a size that is multiplied and divided several times, each result rounded to float64."""
+def formula_steps(factors: tuple[Factor, ...], rounding: Rounding = Rounding.DOWN) -> LengthSteps:
+    """Return the same for a size that is multiplied and divided several times, each result rounded to float64.
+
+    There are no steps for sizes that are rounded to the nearest integer.
+    """
     if any(name not in ("multiply", "divide") or number <= 0 for name, number in factors):
         raise SpecError("only products and quotients of a size and positive numbers have steps in float32")
-    expected = np.floor(computed(factors, _SIZES.astype(np.float64)))
+    if rounding not in (Rounding.DOWN, Rounding.UP):
+        raise SpecError("only sizes that are rounded down or up have steps in float32")
+    more = int(rounding is Rounding.UP)
+    expected = rounding.of(computed(factors, _SIZES.astype(np.float64)))
     scale = float(computed(factors, np.ones(1))[0])
     plain = LengthSteps(parts=(np.float32(scale),), starts=_NONE, shifts=_NONE)
     if np.array_equal(_computed(plain), expected):
         return plain
-    for steps in _candidates(scale, expected):
+    for steps in (replace(steps, more=more) for steps in _candidates(scale, expected - more)):
         if all(np.array_equal(_computed(_shifted(steps, slack)), expected) for slack in (-_MARGIN, _MARGIN)):
             return steps
     raise SpecError(f"float32 cannot compute the output sizes of scale {scale!r}; pass sizes instead")
@@ -196,9 +254,9 @@ def computed(factors: tuple[Factor, ...], sizes: NDArray[Any]) -> NDArray[Any]:
     return sizes
 
 
-def first_wrong_size(factors: tuple[Factor, ...]) -> int | None:
+def first_wrong_size(factors: tuple[Factor, ...], rounding: Rounding = Rounding.DOWN) -> int | None:
     """Return the least size of which float32 makes another integer than float64; None if there is none."""
-    exact, single = (np.trunc(computed(factors, _SIZES.astype(kind))) for kind in (np.float64, np.float32))
+    exact, single = (rounding.of(computed(factors, _SIZES.astype(kind))) for kind in (np.float64, np.float32))
     wrong = np.flatnonzero(exact != single)
     return int(_SIZES[wrong[0]]) if len(wrong) else None
 
@@ -267,31 +325,30 @@ def _parts(scale: Fraction) -> tuple[np.float32, ...]:
 
 # Sizes that reveal how a size was computed
 
-Rule = Callable[[NDArray[np.float64], float], NDArray[np.float64]]
+Rule = Callable[[NDArray[np.float64], SizeScale], NDArray[np.float64]]
 """Returns output sizes, given sizes and a scale."""
 
 
-def _of_float64(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    return np.floor(sizes * scale)
+def _of_float64(sizes: NDArray[np.float64], by: SizeScale) -> NDArray[np.float64]:
+    return by.rounding.of(sizes * by.scale)
 
 
-def _of_float32(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    lengths: NDArray[np.float64] = np.floor(sizes.astype(np.float32) * np.float32(scale)).astype(np.float64)
-    return lengths
+def _of_float32(sizes: NDArray[np.float64], by: SizeScale) -> NDArray[np.float64]:
+    return by.rounding.of(sizes.astype(np.float32) * np.float32(by.scale))
 
 
-def _of_openvino(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    return _of_float32(sizes, float(np.float32(scale) + np.float32(1e-6)))
+def _of_openvino(sizes: NDArray[np.float64], by: SizeScale) -> NDArray[np.float64]:
+    return _of_float32(sizes, replace(by, scale=float(np.float32(by.scale) + np.float32(1e-6))))
 
 
-def _of_simplest(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _of_simplest(sizes: NDArray[np.float64], by: SizeScale) -> NDArray[np.float64]:
     """Return the sizes under the simplest ratio that is the scale in float32, as a program may have it."""
-    ratio = Fraction(simplest(scale))
-    return np.array([int(size) * ratio.numerator // ratio.denominator for size in sizes], np.float64)
+    ratio = Fraction(simplest(by.scale))
+    return np.array([by.rounding.of_ratio(int(size) * ratio) for size in sizes], np.float64)
 
 
-def _of_simplest_in_float64(sizes: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    return np.floor(sizes * float(simplest(scale)))
+def _of_simplest_in_float64(sizes: NDArray[np.float64], by: SizeScale) -> NDArray[np.float64]:
+    return by.rounding.of(sizes * float(simplest(by.scale)))
 
 
 _RULES: tuple[Rule, ...] = (_of_float64, _of_float32, _of_openvino, _of_simplest, _of_simplest_in_float64)
@@ -310,13 +367,13 @@ def simplest(scale: float) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def deciding_sizes(scale: float, most: int) -> tuple[int, ...]:
+def deciding_sizes(scale: float, most: int, rounding: Rounding = Rounding.DOWN) -> tuple[int, ...]:
     """Return sizes up to ``most`` at which float64, float32, rationals and OpenVINO give different output sizes.
 
     There are a few: each two of them that differ anywhere differ at one of these sizes, among the least.
     """
     sizes = np.arange(1, most + 1).astype(np.float64)
-    lengths = [rule(sizes, scale) for rule in _RULES]
+    lengths = [rule(sizes, SizeScale(scale=scale, rounding=rounding)) for rule in _RULES]
     chosen: list[int] = []
     for one, other in combinations(lengths, 2):
         places = np.flatnonzero((one != other) & (np.minimum(one, other) > 0))

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
 
 import ir_interp
-from ir_interp import IrInterpError
+from ir_interp import IrInterpError, VerificationError
 from ir_interp.converters.frameworks.tensorflow import reading
 from ir_interp.converters.frameworks.tensorflow.reading import RESIZES, resize
 from ir_interp.converters.frameworks.tensorflow.tensorflow_child import reaching_outside
+from ir_interp.converters.openvino import openvino_primitives
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.sources.readers import model_file
 from ir_interp.converters.verify.graphs import read as read_graph
 from ir_interp.converters.verify.input_shapes import SizeHints, deciding_images
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.plan import float_arithmetic
 from ir_interp.plan.float_arithmetic import deciding_sizes
 from ir_interp.resize_op import summary
 from ir_interp.specs import AtRunTime, Sizes
@@ -285,6 +288,54 @@ def test_sizes_that_a_rounding_decides(tensorflow: Any, scales: Any, target: str
     assert tried >= set(deciding)
     for size in deciding:
         assert ir_interp.compare("net.pb", target, shapes={"x": (1, size, size, 2)}).passes, size
+
+
+_ROUNDED = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}
+
+
+def write_sized(tensorflow: Any, scale: Any, rounding: str) -> None:
+    """Write a graph that resizes to a size in float64: the size of the image times a scale, rounded."""
+    with tensorflow.Graph().as_default() as graph:
+        x = tensorflow.compat.v1.placeholder(tensorflow.float32, [1, None, None, 2], name="x")
+        sizes = tensorflow.cast(tensorflow.shape(x)[1:3], tensorflow.float64) * tensorflow.constant(
+            scale, tensorflow.float64
+        )
+        sizes = tensorflow.cast(getattr(tensorflow.math, rounding)(sizes), tensorflow.int32)
+        tensorflow.raw_ops.ResizeBilinear(images=x, size=sizes, half_pixel_centers=True, name="up")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("rounding", _ROUNDED)
+@pytest.mark.parametrize("scale", [1.1, 0.7, 120 / 88, [0.7, 1.3], 0.75])
+def test_sizes_in_float64_are_right_or_refused(tensorflow: Any, scale: Any, rounding: str) -> None:
+    """OpenVINO computes them in float32, which rounds 50 * 1.1 to 55, not just above it."""
+    write_sized(tensorflow, scale, rounding)
+    try:
+        ir_interp.convert("net.pb", "net.xml")
+    except (VerificationError, UnsupportedLayerError):
+        assert scale != 0.75  # its products are exact in float32
+        return
+    compiled = ov.Core().compile_model("net.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for size in range(2, 400):
+        height, width = _ROUNDED[rounding](size * np.broadcast_to(np.array(scale), 2)).astype(int)
+        assert compiled([np.zeros((1, size, size, 2), np.float32)])[0].shape == (1, height, width, 2), size
+
+
+def test_the_proof_tries_sizes_in_float64_that_a_rounding_decides(
+    tensorflow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes of an IR no longer show the scale: here they compute those of another."""
+    write_sized(tensorflow, 1.3, "floor")
+    steps = float_arithmetic.formula_steps
+    other = float(np.float32(1.3))
+
+    def of_another(factors: Any, *rounding: Any) -> Any:
+        return steps((("multiply", other),), *rounding)
+
+    monkeypatch.setattr(openvino_primitives, "formula_steps", of_another)
+    with pytest.raises(VerificationError, match="it has shape"):
+        ir_interp.convert("net.pb", "net.xml")
 
 
 def test_a_graph_whose_outputs_are_resizes(tensorflow: Any) -> None:

@@ -436,7 +436,7 @@ def test_channels_become_the_second_axis(dtype: str, target: str, capsys: pytest
 SCALES = (0.02, 0.0173)
 
 
-def leaky(path: Path, dtype: str = "int8", zero: int = -3) -> None:
+def leaky(path: Path, dtype: str = "int8", zero: int = -3, scales: tuple[float, float] = SCALES) -> None:
     """Write a model of one LeakyRelu between tensors of levels of two scales."""
     of = schema()
     conversion.write_resize(operator(shape=(1, 32, 32, 3), dtype=dtype), path)
@@ -449,7 +449,7 @@ def leaky(path: Path, dtype: str = "int8", zero: int = -3) -> None:
     node.builtinOptions.alpha = 0.3
     node.inputs = node.inputs[:1]
     ends = [graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]]
-    for tensor, scale in zip(ends, SCALES, strict=True):
+    for tensor, scale in zip(ends, scales, strict=True):
         tensor.shape, tensor.shapeSignature = [1, 32, 32, 3], None
         tensor.quantization = of.QuantizationParametersT()
         tensor.quantization.scale, tensor.quantization.zeroPoint = [scale], [zero]
@@ -522,6 +522,28 @@ def test_a_wrong_operator_is_refused(spoil: Any, message: str, monkeypatch: pyte
     change_rounding(monkeypatch, lambda node: node.input(0).replace_source_output(spoil(node.input_value(0)).output(0)))
     with pytest.raises(VerificationError, match=rf"^a.tflite: LEAKY_RELU that computes 'y' {re.escape(message)}"):
         ir_interp.convert("a.tflite", "a.xml")
+
+
+@pytest.mark.parametrize(("dtype", "zero", "coarser"), [("int8", -3, 200), ("int16", 0, 2000)])
+def test_a_wrong_operator_of_few_levels_is_refused(
+    dtype: str, zero: int, coarser: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its values span few of the levels that the type has: 1 % of them is less than the last bits of a full range."""
+    leaky(Path("a.tflite"), dtype, zero, scales=(SCALES[0], SCALES[1] * coarser))
+    ir_interp.convert("a.tflite", "right.xml")
+    build = frontend.build
+
+    def spoilt(path: Path, folder: Path) -> Any:
+        built = build(path, folder)
+        for node in built.model.get_ordered_ops():
+            if node.get_type_name() == "PRelu":
+                for reader in node.output(0).get_target_inputs():
+                    reader.replace_source_output(ops.multiply(node, np.float32(1.01)).output(0))
+        return built
+
+    monkeypatch.setattr(litert_proof, "build", spoilt)
+    with pytest.raises(VerificationError, match="LEAKY_RELU that computes 'y' differs from LiteRT's float kernel by"):
+        ir_interp.convert("a.tflite", "wrong.xml")
 
 
 @pytest.mark.parametrize("place", range(1, 5))

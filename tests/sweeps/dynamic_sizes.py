@@ -1,23 +1,28 @@
-"""Convert programs of PyTorch of dynamic height and width, and compare both results with PyTorch at twenty sizes.
+"""Convert models of dynamic height and width, and compare both results with their framework at twenty sizes.
 
 ``python -m tests.sweeps.dynamic_sizes --cases 100 --seed 1`` draws programs whose output sizes or positions nodes
 compute: scale_factor in every mode, areas, adaptive pools, sizes by floats and by integers, ranges, gathers at computed
 indices. Each is converted to ONNX and to IR without a proof, and both run at sizes that are small, odd, prime and
 powers of 2, of either dimension alone, and those at which the rounding of a scale decides. ``--verify`` converts with
 the proof instead, which then has to refuse what is wrong. Exits with 1 where a result that was written is wrong.
+
+``--framework tensorflow`` draws functions of TensorFlow instead: sizes that are multiplied or divided by one scale, or
+one for each dimension, in float32 or float64, rounded down, up or to the nearest integer. Needs ``--verify`` to pass:
+some formulas of float64 are left to the proof.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import tempfile
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +35,9 @@ from torch.nn import functional
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.plan.float_arithmetic import deciding_sizes
+from ir_interp.plan.float_arithmetic import Rounding, deciding_sizes
 
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 Rng = np.random.Generator
 Array = NDArray[Any]
 TOLERANCE = 1e-4
@@ -48,6 +54,7 @@ class Case:
     words: str
     function: Callable[[torch.Tensor], torch.Tensor]
     scales: tuple[float, ...] = ()
+    rounding: Rounding = Rounding.DOWN
 
 
 class _Program(torch.nn.Module):  # type: ignore[misc, unused-ignore]
@@ -142,7 +149,7 @@ _FAMILIES: dict[str, Callable[[Rng], Case]] = {
 
 def sizes(rng: Rng, case: Case, count: int) -> Iterator[tuple[int, int]]:
     """Yield heights and widths: those at which a rounding decides first, then others, one dimension alone last."""
-    deciding = [size for scale in case.scales for size in deciding_sizes(scale, LARGEST)]
+    deciding = [size for scale in case.scales for size in deciding_sizes(scale, LARGEST, case.rounding)]
     yield from ((size, size) for size in deciding)
     for place in range(len(deciding), count):
         height, width = (int(size) for size in rng.choice(SIZES, 2))
@@ -154,30 +161,79 @@ def judge(rng: Rng, case: Case, count: int, *, verify: bool) -> Iterator[tuple[s
     free, example = torch.export.Dim.AUTO, torch.rand(_EXAMPLE)
     with torch.no_grad():
         program = torch.export.export(_Program(case.function).eval(), (example,), dynamic_shapes=({2: free, 3: free},))
-    run = program.module()
-    drawn = list(sizes(rng, case, count))
+    module = program.module()
     with tempfile.TemporaryDirectory() as folder:
-        for kind, infer in (("onnx", _in_onnxruntime), ("xml", _in_openvino)):
-            path = Path(folder, f"net.{kind}")
-            try:
-                ir_interp.convert(program, path, verify=verify)
-            except IrInterpError as refusal:
-                yield f"{kind} refused", str(refusal)[-300:]
-                continue
-            except ExceptionGroup as refusals:
-                yield f"{kind} refused", str(refusals.exceptions[0])[-300:]
-                continue
-            yield _compared(kind, run, infer(path), drawn)
+        source = Source(model=program, run=lambda x: module(torch.from_numpy(x)).numpy())
+        yield from _judged(source, list(sizes(rng, case, count)), Path(folder), verify=verify)
 
 
-def _compared(kind: str, run: Any, infer: Callable[[Array], Array], drawn: list[tuple[int, int]]) -> tuple[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A model as ``convert`` takes it, and how its framework computes it; its images may have channels last."""
+
+    model: Any
+    run: Callable[[Array], Array]
+    has_channels_last: bool = False
+
+
+def _judged(source: Source, drawn: list[tuple[int, int]], folder: Path, *, verify: bool) -> Iterator[tuple[str, str]]:
+    for kind, infer in (("onnx", _in_onnxruntime), ("xml", _in_openvino)):
+        path = folder / f"net.{kind}"
+        try:
+            ir_interp.convert(source.model, path, verify=verify)
+        except IrInterpError as refusal:
+            yield f"{kind} refused", str(refusal)[-300:]
+            continue
+        except ExceptionGroup as refusals:
+            yield f"{kind} refused", str(refusals.exceptions[0])[-300:]
+            continue
+        yield _compared(kind, source, infer(path), drawn)
+
+
+def judge_tensorflow(rng: Rng, count: int, *, verify: bool) -> tuple[str, Iterator[tuple[str, str]]]:
+    """Return a random function of TensorFlow in words, and how its results compare."""
+    import tensorflow as tf
+
+    scales = [random_scale(rng) for _ in range(int(rng.integers(1, 3)))]
+    dtype, rounding = str(rng.choice(["float64", "float32"])), Rounding(rng.choice(["down", "up", "even"]))
+    step = str(rng.choice(["multiply", "divide"]))
+    numbers = scales if len(scales) > 1 else scales[0]
+    of = {Rounding.DOWN: tf.floor, Rounding.UP: tf.math.ceil, Rounding.EVEN: tf.round}[rounding]
+
+    class Model(tf.Module):  # type: ignore[misc, unused-ignore]
+        @tf.function(input_signature=[tf.TensorSpec([1, None, None, 3], tf.float32, name="x")])  # type: ignore[untyped-decorator, unused-ignore]
+        def call(self, x: Any) -> Any:
+            size = getattr(tf.math, step)(tf.cast(tf.shape(x)[1:3], dtype), tf.constant(numbers, dtype))
+            return {"y": tf.image.resize(x, tf.cast(of(size), tf.int32), "bilinear")}
+
+    by = tuple(1 / scale if step == "divide" else scale for scale in scales)
+    case = Case(words=f"{step} by {numbers} in {dtype}, {rounding.value}", function=abs, scales=by)
+    drawn = list(sizes(rng, replace(case, rounding=rounding), count))
+
+    def results() -> Iterator[tuple[str, str]]:
+        with tempfile.TemporaryDirectory() as folder:
+            model = Model()
+            tf.saved_model.save(model, f"{folder}/saved", signatures=model.call)
+            source = Source(
+                model=Path(folder, "saved"),
+                run=lambda x: model.call(tf.constant(x))["y"].numpy(),
+                has_channels_last=True,
+            )
+            yield from _judged(source, drawn, Path(folder), verify=verify)
+
+    return case.words, results()
+
+
+def _compared(
+    kind: str, source: Source, infer: Callable[[Array], Array], drawn: list[tuple[int, int]]
+) -> tuple[str, str]:
     generator = np.random.default_rng(0)
     for size in drawn:
-        x = generator.random((1, 3, *size), np.float32)
+        x = generator.random((1, *size, 3) if source.has_channels_last else (1, 3, *size), np.float32)
         try:
-            expected = run(torch.from_numpy(x)).numpy()
-        except (RuntimeError, AssertionError):
-            continue  # sizes that the program refuses
+            expected = source.run(x)
+        except Exception:  # sizes that the framework refuses, each with an error of its own
+            continue
         try:
             actual = infer(x)
         except Exception as error:
@@ -208,18 +264,23 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, default=20)
     parser.add_argument("--only", choices=list(_FAMILIES))
     parser.add_argument("--verify", action="store_true")
+    parser.add_argument("--framework", choices=["torch", "tensorflow"], default="torch")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     rng, counts = np.random.default_rng(chosen.seed), Counter[str]()
     for number in range(chosen.cases):
-        case = _FAMILIES[chosen.only](rng) if chosen.only else random_case(rng)
         start = time.monotonic()
-        for verdict, where in judge(rng, case, chosen.sizes, verify=chosen.verify):
+        if chosen.framework == "tensorflow":
+            words, results = judge_tensorflow(rng, chosen.sizes, verify=chosen.verify)
+        else:
+            case = _FAMILIES[chosen.only](rng) if chosen.only else random_case(rng)
+            words, results = case.words, judge(rng, case, chosen.sizes, verify=chosen.verify)
+        for verdict, where in results:
             counts[verdict] += 1
             if "same" not in verdict:
-                print(f"{number}: {case.words}: {verdict}: {where}", flush=True)
-        print(f"{number}: {case.words}: {time.monotonic() - start:.1f} s", flush=True)
+                print(f"{number}: {words}: {verdict}: {where}", flush=True)
+        print(f"{number}: {words}: {time.monotonic() - start:.1f} s", flush=True)
     print(", ".join(f"{verdict} {count}" for verdict, count in sorted(counts.items())))
     sys.exit(any("WRONG" in verdict for verdict in counts))
 

@@ -19,6 +19,7 @@ from openvino.frontend.paddle import ConversionExtension
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files import memory
 from ir_interp.options.model_options import ConvertOptions
+from ir_interp.plan.float_arithmetic import SizeScale
 from ir_interp.resize_op import ResizeOp
 
 from ...intermediate import Intermediate, as_ir
@@ -27,7 +28,6 @@ from ...openvino.frontends import Built, Frontend, ResizeBuilder, in_order, with
 from ...openvino.interpolate_subgraph import RunTime, at_run_time, constant_of, partial_shape, vector
 from ...reports import FormPolicy
 from ...sources.model_description import Description, Resize
-from ...verify.input_shapes import SizeHints
 from .reading import OPERATIONS, connected, described, first_unknown, resize, weights, write_skeleton
 
 
@@ -90,10 +90,11 @@ def intermediate(source: Path, destination: Path, policy: FormPolicy, _: Convert
         raise UnsupportedLayerError(problem, source.name)
 
     with as_ir(lambda folder: build(source, description, folder, policy), destination, source.name) as between:
-        yield replace(between, hints=_hints(description))
+        scales = dict.fromkeys((*_scales(description), *between.hints.scales))
+        yield replace(between, hints=replace(between.hints, scales=tuple(scales)))
 
 
-def _hints(description: Description) -> SizeHints:
-    """Return the scales of a program, whose IR holds parts of them."""
+def _scales(description: Description) -> Iterator[SizeScale]:
+    """Yield the scales of a program, whose IR holds parts of them."""
     scales = (scale for resize in description.resizes for scale in resize.attributes.get("scale", ()))
-    return SizeHints(scales=tuple(dict.fromkeys(float(scale) for scale in scales if scale > 0 and scale % 1)))
+    yield from (SizeScale(scale=float(scale)) for scale in scales if scale > 0 and scale % 1)

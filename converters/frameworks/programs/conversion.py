@@ -22,7 +22,7 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.options.model_options import ConvertOptions, Exporter
-from ir_interp.plan.float_arithmetic import is_right_in_float32
+from ir_interp.plan.float_arithmetic import SizeScale, is_right_in_float32
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
@@ -357,7 +357,8 @@ def sampled(program: ExportedProgram, name: str) -> tuple[str, ...]:
 def size_hints(program: ExportedProgram, name: str) -> SizeHints:
     """Return the scales of a program that are no integers, and the shapes of its example by input."""
     scales = [scale for scale in (*_of_resizes(program, name), *_of_numbers(program)) if scale > 0 and scale % 1]
-    return SizeHints(scales=tuple(dict.fromkeys(scales)), shapes=_example(program))
+    known = tuple(SizeScale(scale=scale) for scale in dict.fromkeys(scales))
+    return SizeHints(scales=known, shapes=_example(program))
 
 
 def _of_resizes(program: ExportedProgram, name: str) -> Iterator[float]:

@@ -23,14 +23,14 @@ from ir_interp.files.writing import scratch
 from ir_interp.shapes import Array
 
 from ...openvino.ir_save import save
-from ...reports import Progress
+from ...reports import Compared, Progress
 from ...verify import requests, run_request, tolerances
 from ...verify.input_shapes import Extent
 from ...verify.inputs import Inputs
 from ...verify.processes import Runs, models, runs
 from ...verify.references import channels_last
 from ...verify.run_request import INPUTS, OUTPUTS, Named, Request
-from ...verify.tolerances import compare, largest_difference
+from ...verify.tolerances import allowing_noise, compare, largest_difference
 from ...workers import forks
 from . import frontend, reading
 from .frontend import build
@@ -87,7 +87,8 @@ class Whole:
 class _Result:
     """A value that an operator computes: LiteRT's ``expected``, OpenVINO's ``rounded``, and that before rounding.
 
-    ``in_floats`` is that of LiteRT's float kernels; None if it has none for some operator of the file.
+    ``in_floats`` is that of LiteRT's float kernels; None if it has none for some operator of the file. ``moves`` is how
+    far these and its reference kernels differ from each other: the noise of their sums.
     """
 
     value: Value
@@ -95,6 +96,7 @@ class _Result:
     rounded: Array
     real: Array
     in_floats: Array | None
+    moves: float
 
 
 def operators_proven(source: Path, arrays: Sequence[Array]) -> Proof:
@@ -127,11 +129,14 @@ def _results(source: Path, arrays: Sequence[Array]) -> list[_Result]:
     operands = [_of_levels(array, tensor.quantisation) for tensor, array in zip(inputs, arrays, strict=True)]
     operands += [_real(array, tensor) for tensor, array in zip(shown, expected, strict=True)]
     with scratch() as folder:
-        floats = _in_floats(reading.apart_in_float32(source, shown, shapes, folder), operands)
+        twin = reading.apart_in_float32(source, shown, shapes, folder)
+        floats, others = (_in_floats(twin, operands, by_reference=by_reference) for by_reference in (False, True))
     in_floats: Sequence[Array | None] = floats if floats is not None else [None] * len(shown)
     return [
-        _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=in_float)
-        for value, levels, mine, unrounded, in_float in zip(shown, expected, rounded, real, in_floats, strict=True)
+        _Result(value=value, expected=levels, rounded=mine, real=unrounded, in_floats=in_float, moves=moves)
+        for value, levels, mine, unrounded, in_float, moves in zip(
+            shown, expected, rounded, real, in_floats, _moves(floats, others, len(shown)), strict=True
+        )
     ]
 
 
@@ -154,12 +159,19 @@ def _of_levels(array: Array, quantisation: Quantisation) -> Array:
     return np.asarray((array.astype(np.float64) - quantisation.zeros[0]) * quantisation.scales[0], np.float32)
 
 
-def _in_floats(twin: Path, arrays: Sequence[Array]) -> list[Array] | None:
+def _in_floats(twin: Path, arrays: Sequence[Array], *, by_reference: bool) -> list[Array] | None:
     """Return what LiteRT's float kernels compute; None if it has none for some operator."""
     try:
-        return reading.outputs(twin, arrays)
+        return reading.outputs(twin, arrays, by_reference=by_reference)
     except IrInterpError:
         return None
+
+
+def _moves(floats: Sequence[Array] | None, others: Sequence[Array] | None, count: int) -> list[float]:
+    """Return how far each value differs between LiteRT's kernels; 0 if it does not have both."""
+    if floats is None or others is None:
+        return [0.0] * count
+    return [largest_difference(*pair) for pair in zip(floats, others, strict=True)]
 
 
 def _unrounded(model: ov.Model, shown: Sequence[Value]) -> ov.Model:
@@ -205,16 +217,16 @@ def _flips(file: str, result: _Result) -> list[float]:
         if expected.shape != actual.shape:
             raise VerificationError(f"{where} has shape {list(actual.shape)}, in LiteRT {list(expected.shape)}")
     if value.scale is None:
-        compared = compare(value.label, expected, result.real)
+        compared = allowing_noise(compare(value.label, expected, result.real), result.moves)
         if not compared.passes:
             raise VerificationError(f"{where} {compared.difference} from LiteRT")
         return []
     places, levels = (_places(array, value, expected.dtype) for array in (result.real, result.rounded))
     _check_rounding(where, places, levels)
     if result.in_floats is not None and value.operator not in KINDS:
-        ends = np.iinfo(expected.dtype)
-        apart = np.abs(places - _places(result.in_floats, value, expected.dtype)).max(initial=0)
-        if not apart <= tolerances.OUTPUT * (float(ends.max) - ends.min):
+        compared = _compared(result, _places(result.in_floats, value, expected.dtype), places)
+        if not compared.passes:
+            apart = compared.absolute / value.scale
             raise VerificationError(f"{where} differs from LiteRT's float kernel by {apart:.3g} levels")
         most = 1
     else:  # a resize, whose integers are LiteRT's; or it is unknown how far integer kernels are off
@@ -224,6 +236,23 @@ def _flips(file: str, result: _Result) -> list[float]:
     if off.max(initial=0) > most:
         raise VerificationError(f"{where} differs from LiteRT by {off.max():.0f} levels")
     return [float(distance) for distance in np.abs(np.abs(places - expected) - 0.5)[off > 0]]
+
+
+def _compared(result: _Result, expected: NDArray[np.float64], actual: NDArray[np.float64]) -> Compared:
+    """Return how the real values at places among levels compare, as those of any output do.
+
+    They need not be nearer than float32 tells places among levels apart.
+    """
+    value = result.value
+    assert value.scale is not None
+    real, others = ((places - value.zero) * value.scale for places in (expected, actual))
+    least = float(_last_bits(expected, expected).max(initial=0)) * value.scale
+    return allowing_noise(compare(value.label, real, others, tolerances.OUTPUT, least=least), result.moves)
+
+
+def _last_bits(places: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far float32 may misplace values among levels: it grows with both, which enter the quotient."""
+    return np.asarray(tolerances.QUANTISING * (np.abs(places) + np.abs(levels).max(initial=1)))
 
 
 def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.float64]:
@@ -239,10 +268,8 @@ def _places(array: Array, value: Value, dtype: np.dtype[Any]) -> NDArray[np.floa
 
 def _check_rounding(where: str, places: NDArray[np.float64], levels: NDArray[np.float64]) -> None:
     """Raise VerificationError if the converted operator rounds to other levels than those of the file."""
-    # Errors of float32 grow with the place and with the levels, both of which enter the quotient.
-    last_bits = tolerances.QUANTISING * (np.abs(places) + np.abs(levels).max(initial=1))
     on_levels = np.abs(levels - np.rint(levels)) <= tolerances.LEVEL
-    if not (on_levels & (np.abs(places - np.rint(levels)) <= 0.5 + last_bits)).all():
+    if not (on_levels & (np.abs(places - np.rint(levels)) <= 0.5 + _last_bits(places, levels))).all():
         raise VerificationError(f"{where} is rounded to other levels than those of the file")
 
 
