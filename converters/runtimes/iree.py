@@ -49,6 +49,14 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     return result if result.spec is None or not _is_centred_by_scales(op) else _centred(op, result)
 
 
+def with_computed_scales(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome of a node whose scales nodes compute: no inferred size reveals other axes of an Upsample."""
+    if op.version in UPSAMPLE and stated.shape is not None:
+        height_and_width = (n if axis in HEIGHT_AND_WIDTH else None for axis, n in enumerate(stated.shape))
+        stated = replace(stated, shape=tuple(height_and_width))
+    return outcome(op, may_change, stated)
+
+
 def _is_centred_by_scales(op: ResizeOp) -> bool:
     is_symmetric = op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC
     return is_symmetric and op.spec.gives_scales and isinstance(op.spec.kernel, Linear)
@@ -128,6 +136,7 @@ RUNTIME = Runtime(
     title="IREE",
     version="3.13",
     of_node=outcome,
+    with_computed_scales=with_computed_scales,
     accepts=Accepted(least_opset=13),  # no Slice before, and no Concat before 11
     runner=Runner(
         package="iree.compiler", distribution="iree-base-compiler", run=_run, also=("iree-base-runtime", "onnx")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.specs import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
+from ir_interp.specs import Coordinates, Crop, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from .image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
 from .outcome import (
@@ -20,14 +20,17 @@ from .outcome import (
     PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
+    Functions,
     Outcome,
     Reading,
+    Surroundings,
     changing_axes,
     crashes,
     differs,
     geometry,
     refused,
     settled,
+    unknown,
 )
 from .runtime import Accepted, Runner, Runtime
 
@@ -54,11 +57,27 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
         return "its converter does not support Resize-10"
     if op.attributes.get("axes") is not None:
         return "its converter does not support axes"
+    if isinstance(op.spec.coordinates, Crop):
+        return "its converter does not support crops"
     if changing_axes(op, may_change) - HEIGHT_AND_WIDTH:
         return "its converter resizes height and width only"
     if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
         return "its converter supports nearest_mode floor or none only"
     return ""
+
+
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the outcome of a node that its converter refuses for the graph around it."""
+    if around.functions is Functions.LEAVING_OUT:
+        return refused("its converter crashes on a function whose nodes leave out inputs; inline it")
+    if around.levels and not around.levels.are_stored:
+        return refused("it has no DequantizeLinear")
+    refusals = [body for body in around.bodies if body.operator != "If" or not body.is_decided]
+    if refusals:
+        return refused(f"it has no {refusals[0].operator}")
+    if any(body.reads_stored for body in around.bodies):
+        return refused("its converter crashes on an If whose branches alone read an initialiser")
+    return unknown("an If with a constant condition") if around.bodies else None
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
@@ -95,6 +114,7 @@ _OWN_PLACES = Reading("it computes every mode but align_corners as half_pixel", 
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import re
     import subprocess
     from importlib.util import find_spec
     from pathlib import Path
@@ -115,12 +135,13 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     if net.load_param(files["ncnnparam"]) or net.load_model(files["ncnnbin"]) or not net.output_names():
         raise ValueError(Path(files["ncnnparam"]).read_text())
-    outputs, images = [], x.astype(np.float32)  # a Mat refers to its array
-    for image in images:  # it has no batches
-        extractor = net.create_extractor()
-        extractor.input(net.input_names()[0], ncnn.Mat(image).clone())
-        outputs.append(np.array(extractor.extract(net.output_names()[0])[1]))
-    return np.stack(outputs).astype(x.dtype if x.dtype.kind == "f" else np.float32)
+    # Its script names the axis of the batch in inputs and outputs: Transposes may move it.
+    batches = [int(axis) for axis in re.findall(r"batch_index=(\d+)", Path(files["ncnnpy"]).read_text())]
+    image = x.astype(np.float32)  # a Mat refers to its array
+    extractor = net.create_extractor()
+    extractor.input(net.input_names()[0], ncnn.Mat(image, batch_index=batches[0]).clone())
+    output = extractor.extract(net.output_names()[0])[1].numpy(batch_index=batches[-1])
+    return np.array(output).astype(x.dtype if x.dtype.kind == "f" else np.float32)
 
 
 RUNTIME = Runtime(
@@ -128,6 +149,8 @@ RUNTIME = Runtime(
     title="ncnn",
     version="1.0.20261020",
     of_node=outcome,
+    takes_functions=True,
+    among=among,
     accepts=Accepted(primitives=False),
     runner=Runner(package="ncnn", distribution="ncnn", run=_run, also=("pnnx",)),
 )
