@@ -21,6 +21,7 @@ from .outcome import (
     UPSAMPLE,
     UPSAMPLE_7,
     Outcome,
+    Surroundings,
     changing_axes,
     differs,
     geometry,
@@ -110,6 +111,14 @@ def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | 
     return ""
 
 
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the refusal of a node in a Scan, or in a Loop that stacks results; other Loops depend on their types."""
+    loops = [body for body in around.bodies if body.operator == "Loop"]
+    if loops:
+        return refused("its Loop stacks no results") if loops[0].stacks else unknown("a Loop that stacks no results")
+    return around.refused_in({"Scan"})
+
+
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import iree.runtime
     import onnx
@@ -142,4 +151,5 @@ RUNTIME = Runtime(
         package="iree.compiler", distribution="iree-base-compiler", run=_run, also=("iree-base-runtime", "onnx")
     ),
     takes_functions=False,
+    among=among,
 )

@@ -72,9 +72,11 @@ def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
         return refused("its converter crashes on a function whose nodes leave out inputs; inline it")
     if around.levels and not around.levels.are_stored:
         return refused("it has no DequantizeLinear")
-    refusals = [body for body in around.bodies if body.operator != "If" or not body.is_decided]
-    if refusals:
-        return refused(f"it has no {refusals[0].operator}")
+    loops = around.refused_in({"Loop", "Scan"})
+    if loops:
+        return loops
+    if not all(body.is_decided for body in around.bodies):
+        return refused("it has no If")
     if any(body.reads_stored for body in around.bodies):
         return refused("its converter crashes on an If whose branches alone read an initialiser")
     return unknown("an If with a constant condition") if around.bodies else None

@@ -145,6 +145,11 @@ class Surroundings:
     bodies: tuple[Body, ...]
     levels: Levels | None
 
+    def refused_in(self, operators: Set[str]) -> Outcome | None:
+        """Return the refusal of a runtime that lacks operators with a body; None if no such body holds the resize."""
+        missing = [body.operator for body in self.bodies if body.operator in operators]
+        return refused(f"it has no {missing[0]}") if missing else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geometry:

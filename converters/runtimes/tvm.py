@@ -32,6 +32,7 @@ from .outcome import (
     UPSAMPLE_7,
     Outcome,
     Reading,
+    Surroundings,
     differs,
     geometry,
     refused,
@@ -180,6 +181,11 @@ def _shortened(op: ResizeOp) -> str:
     )
 
 
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the refusal of a node in a body that it lacks."""
+    return around.refused_in({"Loop", "Scan"})
+
+
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import onnx
     import tvm
@@ -198,6 +204,7 @@ RUNTIME = Runtime(
     version="0.27",
     of_node=outcome,
     takes_functions=False,
+    among=among,
     accepts=Accepted(measures=False),
     runner=Runner(package="tvm", distribution="apache-tvm", run=_run, also=("onnx",)),
 )

@@ -148,6 +148,16 @@ ROWS: tuple[tuple[str, int, Change, Kind, str], ...] = (
     ("ncnn", 19, of_stored_levels, Kind.SAME, ""),
     ("ncnn", 19, with_swapped_batch, Kind.SAME, ""),
     ("ncnn", 13, of_kind("windows"), Kind.REFUSED, "does not support crops"),
+    ("tvm", 19, of_kind("loop"), Kind.REFUSED, "has no Loop"),
+    ("tvm", 19, in_scan, Kind.REFUSED, "has no Scan"),
+    ("tvm", 19, in_open_if, Kind.SAME, ""),
+    ("iree", 19, of_kind("loop"), Kind.REFUSED, "its Loop stacks no results"),
+    ("iree", 19, in_scan, Kind.REFUSED, "has no Scan"),
+    ("iree", 19, in_open_if, Kind.SAME, ""),
+    ("tract", 13, of_kind("loop"), Kind.REFUSED, "has no Loop"),
+    ("tract", 13, in_scan, Kind.SAME, ""),
+    ("mnn", 13, in_scan, Kind.REFUSED, "has no Scan"),
+    ("mnn", 13, of_kind("loop"), Kind.SAME, ""),
     ("reference", 19, of_kind("loop"), Kind.DIFFERS, "its Loop joins the results"),
     ("reference", 13, of_kind("quantisations"), Kind.REFUSED, "no DequantizeLinear before operator set 19"),
     ("reference", 19, of_kind("quantisations"), Kind.SAME, ""),
@@ -156,7 +166,7 @@ ROWS: tuple[tuple[str, int, Change, Kind, str], ...] = (
 )
 
 
-@pytest.mark.parametrize("name", ["ncnn", "reference"])
+@pytest.mark.parametrize("name", sorted({row[0] for row in ROWS}))
 def test_surroundings(name: str, tmp_path: Path) -> None:
     cases = []
     for runtime, opset, change, kind, why in ROWS:
