@@ -98,6 +98,8 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
 
 
 def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | Crop) -> str:
+    if isinstance(coordinates, Crop):
+        return "crops are not supported"
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
         return "tf_half_pixel_for_nn is not supported"
     if isinstance(kernel, Nearest):

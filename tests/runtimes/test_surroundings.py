@@ -192,7 +192,7 @@ ASYMMETRIC = {"coordinate_transformation_mode": "asymmetric"}
 FOR_NN = {"mode": "cubic", "coordinate_transformation_mode": "tf_half_pixel_for_nn"}
 FLOOR = {"mode": "nearest", "nearest_mode": "floor", **ASYMMETRIC}
 CROP = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
-NEAREST_CROP = {**CROP, "mode": "nearest"}
+NEAREST_CROP, CUBIC_CROP = {**CROP, "mode": "nearest"}, {**CROP, "mode": "cubic"}
 INSIDE, BEYOND = (0, 0, 0.1, 0.2, 1, 1, 0.8, 0.7), (0, 0, -0.3, 0.1, 1, 1, 1.1, 0.9)
 OF_CHANNELS = (0, 0, 0, 0, 1, 0.5, 1, 1)
 NODES: tuple[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], dict[str, Any], Kind, str], ...] = (
@@ -202,6 +202,9 @@ NODES: tuple[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], dict[s
     ("reference", (1, 1, 14, 3), (), {**LINEAR, **ASYMMETRIC}, {"sizes": (1, 1, 34, 3)}, Kind.DIFFERS, "float64"),
     ("reference", SHAPE, (0, 2, 3), FOR_NN, {"scales": (1, 1, 1, 1)}, Kind.SAME, ""),
     ("reference", SHAPE, (2, 3), FOR_NN, {"sizes": (1, 2, 7, 8)}, Kind.REFUSED, "provided that a size changes"),
+    ("iree", SHAPE, (), CROP, {"sizes": (1, 2, 7, 9), "roi": INSIDE}, Kind.REFUSED, "crops are not supported"),
+    ("iree", SHAPE, (), NEAREST_CROP, {"sizes": (1, 2, 7, 9), "roi": INSIDE}, Kind.REFUSED, "crops are not supported"),
+    ("iree", SHAPE, (), CUBIC_CROP, {"sizes": (1, 2, 7, 9), "roi": INSIDE}, Kind.REFUSED, "crops are not supported"),
     ("tvm", SHAPE, (), CROP, {"sizes": (1, 2, 7, 9), "roi": BEYOND}, Kind.SAME, ""),
     ("tvm", SHAPE, (2, 3), FLOOR, {"sizes": (1, 2, 10, 12)}, Kind.REFUSED, "a floor under asymmetric"),
     ("tvm", SHAPE, (2,), FLOOR, {"sizes": (1, 2, 3, 12)}, Kind.REFUSED, "a floor under asymmetric"),
@@ -215,7 +218,7 @@ NODES: tuple[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], dict[s
 )
 
 
-@pytest.mark.parametrize("name", ["reference", "tvm"])
+@pytest.mark.parametrize("name", sorted({row[0] for row in NODES}))
 def test_nodes_alone(name: str, tmp_path: Path) -> None:
     cases = []
     for runtime, shape, dynamic, attributes, target, kind, why in NODES:
