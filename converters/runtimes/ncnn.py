@@ -116,7 +116,6 @@ _OWN_PLACES = Reading("it computes every mode but align_corners as half_pixel", 
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    import re
     import subprocess
     from importlib.util import find_spec
     from pathlib import Path
@@ -129,21 +128,21 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
         for end in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
     }
     # pnnx traces the model on an input of this shape and type, as in [1,3,4,4]f32.
-    shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
-    command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
-    subprocess.run([*command, *(f"{end}={path}" for end, path in files.items())], check=True, capture_output=True)
+    options = [f"inputshape={[*x.shape]}{x.dtype.kind}{8 * x.itemsize}".replace(" ", ""), "fp16=0"]
+    command = [str(Path(pnnx.origin).with_name("pnnx")), model, *options, *map("=".join, files.items())]
+    subprocess.run(command, check=True, capture_output=True)
     net = ncnn.Net()
     # By default, it stores and sums in half precision where the processor can.
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     if net.load_param(files["ncnnparam"]) or net.load_model(files["ncnnbin"]) or not net.output_names():
         raise ValueError(Path(files["ncnnparam"]).read_text())
     # Its script names the axis of the batch in inputs and outputs: Transposes may move it.
-    batches = [int(axis) for axis in re.findall(r"batch_index=(\d+)", Path(files["ncnnpy"]).read_text())]
+    batches = [int(end.split(")")[0]) for end in Path(files["ncnnpy"]).read_text().split("batch_index=")[1:]]
     image = x.astype(np.float32)  # a Mat refers to its array
     extractor = net.create_extractor()
     extractor.input(net.input_names()[0], ncnn.Mat(image, batch_index=batches[0]).clone())
-    output = extractor.extract(net.output_names()[0])[1].numpy(batch_index=batches[-1])
-    return np.array(output).astype(x.dtype if x.dtype.kind == "f" else np.float32)
+    output = extractor.extract(net.output_names()[0])[1]  # to which its array refers
+    return np.array(output.numpy(batch_index=batches[:2][-1])).astype(x.dtype if x.dtype.kind == "f" else np.float32)
 
 
 RUNTIME = Runtime(
