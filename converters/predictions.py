@@ -29,7 +29,7 @@ from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
 from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
 from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
-from .runtimes.outcome import Outcome, computes, crashes, refused, resized, unknown
+from .runtimes.outcome import Functions, Outcome, computes, crashes, refused, resized, unknown
 from .runtimes.runtime import OfResize, Release, Runtime, runtimes
 from .runtimes.tensorrt import NEWEST, Importer, importer_refusal, layer_settings, left_out, unknown_sums
 
@@ -179,7 +179,7 @@ def _alone(runtime: Runtime, op: ResizeOp) -> Outcome:
 
 
 def _with_functions(takes_functions: bool | None, node: ResizeNode) -> Outcome | None:
-    if takes_functions or not node.calls_functions:
+    if takes_functions or node.functions is Functions.NONE:
         return None
     if takes_functions is None:
         return unknown("a model that calls local functions; inline them")
@@ -189,6 +189,11 @@ def _with_functions(takes_functions: bool | None, node: ResizeNode) -> Outcome |
 def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcome | None:
     dtype = neighbours.quantised_type(node) if name in DROP_QUANTISATION else None
     return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
+
+
+def _among(runtime: Runtime, node: ResizeNode) -> Outcome | None:
+    refusal = _with_functions(runtime.takes_functions, node)
+    return refusal or runtime.among(node.op, neighbours.surroundings(node))
 
 
 _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
@@ -222,7 +227,7 @@ def _of_nodes(runtime: Runtime) -> Predictor:
         version=_stated(runtime),
         predict=partial(_alone, runtime),
         of_node=partial(in_graph, runtime),
-        among_others=_AROUND.get(runtime.name) or partial(_with_functions, runtime.takes_functions),
+        among_others=_AROUND.get(runtime.name) or partial(_among, runtime),
         is_asked=runtime.is_asked,
     )
 

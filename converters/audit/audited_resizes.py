@@ -33,7 +33,7 @@ from ir_interp.specs import Nearest, ResizeSpec
 from ir_interp.translation.meaning import arithmetics_agree, differences, listed_axes
 
 from .. import predictions
-from ..onnx.onnx_files import calls_functions, inlined, read_outline
+from ..onnx.onnx_files import functions_of, inlined, read_outline
 from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
 from ..predictions import completed, runtimes_of
 from ..runtimes.execution import openvino_silent, save_model
@@ -66,10 +66,10 @@ def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[in
 def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[UnreadNode]]:
     """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read."""
     outline = read_outline(path)
-    stated, calls = inlined(outline, path.name), calls_functions(outline)
+    stated, functions = inlined(outline, path.name), functions_of(outline)
     if not shapes:
         resizes, unread = known_nodes(stated, path)
-        return [replace(node, calls_functions=calls) for node in resizes], unread
+        return [replace(node, functions=functions) for node in resizes], unread
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for value in model.graph.input:
@@ -80,7 +80,7 @@ def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unr
         output.type.tensor_type.ClearField("shape")
     before = {node.op.where: node.op for node in known_nodes(stated, path)[0]}
     resizes, unread = known_nodes(model, path)
-    return [replace(node, dynamic=before.get(node.op.where), calls_functions=calls) for node in resizes], unread
+    return [replace(node, dynamic=before.get(node.op.where), functions=functions) for node in resizes], unread
 
 
 @contextmanager

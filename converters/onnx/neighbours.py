@@ -14,7 +14,8 @@ from ir_interp.errors import UnsupportedLayerError
 from ir_interp.specs import AtRunTime
 
 from ..runtimes.onnxruntime_optimiser import TRANSPOSES_PASS, between_transposes
-from ..runtimes.outcome import Levels, Outcome, resized, unknown
+from ..runtimes.outcome import Body, Levels, Outcome, Surroundings, resized, unknown
+from .onnx_files import graphs, subgraphs
 from .resize_nodes import ResizeNode, given_names
 from .static_values import Values
 
@@ -170,12 +171,50 @@ def levels_before(resize: ResizeNode) -> Levels | None:
     before = values.producer(resize.node.input[0])
     if before is None or before.op_type != "DequantizeLinear" or not before.input:
         return None
+    source = values.producer(before.input[0])
     is_output = any(end.name == output for end in values.graph.output)
     return Levels(
         dtype=values.dtype(before.input[0]),
-        are_inputs=values.producer(before.input[0]) is None,
+        are_inputs=source is None,
+        are_stored=values.is_stored(before.input[0]) or (source is not None and source.op_type == "Constant"),
         follow=not is_output and all(reader.op_type == "QuantizeLinear" for reader in values.readers(output)),
     )
+
+
+def surroundings(resize: ResizeNode) -> Surroundings:
+    """Return the graph around a node."""
+    bodies, values = [], resize.values
+    while values.outer is not None and values.holder is not None:
+        bodies.append(_body(values.holder, values.outer))
+        values = values.outer
+    return Surroundings(functions=resize.functions, bodies=tuple(bodies), levels=levels_before(resize))
+
+
+def _body(holder: onnx.NodeProto, around: Values) -> Body:
+    """Return what a node of a graph is that holds bodies."""
+    is_if, is_loop = holder.op_type == "If", holder.op_type == "Loop"
+    carried = len(holder.input) - _BEFORE_CARRIED if is_loop else 0
+    return Body(
+        operator=holder.op_type,
+        is_decided=is_if and around.value(holder.input[0]) is not None,
+        reads_stored=_reads_stored(holder, around),
+        stacks=not is_if and len(holder.output) > carried,
+    )
+
+
+_BEFORE_CARRIED = 2  # inputs of a Loop: the number of iterations and the condition
+
+
+def _reads_stored(holder: onnx.NodeProto, around: Values) -> bool:
+    """Return whether bodies hold initialisers, or read some that no node of the main graph reads."""
+    main = around
+    while main.outer is not None:
+        main = main.outer
+    inner = [graph for attribute in holder.attribute for body in subgraphs(attribute) for graph in graphs(body)]
+    if any(graph.initializer for graph in inner):
+        return True
+    read = {name for graph in inner for node in graph.node for name in node.input}
+    return any(around.is_stored(name) and not main.readers(name) for name in read)
 
 
 def _are_equal(values: Values) -> Callable[[str, str], bool]:

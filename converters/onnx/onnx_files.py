@@ -41,6 +41,8 @@ from ir_interp.files.writing import (
     wire_number,
 )
 
+from ..runtimes.outcome import Functions
+
 
 def place(prefix: str, index: int, node: onnx.NodeProto) -> str:
     """Return the place of a node, in the form that messages use."""
@@ -207,11 +209,14 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     return without
 
 
-def calls_functions(model: onnx.ModelProto) -> bool:
-    """Return whether a model, not yet inlined, calls local functions of its own."""
+def functions_of(model: onnx.ModelProto) -> Functions:
+    """Return which local functions of its own a model, not yet inlined, calls."""
     names = {(function.domain, function.name) for function in model.functions}
     nodes = (node for graph in graphs(model.graph) for node in graph.node) if names else ()
-    return any((node.domain, node.op_type) in names for node in nodes)
+    if not any((node.domain, node.op_type) in names for node in nodes):
+        return Functions.NONE
+    leaves_out = any("" in node.input for function in model.functions for node in with_inner(function.node))
+    return Functions.LEAVING_OUT if leaves_out else Functions.COMPLETE
 
 
 def read_outline(path: Path) -> onnx.ModelProto:

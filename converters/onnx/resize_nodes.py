@@ -18,10 +18,11 @@ from ir_interp.specs import AtRunTime, Crop
 from ir_interp.translation.dialect import Context, Semantics
 
 from ..dialects.onnx import DIALECT, with_roi
+from ..runtimes.outcome import Functions
 from .onnx_files import (
-    calls_functions,
     check_model,
     default_opset,
+    functions_of,
     inlined,
     place as place_of,
     read_model,
@@ -61,14 +62,14 @@ class ResizeNode:
     """A node of a model, the resize that it is read as, and the values visible to it.
 
     ``dynamic`` is the resize with the shapes of the file, if ``op`` has shapes that were chosen for its inputs.
-    ``calls_functions`` is whether its model calls local functions, which some runtimes refuse.
+    ``functions`` are the local functions of its model, which some runtimes refuse.
     """
 
     op: ResizeOp
     node: onnx.NodeProto
     values: Values
     dynamic: ResizeOp | None = None
-    calls_functions: bool = False
+    functions: Functions = Functions.NONE
 
     @property
     def stated(self) -> ResizeOp:
@@ -93,9 +94,8 @@ class UnreadNode:
 def nodes(path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
     """Return every Resize and Upsample of a model as nodes; see ``load``."""
     outline = read_outline(path)
-    calls = calls_functions(outline)
-    resizes = nodes_in(inlined(outline, path.name), path, semantics)
-    return [replace(node, calls_functions=calls) for node in resizes] if calls else resizes
+    functions = functions_of(outline)
+    return [replace(node, functions=functions) for node in nodes_in(inlined(outline, path.name), path, semantics)]
 
 
 def nodes_in(model: onnx.ModelProto, path: Path, semantics: Semantics = Semantics.RUNTIME) -> list[ResizeNode]:
@@ -170,7 +170,7 @@ def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, V
         yield place, node, values
         for attribute, other in zip(node.attribute, inferred.attribute, strict=True):
             for graph, completed in zip(subgraphs(attribute), subgraphs(other), strict=True):
-                yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed))
+                yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed, node))
 
 
 def _read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics) -> ResizeOp:

@@ -58,7 +58,8 @@ _EVALUATED_FROM = {"DequantizeLinear": 19}
 class Values:
     """The known values of a graph's tensors; those of ``outer`` graphs are visible inside.
 
-    ``inferred`` is the same graph as ONNX's shape inference completed it; ``folder`` holds external data.
+    ``inferred`` is the same graph as ONNX's shape inference completed it; ``folder`` holds external data. ``holder`` is
+    the node of the outer graph that holds this one.
     """
 
     graph: onnx.GraphProto
@@ -66,6 +67,7 @@ class Values:
     opset: int
     folder: str
     outer: Values | None = None
+    holder: onnx.NodeProto | None = None
     _types: dict[str, onnx.TypeProto.Tensor] = field(default_factory=dict)
     _producers: dict[str, onnx.NodeProto] = field(default_factory=dict)
     _readers: dict[str, list[onnx.NodeProto]] = field(default_factory=dict)
@@ -84,9 +86,13 @@ class Values:
         """The nesting depth of this graph."""
         return self.outer.depth + 1 if self.outer else 0
 
-    def inside(self, graph: onnx.GraphProto, inferred: onnx.GraphProto) -> Values:
-        """Return the values of a subgraph."""
-        return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self)
+    def inside(self, graph: onnx.GraphProto, inferred: onnx.GraphProto, holder: onnx.NodeProto) -> Values:
+        """Return the values of a subgraph of a node."""
+        return Values(graph=graph, inferred=inferred, opset=self.opset, folder=self.folder, outer=self, holder=holder)
+
+    def is_stored(self, name: str) -> bool:
+        """Return whether a tensor is an initialiser."""
+        return name in self._tensors or (self.outer is not None and self.outer.is_stored(name))
 
     def shape(self, name: str) -> PartialShape | None:
         """Return the shape of a tensor, None where dynamic; None for a dynamic rank."""

@@ -21,6 +21,7 @@ from .outcome import (
     UPSAMPLE,
     UPSAMPLE_7,
     Outcome,
+    Surroundings,
     changing_axes,
     differs,
     geometry,
@@ -47,6 +48,14 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     old = (FLOOR, HALF_PIXEL_LINEAR) if op.version in UPSAMPLE else ()
     result = image_outcome(op, may_change, old, divided, dtypes=ALL_TYPES)
     return result if result.spec is None or not _is_centred_by_scales(op) else _centred(op, result)
+
+
+def with_computed_scales(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome of a node whose scales nodes compute: no inferred size reveals other axes of an Upsample."""
+    if op.version in UPSAMPLE and stated.shape is not None:
+        height_and_width = (n if axis in HEIGHT_AND_WIDTH else None for axis, n in enumerate(stated.shape))
+        stated = replace(stated, shape=tuple(height_and_width))
+    return outcome(op, may_change, stated)
 
 
 def _is_centred_by_scales(op: ResizeOp) -> bool:
@@ -89,6 +98,8 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
 
 
 def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | Crop) -> str:
+    if isinstance(coordinates, Crop):
+        return "crops are not supported"
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
         return "tf_half_pixel_for_nn is not supported"
     if isinstance(kernel, Nearest):
@@ -100,6 +111,14 @@ def _attribute_refusal(op: ResizeOp, kernel: Kernel, coordinates: Coordinates | 
     if isinstance(kernel, Cubic) and kernel.a != PLAIN_COEFFICIENT:
         return f"its cubic has the coefficient {PLAIN_COEFFICIENT} only"
     return ""
+
+
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the refusal of a node in a Scan, or in a Loop that stacks results; other Loops depend on their types."""
+    loops = [body for body in around.bodies if body.operator == "Loop"]
+    if loops:
+        return refused("its Loop stacks no results") if loops[0].stacks else unknown("a Loop that stacks no results")
+    return around.refused_in({"Scan"})
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
@@ -128,9 +147,11 @@ RUNTIME = Runtime(
     title="IREE",
     version="3.13",
     of_node=outcome,
+    with_computed_scales=with_computed_scales,
     accepts=Accepted(least_opset=13),  # no Slice before, and no Concat before 11
     runner=Runner(
         package="iree.compiler", distribution="iree-base-compiler", run=_run, also=("iree-base-runtime", "onnx")
     ),
     takes_functions=False,
+    among=among,
 )

@@ -28,6 +28,7 @@ from .outcome import (
     Levels,
     Outcome,
     Reading,
+    Surroundings,
     changing_axes,
     crashes,
     differs,
@@ -161,6 +162,11 @@ def _nearest(spec: ResizeSpec) -> ResizeSpec:
 _OWN_NEAREST = Reading("it computes ceil and round_prefer_ceil as round_prefer_floor", _nearest)
 
 
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the refusal of a node in a body that it lacks."""
+    return around.refused_in({"Scan"})
+
+
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import _tools  # MNN's converter without its command line, which requires a package that reports its use
     import MNN.expr
@@ -192,5 +198,6 @@ RUNTIME = Runtime(
     accepts=Accepted(),
     runner=Runner(package="MNN", distribution="MNN", run=_run),
     takes_functions=False,
+    among=among,
     of_levels=_of_levels,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.resize_op import ResizeOp
-from ir_interp.specs import Coordinates, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
+from ir_interp.specs import Coordinates, Crop, Cubic, Linear, Nearest, ResizeSpec, Rounding, Scales, Step
 
 from .image_runtimes import FLOATS, HEIGHT_AND_WIDTH, image_outcome
 from .outcome import (
@@ -20,14 +20,17 @@ from .outcome import (
     PLAIN_CUBIC,
     RESIZE_10,
     UPSAMPLE,
+    Functions,
     Outcome,
     Reading,
+    Surroundings,
     changing_axes,
     crashes,
     differs,
     geometry,
     refused,
     settled,
+    unknown,
 )
 from .runtime import Accepted, Runner, Runtime
 
@@ -54,11 +57,29 @@ def _refusal(op: ResizeOp, may_change: Set[int]) -> str:
         return "its converter does not support Resize-10"
     if op.attributes.get("axes") is not None:
         return "its converter does not support axes"
+    if isinstance(op.spec.coordinates, Crop):
+        return "its converter does not support crops"
     if changing_axes(op, may_change) - HEIGHT_AND_WIDTH:
         return "its converter resizes height and width only"
     if op.attributes.get("nearest_mode", "floor") != "floor" and isinstance(op.spec.kernel, Nearest):
         return "its converter supports nearest_mode floor or none only"
     return ""
+
+
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the outcome of a node that its converter refuses for the graph around it."""
+    if around.functions is Functions.LEAVING_OUT:
+        return refused("its converter crashes on a function whose nodes leave out inputs; inline it")
+    if around.levels and not around.levels.are_stored:
+        return refused("it has no DequantizeLinear")
+    loops = around.refused_in({"Loop", "Scan"})
+    if loops:
+        return loops
+    if not all(body.is_decided for body in around.bodies):
+        return refused("it has no If")
+    if any(body.reads_stored for body in around.bodies):
+        return refused("its converter crashes on an If whose branches alone read an initialiser")
+    return unknown("an If with a constant condition") if around.bodies else None
 
 
 def _nearest(spec: ResizeSpec) -> ResizeSpec:
@@ -107,20 +128,21 @@ def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
         for end in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx", "ncnnparam", "ncnnbin", "ncnnpy")
     }
     # pnnx traces the model on an input of this shape and type, as in [1,3,4,4]f32.
-    shape = f"inputshape={list(x.shape)}{x.dtype.kind}{8 * x.itemsize}".replace(" ", "")
-    command = [str(Path(pnnx.origin).with_name("pnnx")), model, shape, "fp16=0"]
-    subprocess.run([*command, *(f"{end}={path}" for end, path in files.items())], check=True, capture_output=True)
+    options = [f"inputshape={[*x.shape]}{x.dtype.kind}{8 * x.itemsize}".replace(" ", ""), "fp16=0"]
+    command = [str(Path(pnnx.origin).with_name("pnnx")), model, *options, *map("=".join, files.items())]
+    subprocess.run(command, check=True, capture_output=True)
     net = ncnn.Net()
     # By default, it stores and sums in half precision where the processor can.
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     if net.load_param(files["ncnnparam"]) or net.load_model(files["ncnnbin"]) or not net.output_names():
         raise ValueError(Path(files["ncnnparam"]).read_text())
-    outputs, images = [], x.astype(np.float32)  # a Mat refers to its array
-    for image in images:  # it has no batches
-        extractor = net.create_extractor()
-        extractor.input(net.input_names()[0], ncnn.Mat(image).clone())
-        outputs.append(np.array(extractor.extract(net.output_names()[0])[1]))
-    return np.stack(outputs).astype(x.dtype if x.dtype.kind == "f" else np.float32)
+    # Its script names the axis of the batch in inputs and outputs: Transposes may move it.
+    batches = [int(end.split(")")[0]) for end in Path(files["ncnnpy"]).read_text().split("batch_index=")[1:]]
+    image = x.astype(np.float32)  # a Mat refers to its array
+    extractor = net.create_extractor()
+    extractor.input(net.input_names()[0], ncnn.Mat(image, batch_index=batches[0]).clone())
+    output = extractor.extract(net.output_names()[0])[1]  # to which its array refers
+    return np.array(output.numpy(batch_index=batches[:2][-1])).astype(x.dtype if x.dtype.kind == "f" else np.float32)
 
 
 RUNTIME = Runtime(
@@ -128,6 +150,8 @@ RUNTIME = Runtime(
     title="ncnn",
     version="1.0.20261020",
     of_node=outcome,
+    takes_functions=True,
+    among=among,
     accepts=Accepted(primitives=False),
     runner=Runner(package="ncnn", distribution="ncnn", run=_run, also=("pnnx",)),
 )

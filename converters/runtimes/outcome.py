@@ -100,14 +100,55 @@ def crashes(reason: str) -> Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """The levels behind whose DequantizeLinear a resize stands: their type, and whether ``are_inputs`` of the model.
+    """The levels behind whose DequantizeLinear a resize stands: their type, and whether no node computes them.
 
-    ``follow`` is whether only QuantizeLinear nodes read the resize.
+    ``are_stored`` is whether they are constants, ``follow`` is whether only QuantizeLinear nodes read the resize.
     """
 
     dtype: str | None
     are_inputs: bool
+    are_stored: bool
     follow: bool
+
+
+class Functions(Enum):
+    """The local functions that a model calls."""
+
+    NONE = "none"
+    COMPLETE = "complete"
+    LEAVING_OUT = "leaving out"  # a node in one of them leaves out an input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A node that holds a resize in its body: an If, a Loop, a Scan.
+
+    ``is_decided`` is whether the condition of an If is a constant. ``reads_stored`` is whether its bodies hold
+    initialisers, or read some that no node of the main graph reads. ``stacks`` is whether it has outputs that collect
+    the results of its iterations.
+    """
+
+    operator: str
+    is_decided: bool = False
+    reads_stored: bool = False
+    stacks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The graph around a resize: functions of its model, nodes whose bodies hold it, levels that it resizes.
+
+    The innermost body comes first.
+    """
+
+    functions: Functions
+    bodies: tuple[Body, ...]
+    levels: Levels | None
+
+    def refused_in(self, operators: Set[str]) -> Outcome | None:
+        """Return the refusal of a runtime that lacks operators with a body; None if no such body holds the resize."""
+        missing = [body.operator for body in self.bodies if body.operator in operators]
+        return refused(f"it has no {missing[0]}") if missing else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

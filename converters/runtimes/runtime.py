@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 
 from . import __path__ as _folders
-from .outcome import Levels, Outcome
+from .outcome import Levels, Outcome, Surroundings
 
 OfResize = Callable[[ResizeOp], Outcome]
 """Returns the outcome of a resize alone. ``op.attributes`` are those of its node, layer or operator."""
@@ -107,7 +107,8 @@ class Runtime:
     For a Resize of the versions ``counts_inputs`` it finds inputs by their place among those that are not left out.
     ``with_computed_scales`` is for nodes whose scales are computed by nodes from constants, ``of_levels`` for those
     behind a DequantizeLinear: it takes the outcome of the node alone. ``takes_functions`` is whether it takes models
-    that call local functions; None if unknown.
+    that call local functions; None if unknown. ``among`` returns an outcome that depends on the graph around a node
+    otherwise; None if it makes no difference.
 
     ``accepts`` makes it a target of portable ONNX. ``releases`` are earlier ones, by the last release that each
     applies to: for nodes, and for layers.
@@ -127,6 +128,7 @@ class Runtime:
     with_computed_scales: OfNode | None = None
     of_levels: Callable[[Outcome, ResizeOp, Levels], Outcome] | None = None
     takes_functions: bool | None = None
+    among: Callable[[ResizeOp, Surroundings], Outcome | None] = lambda op, around: None
     accepts: Accepted | None = None
     runner: Runner | None = None
     releases: Mapping[str, Release] = field(default_factory=dict)

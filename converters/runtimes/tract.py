@@ -36,6 +36,7 @@ from .outcome import (
     UPSAMPLE,
     Outcome,
     Reading,
+    Surroundings,
     differs,
     geometry,
     refused,
@@ -192,6 +193,11 @@ _BY_SCALES = Reading("its align_corners uses scale * size without rounding it", 
 _CROPS_BY_SCALES = Reading("its crops use scale * size without rounding it", _cropped_length)
 
 
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the refusal of a node in a body that it lacks."""
+    return around.refused_in({"Loop"})
+
+
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
     import tract
 
@@ -209,6 +215,7 @@ RUNTIME = Runtime(
     of_node=outcome,
     counts_inputs=_COUNTED,
     takes_functions=False,
+    among=among,
     accepts=Accepted(),
     runner=Runner(package="tract", distribution="tract", run=_run),
 )

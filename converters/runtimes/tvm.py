@@ -9,25 +9,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ir_interp.plan.formulas import AxisPlan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.specs import AtRunTime, Coordinates, Cubic, Nearest, Rounding, Scales, Sizes
+from ir_interp.specs import Aspect, AtRunTime, Coordinates, Crop, Cubic, Nearest, Rounding, Scales, Sizes
 
 from .image_runtimes import (
     ALL_TYPES,
     HEIGHT_AND_WIDTH,
+    NO_TIE,
     Floats,
     has_weights_of,
     image_outcome,
     is_longer_in_singles,
+    of_last_two,
+    read_outcome,
     to_pixels,
 )
-from .outcome import BY_RATIO, FLOOR, NO_ANTIALIAS, UPSAMPLE_7, Outcome, differs, geometry, refused, resized, settled
+from .outcome import (
+    BY_RATIO,
+    FLOOR,
+    NO_ANTIALIAS,
+    UPSAMPLE_7,
+    Outcome,
+    Reading,
+    Surroundings,
+    differs,
+    geometry,
+    refused,
+    resized,
+    settled,
+    sure_axes,
+    unknown,
+)
 from .runtime import Accepted, Runner, Runtime
 
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
 _SEVERAL = "align_corners gives no size of 1, which becomes NaN"
 # Added before it rounds, so that float32 errors at integers make no difference to floor and ceil.
 _ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
+_FLOOR_OF_DYNAMIC = "a floor under asymmetric to stored sizes is not supported if height or width is dynamic"
+_LAST_TWO = Reading("it resizes the last two axes only", of_last_two)
+_RANK, _WHOLE, _HALF = 4, (0.0, 1.0), np.float32(0.5)
 _RESIZE_WITH_SIZES = 11
 _LEAVES_OUT = 13  # since this operator set exporters leave out scales; before, they give empty ones
 
@@ -46,14 +68,19 @@ def outcome(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
         return differs("it multiplies sizes and scales exactly")
     if _divides_by_0(op):
         return differs(_NO_NUMBER)
-    readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
-    result = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
+    if isinstance(op.spec.coordinates, Crop):
+        result = _of_crop(op, may_change, op.spec.coordinates)
+    else:
+        readings = (FLOOR, BY_RATIO, NO_ANTIALIAS)
+        result = image_outcome(op, may_change, readings, rounded=_pixels, dtypes=ALL_TYPES)
     if result.spec is not None and _divides_by_0(op) is None:
         result = replace(result, provided=" and ".join(filter(None, (result.provided, _SEVERAL))))
     # A cubic overshoots, and its integers are cut to their lowest bits.
     wraps = isinstance(op.spec.kernel, Cubic) and "int" in (op.dtype or "")
     if wraps and result.spec is not None and not has_weights_of(op, result.spec, 0):
-        return differs("its cubic wraps integers around", result.provided)
+        may_copy = geometry(op) is None and not sure_axes(op)
+        conditions = (result.provided, "a size changes" if may_copy else "")
+        return differs("its cubic wraps integers around", " and ".join(filter(None, conditions)))
     return result
 
 
@@ -67,6 +94,8 @@ def _refusal(op: ResizeOp) -> str:
             if is_dynamic or others
             else ""
         )
+    if isinstance(op.spec.coordinates, Crop) and 1 in _cropped_sizes(op):
+        return "a crop to a size of 1 divides by 0"
     if op.spec.target is AtRunTime.SIZES:
         return "sizes at run time are not supported"
     if op.attributes.get("axes") is not None:
@@ -76,6 +105,39 @@ def _refusal(op: ResizeOp) -> str:
     if isinstance(op.spec.target, Sizes) and op.version < _LEAVES_OUT:
         return "it refuses empty scales beside sizes"
     return _shortened(op)
+
+
+def _of_crop(op: ResizeOp, may_change: Set[int], crop: Crop) -> Outcome:
+    """Return the outcome of a crop: it takes the windows of height and width, and no others."""
+    uncropped = replace(op.spec, coordinates=Coordinates.ASYMMETRIC)
+    at = geometry(replace(op, spec=uncropped))
+    is_extrapolated = "int" in (op.dtype or "") and crop.extrapolation != 0
+    if at is None or len(at.outputs) != _RANK or op.dtype not in ALL_TYPES or is_extrapolated:
+        return unknown("a crop of a dynamic image, of another rank than 4, or of integers with an extrapolation value")
+    if op.spec.aspect is not Aspect.STRETCH:
+        return unknown("a keep_aspect_ratio_policy")
+    others = [axis for axis in range(_RANK) if axis not in HEIGHT_AND_WIDTH]
+    crops_others = crop.roi is not None and any(crop.roi[axis] != _WHOLE for axis in others)
+    readings = [_LAST_TWO, NO_ANTIALIAS] if crops_others or may_change - HEIGHT_AND_WIDTH else [NO_ANTIALIAS]
+    result = read_outcome(op, readings, _cropped, _pixels)
+    if crop.roi is not None or result.spec is None:
+        return result
+    ties = [NO_TIE] if isinstance(op.spec.kernel, Nearest) else []
+    return replace(result, provided=" and ".join(["the windows of batch and channels are whole", *ties]))
+
+
+def _cropped(output: Floats, axis: AxisPlan, before: np.float32, after: np.float32) -> Floats:
+    """Return the source coordinate in float32, in its order of operations."""
+    (start, end), last = map(np.float32, axis.window), np.float32(axis.in_size - 1)
+    if axis.out_size == 1:
+        return output * 0 + _HALF * (start + end) * last
+    return start * last + output * (end - start) * last / np.float32(axis.out_size - 1)
+
+
+def _cropped_sizes(op: ResizeOp) -> tuple[int, ...]:
+    """Return height and width of a crop of static shape."""
+    at = geometry(replace(op, spec=replace(op.spec, coordinates=Coordinates.ASYMMETRIC)))
+    return at.outputs[-2:] if at else ()
 
 
 def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
@@ -104,8 +166,11 @@ def _shortened(op: ResizeOp) -> str:
     sizes = target.values[-2:] if isinstance(target, Sizes) else at.outputs[-2:] if at else ()
     if corners and 1 in sizes:
         return "align_corners to a size of 1 divides by 0"
-    if None not in (op.shape or ())[-2:] or isinstance(op.spec.kernel, Nearest):
+    if None not in (op.shape or ())[-2:]:
         return ""
+    if isinstance(op.spec.kernel, Nearest):
+        is_floor = op.spec.kernel.rounding is Rounding.FLOOR and op.spec.coordinates is Coordinates.ASYMMETRIC
+        return _FLOOR_OF_DYNAMIC if is_floor and isinstance(target, Sizes) else ""
     scales = target.values[-2:] if isinstance(target, Scales) else ()
     if 1 in scales and (corners or op.spec.coordinates is Coordinates.ASYMMETRIC):
         return "a scale of 1 is not supported under asymmetric or align_corners if height or width is dynamic"
@@ -114,6 +179,11 @@ def _shortened(op: ResizeOp) -> str:
         if corners and 2 in sizes
         else ""
     )
+
+
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the refusal of a node in a body that it lacks."""
+    return around.refused_in({"Loop", "Scan"})
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:
@@ -134,6 +204,7 @@ RUNTIME = Runtime(
     version="0.27",
     of_node=outcome,
     takes_functions=False,
+    among=among,
     accepts=Accepted(measures=False),
     runner=Runner(package="tvm", distribution="apache-tvm", run=_run, also=("onnx",)),
 )

@@ -167,7 +167,6 @@ def test_opencv_computes_scales_of_a_shape(tmp_path: Path) -> None:
         ("openvino-converted", "same"),
         ("mnn", "refused"),
         ("iree", "refused"),
-        ("ncnn", "unknown"),
     ],
 )
 def test_a_model_that_calls_local_functions(kind: str, runtime: str, verdict: str, tmp_path: Path) -> None:

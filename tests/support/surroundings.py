@@ -41,8 +41,8 @@ ALONE = Surroundings()
 
 def surround(rng: np.random.Generator, model: onnx.ModelProto, x: Array) -> Surroundings:
     """Put other nodes around the only node of a model, of a random kind that fits it."""
-    for kind in rng.permutation(list(_KINDS)):
-        least, change = _KINDS[str(kind)]
+    for kind in rng.permutation(list(KINDS)):
+        least, change = KINDS[str(kind)]
         around = change(rng, model, x) if model.opset_import[0].version >= least else ALONE
         if around is not ALONE:
             return around
@@ -228,7 +228,7 @@ def _with_windows(rng: np.random.Generator, model: onnx.ModelProto, x: Array) ->
     return Surroundings(name="windows", known=known)
 
 
-_KINDS: dict[str, tuple[int, Callable[[np.random.Generator, onnx.ModelProto, Array], Surroundings]]] = {
+KINDS: dict[str, tuple[int, Callable[[np.random.Generator, onnx.ModelProto, Array], Surroundings]]] = {
     "function": (_WITH_FUNCTIONS, _in_function),
     "if": (_WITH_BODIES, _in_if),
     "loop": (_WITH_BODIES, _in_loop),
