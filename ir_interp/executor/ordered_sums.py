@@ -32,7 +32,7 @@ from ir_interp.executor.loop_calls import (
     code_of,
 )
 from ir_interp.executor.loop_runner import LONGEST, MOST_TOGETHER, Extents, Job, extents, lengths_of
-from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.formulas import AxisPlan, positions
 from ir_interp.plan.integer_sums import (
     CORNER_BITS,
@@ -95,15 +95,13 @@ def run_corners(x: Array, step: Corners, origin: Shape) -> Array:
     ends = [np.take(x, side.places, axis=step.axes[0], mode="clip") for side in columns]  # while a value is still small
     y, rows = np.empty(shape, x.dtype), step.axes[1]
     height = max(1, tile_elements(_TILE_ELEMENTS) * shape[rows] // max(1, y.size))
-    waiting = iter(range(0, shape[rows], height))
 
-    def take_tiles() -> None:
-        for start in waiting:
-            stretch = slice(start, start + height)
-            tile = [tuple(Side(side.places[stretch], side.weights[stretch]) for side in others[0])]
-            _fill(y[(slice(None),) * rows + (stretch,)], ends, step, [columns, *tile, *others[1:]])
+    def fill(start: int) -> None:
+        stretch = slice(start, start + height)
+        tile = [tuple(Side(side.places[stretch], side.weights[stretch]) for side in others[0])]
+        _fill(y[(slice(None),) * rows + (stretch,)], ends, step, [columns, *tile, *others[1:]])
 
-    in_threads(take_tiles, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    for_each(range(0, shape[rows], height), fill, are_shared=y.size > _MIN_ELEMENTS_FOR_THREADS, products=False)
     return y
 
 

@@ -17,6 +17,7 @@ from numba.core.types import Type
 from numba.core.typing.context import Context
 from numba.core.typing.templates import Signature
 
+from ir_interp.executor.loop_calls import Blended, Copies, Cornered, Halves
 from ir_interp.executor.loops.vectors import (
     AHEAD,
     Typed,
@@ -36,14 +37,13 @@ if TYPE_CHECKING:
 
 
 @compiled
-def copies(
-    x: Array, y: Array, start: int, stop: int, from_rows: Array, from_columns: Array, depth: int, doubled: bool
-) -> None:
+def copies(x: Array, y: Array, start: int, stop: int, call: Copies) -> None:
     """Copy a pixel of ``x`` to each of rows ``start`` to ``stop`` of ``y``; every pixel twice if ``doubled``.
 
     Pixels of one, three and four channels have a loop each. Contiguous cells are copied in flat arrays, which numba's
     compiler turns into vector instructions; it does not do so for slices of rows.
     """
+    from_rows, from_columns, depth, doubled = call
     count, cells, cells_in = len(from_columns), y.shape[1], x.shape[1]
     one, two, three, next_cell = np.uint32(1), np.uint32(2), np.uint32(3), np.uint64(1)
     source, target = x.reshape(-1), y.reshape(-1)
@@ -128,13 +128,12 @@ _halve_one, _halve_three, _halve_four = _halving(1), _halving(3), _halving(4)
 
 
 @compiled
-def halves(
-    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, parity: int
-) -> None:
+def halves(x: Array, y: Array, start: int, stop: int, call: Halves) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
 
     A half goes to the even neighbour if ``parity`` is 1, up if it is 0.
     """
+    height, first_rows, begin, depth, parity = call
     cells, cells_out = x.shape[1], y.shape[1]
     source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth
     for out in range(start, stop):
@@ -218,23 +217,12 @@ _blend_three, _blend_four = _blending(3), _blending(4)
 
 
 @compiled
-def blended(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    first_rows: Array,
-    row_weights: Array,
-    first_columns: Array,
-    column_weights: Array,
-    depth: int,
-    safe: int,
-) -> None:
+def blended(x: Array, y: Array, start: int, stop: int, call: Blended) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, rounded half to even; no sum exceeds the range of the type.
 
     For the first ``safe`` outputs, eight cells of either row may be read, and four written.
     """
+    (height, first_rows, row_weights), first_columns, column_weights, depth, safe = call
     cells, cells_out, count = x.shape[1], y.shape[1], len(first_columns)
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     for out in range(start, stop):
@@ -267,22 +255,12 @@ def _ends(row: Array, columns: Array, near: Array, far: Array) -> None:
 
 
 @compiled
-def cornered(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    corner_rows: Array,
-    row_weights: Array,
-    plane_weights: Array,
-    columns: Array,
-    column_weights: Array,
-    bits: int,
-) -> None:
+def cornered(x: Array, y: Array, start: int, stop: int, call: Cornered) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from two or four ``corner_rows`` [out, corners] of ``x``.
 
     Integers lose their last ``bits``, towards 0. The ends of the cells of a row are kept for the next output.
     """
+    corner_rows, row_weights, plane_weights, columns, column_weights, bits = call
     count, corners = y.shape[1], corner_rows.shape[1]
     ends = np.empty((corners, 2, count), column_weights.dtype)
     buffered, near, far = np.full(corners, -1), column_weights[0], column_weights[-1]
