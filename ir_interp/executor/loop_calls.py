@@ -110,6 +110,16 @@ def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
     return (begin, begin + 2 * pairs, IN_PAIRS) if 2 * pairs >= _FEWEST else None
 
 
+class PassTaps(NamedTuple):
+    """The rows of each output and the first cells of its pixels of ``depth`` cells, [outputs, taps], with weights."""
+
+    row_indices: Array
+    row_weights: Array
+    column_indices: Array
+    column_weights: Array
+    depth: int
+
+
 # Endings of sums
 
 
@@ -285,29 +295,17 @@ class Shortened(NamedTuple):
 
 
 class Chained(NamedTuple):
-    """float32 sums along rows, then of rows, from the first tap to the last."""
+    """float32 sums along rows, then of rows, from the first tap to the last, rounded to bytes."""
 
-    row_indices: Array
-    row_weights: Array
-    column_indices: Array
-    column_weights: Array
-    depth: int
-    least: float = 0.0
-    most: float = 255.0
+    passes: PassTaps
 
 
 class Paired(NamedTuple):
-    """float32 sums in the orders of Intel's library; ``inner`` outputs share one order and have contiguous inputs."""
+    """The same in the orders of Intel's library; ``inner`` outputs share one order and have contiguous inputs."""
 
-    row_indices: Array
-    row_weights: Array
-    column_indices: Array
-    column_weights: Array
-    depth: int
+    passes: PassTaps
     orders: Array
     inner: tuple[int, int]
-    least: float = 0.0
-    most: float = 255.0
 
 
 class Cornered(NamedTuple):

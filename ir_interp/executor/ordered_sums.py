@@ -25,6 +25,7 @@ from ir_interp.executor.loop_calls import (
     Cornered,
     Fixed,
     Paired,
+    PassTaps,
     Shortened,
     StepColumns,
     Stepped,
@@ -120,10 +121,10 @@ def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence
     total, term = scratch(0, target.shape, work), scratch(1, target.shape, work)
     for corner, which in enumerate(itertools.product(*(range(len(sides)) for sides in reversed(of_axes)))):
         column, *others = reversed(which)  # the last axis changes most often
-        values, weight = ends[column], _aligned_corners(of_axes[0][column].weights, step.axes[0], target.ndim)
+        values, weight = ends[column], _aligned(of_axes[0][column].weights, step.axes[0], target.ndim)
         for axis, side, both in zip(step.axes[1:], others, of_axes[1:], strict=True):
             values = np.take(values, both[side].places, axis=axis, mode="clip")
-            weight = weight * _aligned_corners(both[side].weights, axis, target.ndim)
+            weight = weight * _aligned(both[side].weights, axis, target.ndim)
         into = term if corner else total
         into[...] = values
         np.multiply(weight, into, out=into)
@@ -133,10 +134,6 @@ def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence
         np.copyto(target, np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS)), casting="unsafe")
     else:
         np.copyto(target, total, casting="unsafe")  # which truncates
-
-
-def _aligned_corners(column: Array, axis: int, rank: int) -> Array:
-    return column.reshape((-1,) + (1,) * (rank - axis - 1))
 
 
 def run_steps(x: Array, steps: Sequence[Step], piece: Piece) -> Array:
@@ -259,22 +256,17 @@ def _floating(bound: Plan, columns: Pass, rows: Pass, lengths: Extents, piece: P
     if not is_single or rows.rounding is not IntegerRounding.HALF_EVEN:
         return None
     depth = lengths.depth
-    taps: dict[str, Any] = {
-        "row_indices": rows.indices,
-        "row_weights": rows.weights,
-        "column_indices": (columns.indices * depth).astype(np.uint32),
-        "column_weights": np.ascontiguousarray(columns.weights),
-        "depth": depth,
-    }
+    cells, weights = (columns.indices * depth).astype(np.uint32), np.ascontiguousarray(columns.weights)
+    taps = PassTaps(rows.indices, rows.weights, cells, weights, depth)
     if not rows.of_ipp:
-        return Chained(**taps)
+        return Chained(taps)
     if columns.indices.shape[1] != _IN_PAIRS:
         return None
     channels = math.prod(bound.out_shape[columns.axis + 1 :])
     whole, _ = passes(bound, "uint8")  # a column's order depends on all columns
     orders = across(whole.indices, channels)[slice(*piece.outputs[columns.axis])]
     inner = _neighbours(columns.indices, orders, depth, lengths.shape_in[2] // depth) if depth == channels else (0, 0)
-    return Paired(**taps, orders=orders, inner=inner)
+    return Paired(taps, orders, inner)
 
 
 def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.executor.loop_calls import BLOCK, SettledColumnsFirst, SettledRowsFirst
+from ir_interp.executor.loop_calls import BLOCK, ColumnWindows, Settled, SettledColumnsFirst, SettledRowsFirst
 from ir_interp.executor.loops.vectors import (
     HALF_EVEN,
     HALF_UP,
@@ -24,7 +24,7 @@ from ir_interp.executor.loops.vectors import (
     lowest,
     nearest_or_doubtful,
 )
-from ir_interp.executor.loops.windows import along, nearest
+from ir_interp.executor.loops.windows import along, nearest, next_row
 from ir_interp.shapes import Array
 
 _EXACT = 0  # the limits of a row, if sums of all its columns are exact
@@ -80,7 +80,15 @@ def _rounded(
 
 @compiled
 def _settle(
-    x: Array, line: Array, masks: Array, begin: int, cells: int, place: int, windows: Any, sums: Array, ending: Any
+    x: Array,
+    line: Array,
+    masks: Array,
+    begin: int,
+    cells: int,
+    place: int,
+    windows: ColumnWindows,
+    sums: Array,
+    ending: Settled,
 ) -> None:
     """Sum outputs of a row that are in doubt again, in integers; inputs begin at ``begin``, in rows of ``cells``."""
     factor, rounding, low, high, rows, columns, _, _ = ending
@@ -150,19 +158,18 @@ def columns_first(x: Array, y: Array, start: int, stop: int, call: SettledColumn
     (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
     low, high = np.float32(least), np.float32(most)
-    starts, held = np.empty(taps, np.intp), np.full(taps, -1)
+    starts, last = np.empty(taps, np.intp), -1
     sums, total = _aligned(taps * limits.shape[1]), _aligned(limits.shape[1])
     line, masks = np.empty(limits.shape[1], y.dtype), np.empty(limits.shape[1] // BLOCK, np.uint64)
     part, flat_limits = np.empty(width * depth, np.int32), limits.reshape(-1)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
+        for row in range(next_row(first, taps, last), first + taps):
+            along(source, row * cells, first_columns, weights, width, depth, inner, sums, row % taps * limits.shape[1])
+        last = first + taps - 1
         for tap in range(taps):
-            row = first + tap
-            starts[tap] = row % taps * limits.shape[1]
-            if held[row % taps] != row:
-                along(source, row * cells, first_columns, weights, width, depth, inner, sums, starts[tap])
-                held[row % taps] = row
+            starts[tap] = (first + tap) % taps * limits.shape[1]
         _blended(sums, starts, START, factors, place * taps, total, made)
         if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
             _settle(source, line, masks, first * cells, cells, place, columns, part, ending)

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
 """Outputs of few neighbours: copies, halves and blends of two by two, and sums over the corners of cells.
 
 Halves are means of two by two pixels. Vector instructions pair neighbours, many at a time, which numba's compiler does
@@ -78,18 +79,15 @@ def copies(x: Array, y: Array, start: int, stop: int, call: Copies) -> None:
                     target[place + np.uint64(cell)] = source[at + np.uint64(cell)]
 
 
-# mypy: disable-error-code="untyped-decorator,no-untyped-call"
-
-
 _READ = 64  # bytes at a time, of each of two rows
-_BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
+_BYTE, _WORD, _INT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 
 
 def _halving(depth: int) -> Any:
     """Return a function that halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
     firsts = [cell + 2 * depth * pixel for pixel in range(_READ // (2 * depth)) for cell in range(depth)]
     pairs = [at for pixel in firsts for at in (pixel, pixel + depth)]
-    order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
+    order = ir.Constant(ir.VectorType(_INT, _READ), pairs + [0] * (_READ - len(pairs)))
     words = ir.VectorType(_WORD, _READ // 2)
 
     def every(value: int) -> ir.Constant:
@@ -156,11 +154,7 @@ def halves(x: Array, y: Array, start: int, stop: int, call: Halves) -> None:
             target[to + i] = (total + 2 - (parity & ~(total >> 2))) >> 2
 
 
-# mypy: disable-error-code="untyped-decorator,no-untyped-call"
-
-
 _BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written; with three channels some are not used
-_BYTE_OF_BLEND, _INDEX_OF_BLEND, _WIDE = ir.IntType(8), ir.IntType(32), ir.IntType(32)
 
 
 def _blending(depth: int) -> Any:
@@ -181,13 +175,11 @@ def _blending(depth: int) -> Any:
     ) -> Typed:
         def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
             source, factors, goal = (array_data(target, builder, signature, values, k) for k in (0, 5, 7))
-            wide, exact = ir.VectorType(_WIDE, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
+            wide, exact = ir.VectorType(_INT, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
             total = ir.Constant(wide, None)
             for begin, weight in zip(values[1:3], values[3:5], strict=True):
                 pointer = builder.gep(source, [begin])
-                cells = builder.load(
-                    builder.bitcast(pointer, ir.VectorType(_BYTE_OF_BLEND, _BOTH).as_pointer()), align=1
-                )
+                cells = builder.load(builder.bitcast(pointer, ir.VectorType(_BYTE, _BOTH).as_pointer()), align=1)
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
@@ -195,15 +187,13 @@ def _blending(depth: int) -> Any:
             mean = large(exact)
             products = []
             for side in (0, 1):
-                lanes = ir.Constant(
-                    ir.VectorType(_INDEX_OF_BLEND, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)]
-                )
+                lanes = ir.Constant(ir.VectorType(_INT, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)])
                 weight = builder.load(builder.gep(factors, [builder.add(values[6], ir.Constant(values[6].type, side))]))
                 sums = builder.sitofp(builder.shuffle_vector(total, total, lanes), exact)
                 products.append(builder.fmul(sums, spread(builder, weight, exact)))
             mean = builder.fadd(builder.fadd(*products), mean)
             bits = builder.bitcast(mean, ir.VectorType(ir.IntType(64), _ONE))
-            pixel = builder.trunc(bits, ir.VectorType(_BYTE_OF_BLEND, _ONE))
+            pixel = builder.trunc(bits, ir.VectorType(_BYTE, _ONE))
             builder.store(pixel, builder.bitcast(builder.gep(goal, [values[8]]), pixel.type.as_pointer()), align=1)
             return target.get_dummy_value()
 

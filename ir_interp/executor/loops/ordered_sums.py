@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.executor.loop_calls import Chained, Fixed, Paired, Shortened, StepColumns, StepRows
+from ir_interp.executor.loop_calls import Chained, Fixed, Paired, Shortened, StepColumns, Stepped, StepRows
 from ir_interp.executor.loops.vectors import (
     KEPT,
     START,
@@ -28,6 +28,7 @@ from ir_interp.plan.library_weights import Across
 from ir_interp.shapes import Array
 
 _FIXED = len(Fixed._fields)  # endings are known by their lengths
+_BLACK, _WHITE = np.float32(0), np.float32(255)
 # Plain integers: in a compiled loop, a member of an enumeration is a boxed object.
 _PAIRS, _FORWARD = Across.PAIRS.value, Across.FORWARD.value
 _ALTERNATE, _FUSED_ALTERNATE = Across.ALTERNATE.value, Across.FUSED_ALTERNATE.value
@@ -119,7 +120,7 @@ def _ordered_along(
     weights: Array,
     depth: int,
     orders: Array,
-    inner: Any,
+    inner: tuple[int, int],
     sums: Array,
     to: int,
 ) -> None:
@@ -146,8 +147,8 @@ def _ordered_along(
 @compiled
 def paired(x: Array, y: Array, start: int, stop: int, call: Paired) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, then of two fused pairs of rows."""
-    row_indices, row_weights, column_indices, column_weights, depth, orders, inner, least, most = call
-    count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
+    (row_indices, row_weights, column_indices, column_weights, depth), orders, inner = call
+    count, source = y.shape[1], x.reshape(-1)
     sums, buffered = np.empty(4 * count, np.float32), np.full(4, -1)
     for out in range(start, stop):
         for tap in range(4):
@@ -163,13 +164,13 @@ def paired(x: Array, y: Array, start: int, stop: int, call: Paired) -> None:
         for i in range(count):
             upper = fused(second[i] * weights[1], first[i], weights[0])
             lower = fused(fourth[i] * weights[3], third[i], weights[2])
-            line[i] = nearest_byte(min(max(upper + lower, low), high))
+            line[i] = nearest_byte(min(max(upper + lower, _BLACK), _WHITE))
 
 
 @compiled
 def chained(x: Array, y: Array, start: int, stop: int, call: Chained) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
-    row_indices, row_weights, column_indices, column_weights, depth, least, most = call
+    ((row_indices, row_weights, column_indices, column_weights, depth),) = call
     sums, total = np.empty(y.shape[1], np.float32), np.empty(y.shape[1], np.float32)
     for out in range(start, stop):
         for tap in range(row_indices.shape[1]):
@@ -186,11 +187,11 @@ def chained(x: Array, y: Array, start: int, stop: int, call: Chained) -> None:
                     total[i] += sums[i] * weight
         line = y[out]
         for i in range(len(line)):
-            line[i] = np.int32(min(max(np.rint(total[i]), least), most))
+            line[i] = nearest_byte(min(max(total[i], _BLACK), _WHITE))
 
 
 @compiled
-def _first(value: Any, weight: Any, ending: Any) -> Any:
+def _first(value: Any, weight: Any, ending: Stepped | Fixed) -> Any:
     """Return the sum of one product."""
     if len(ending) == _FIXED:
         # A sum that starts from a half and is shifted is rounded half up, since the shift rounds down.
@@ -199,7 +200,7 @@ def _first(value: Any, weight: Any, ending: Any) -> Any:
 
 
 @compiled
-def _next(total: Any, value: Any, weight: Any, ending: Any) -> Any:
+def _next(total: Any, value: Any, weight: Any, ending: Stepped | Fixed) -> Any:
     """Return a sum and another product."""
     if len(ending) == _FIXED:
         return total + weight * value

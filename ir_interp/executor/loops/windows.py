@@ -21,6 +21,7 @@ from ir_interp.executor.loop_calls import (
     TO_HALF,
     Columns,
     ColumnsFirst,
+    Ending,
     Kept,
     Narrow,
     Rows,
@@ -215,25 +216,25 @@ def nearest(value: Any, rounding: int) -> Any:
 
 
 @compiled
-def lines_of(x: Array, size: int, ending: Any) -> Array:
+def lines_of(x: Array, size: int, ending: Ending) -> Array:
     """Return ``x``, or room for the rows of it that ``read`` fills."""
     return np.empty(size, np.float32) if len(ending) == _NARROW else x
 
 
 @compiled
-def place_in_lines(place: int, ending: Any) -> int:
+def place_in_lines(place: int, ending: Ending) -> int:
     """Return where a row of ``x`` begins in such lines, if they have room for one."""
     return START if len(ending) == _NARROW else place
 
 
 @compiled
-def totals_of(y: Array, weights: Array, count: int, ending: Any) -> Array:
+def totals_of(y: Array, weights: Array, count: int, ending: Ending) -> Array:
     """Return ``y``, or room for the ``count`` sums of one of its rows."""
     return y if len(ending) == _KEPT else np.empty(count, weights.dtype)
 
 
 @compiled
-def place_in_totals(place: int, ending: Any) -> int:
+def place_in_totals(place: int, ending: Ending) -> int:
     """Return where the sums of a row of ``y`` begin in ``totals_of``."""
     return place if len(ending) == _KEPT else START
 
@@ -290,7 +291,7 @@ def finish(totals: Array, y: Array, start: int, count: int, ending: Any) -> bool
 
 
 @compiled
-def _next(top: int, taps: int, last: int) -> int:
+def next_row(top: int, taps: int, last: int) -> int:
     """Return the first of ``taps`` rows from ``top`` on that is not among as many rows up to ``last``."""
     return max(top, last + 1) if top + taps > last else top
 
@@ -306,7 +307,7 @@ def rows(x: Array, y: Array, start: int, stop: int, call: Rows) -> bool:
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
-        for row in range(_next(top, taps, last), top + taps):
+        for row in range(next_row(top, taps, last), top + taps):
             infinite |= read(source, row * cells, lines, row % ring * cells, cells, ending)
         last, at = top + taps - 1, place_in_totals(out * cells, ending)
         across(lines, top, ring, cells, START, row_weights, place, totals, at, cells)
@@ -340,7 +341,7 @@ def columns_first(x: Array, y: Array, start: int, stop: int, call: ColumnsFirst)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
-        for row in range(_next(top, taps, last), top + taps):
+        for row in range(next_row(top, taps, last), top + taps):
             infinite |= read(source, row * cells, lines, START, cells, ending)
             begin = place_in_lines(row * cells, ending)
             along(lines, begin, first, weights, width, depth, inner, sums, row % taps * count)
@@ -365,7 +366,7 @@ def rows_first(x: Array, y: Array, start: int, stop: int, call: RowsFirst) -> bo
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
-        for row in range(_next(top, taps, last), top + taps):
+        for row in range(next_row(top, taps, last), top + taps):
             infinite |= read(source, row * cells, lines, row % ring * cells, cells, ending)
         last, at = top + taps - 1, place_in_totals(out * count, ending)
         across(lines, top, ring, cells, begin, row_weights, place, sums, START, needed)
