@@ -1,7 +1,7 @@
 """The resize of an image library as ONNX nodes, for images of dynamic size: byte for byte as the library.
 
-First the taps and weights of an axis. The formulas are those of ``library_weights`` and ``passes`` of
-``plan.libraries``, in float64 nodes, the products in any order: integers below 2**53 are summed exactly.
+First the taps and weights of an axis. The formulas are those of ``plan.library_weights`` and
+``plan.library_passes``, in float64 nodes, the products in any order: integers below 2**53 are summed exactly.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
 
 
 def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
-    """Return the source coordinates of outputs on an axis of size ``n``, as in ``plan.axes.coordinates``."""
+    """Return the source coordinates of outputs on an axis of size ``n``, as in ``plan.formulas``."""
     if spec.coordinates is Coordinates.ALIGN_CORNERS:
         return ((n - 1.0) * size.index) / (size.count - 1.0).maximum(1.0)
     step = n / size.count

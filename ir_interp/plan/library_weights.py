@@ -32,7 +32,7 @@ SINGLE = SimpleNamespace(
     precise=lambda x: x,
     running_total=lambda x: np.cumsum(x, axis=1, dtype=np.float32)[:, -1:],
 )
-"""NumPy's functions, in float32; ``symbols.Functions`` has the same for nodes of a graph."""
+"""NumPy's functions, in float32; ``decompose.tensor.Functions`` has the same for nodes of a graph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -93,7 +93,7 @@ def shortened(x: Array, y: Array, start: int, stop: int, call: Shortened) -> Non
 def _ordered_pixel(
     x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
 ) -> None:
-    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.Across``."""
+    """Store the sums of four pixels of a row, cell by cell, in an order of ``library_weights.Across``."""
     nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
     for cell in range(depth):
         at = begin + cell

@@ -179,7 +179,7 @@ def across(
 _KEPT, _NARROW = len(Kept._fields), len(Narrow._fields)
 
 
-# The arithmetic of ``executor.arrays.float16``, whose module explains it. A processor's own conversion would be
+# The arithmetic of ``definition.load_float16`` and ``store_float16``. A processor's own conversion would be
 # faster, but LLVM aborts the process where there is none.
 _SIGN, _INFINITY, _REBIAS, _INFINITE = np.uint32(0x8000), np.uint16(0x7C00), np.float32(2.0**112), np.uint32(143 << 23)
 _EXPONENT, _LEAST, _BESIDE = np.uint32(0x7F800000), np.uint32(113 << 23), np.uint32((13 << 23) + 0x800)
