@@ -217,26 +217,14 @@ def nearest(value: Any, rounding: int) -> Any:
 
 @compiled
 def lines_of(x: Array, size: int, ending: Ending) -> Array:
-    """Return ``x``, or room for the rows of it that ``read`` fills."""
+    """Return ``x``, or room for the rows of it that ``read`` fills; the place of a single one is 0."""
     return np.empty(size, np.float32) if len(ending) == _NARROW else x
 
 
 @compiled
-def place_in_lines(place: int, ending: Ending) -> int:
-    """Return where a row of ``x`` begins in such lines, if they have room for one."""
-    return START if len(ending) == _NARROW else place
-
-
-@compiled
 def totals_of(y: Array, weights: Array, count: int, ending: Ending) -> Array:
-    """Return ``y``, or room for the ``count`` sums of one of its rows."""
+    """Return ``y``, or room for the ``count`` sums of one of its rows, whose place is 0."""
     return y if len(ending) == _KEPT else np.empty(count, weights.dtype)
-
-
-@compiled
-def place_in_totals(place: int, ending: Ending) -> int:
-    """Return where the sums of a row of ``y`` begin in ``totals_of``."""
-    return place if len(ending) == _KEPT else START
 
 
 @compiled
@@ -303,14 +291,14 @@ def rows(x: Array, y: Array, start: int, stop: int, call: Rows) -> bool:
     (outputs, taps), cells = row_weights.shape, x.shape[1]
     source, target, last, infinite = x.reshape(-1), y.reshape(-1), -1, False
     lines, totals = lines_of(source, taps * cells, ending), totals_of(target, row_weights, cells, ending)
-    ring = len(lines) // max(cells, 1)
+    ring, step = len(lines) // max(cells, 1), cells if len(ending) == _KEPT else 0
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
         for row in range(next_row(top, taps, last), top + taps):
             infinite |= read(source, row * cells, lines, row % ring * cells, cells, ending)
-        last, at = top + taps - 1, place_in_totals(out * cells, ending)
-        across(lines, top, ring, cells, START, row_weights, place, totals, at, cells)
+        last = top + taps - 1
+        across(lines, top, ring, cells, START, row_weights, place, totals, out * step, cells)
         infinite |= finish(totals, target, out * cells, cells, ending)
     return infinite
 
@@ -322,10 +310,10 @@ def columns(x: Array, y: Array, start: int, stop: int, call: Columns) -> bool:
     source, target, weights, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), False
     width, cells, count = column_weights.shape[1], x.shape[1], y.shape[1]
     lines, totals = lines_of(source, cells, ending), totals_of(target, weights, count, ending)
+    advance, step = 0 if len(ending) == _NARROW else cells, count if len(ending) == _KEPT else 0
     for row in range(start, stop):
         infinite |= read(source, row * cells, lines, START, cells, ending)
-        begin, at = place_in_lines(row * cells, ending), place_in_totals(row * count, ending)
-        along(lines, begin, first, weights, width, depth, inner, totals, at)
+        along(lines, row * advance, first, weights, width, depth, inner, totals, row * step)
         infinite |= finish(totals, target, row * count, count, ending)
     return infinite
 
@@ -337,16 +325,16 @@ def columns_first(x: Array, y: Array, start: int, stop: int, call: ColumnsFirst)
     (outputs, taps), width, cells, count = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), False
     lines, totals = lines_of(source, cells, ending), totals_of(target, weights, count, ending)
+    advance, step = 0 if len(ending) == _NARROW else cells, count if len(ending) == _KEPT else 0
     sums, last = np.empty(taps * count, weights.dtype), -1  # rows are computed in order, from an image's start or later
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         top = image * height + first_rows[place]
         for row in range(next_row(top, taps, last), top + taps):
             infinite |= read(source, row * cells, lines, START, cells, ending)
-            begin = place_in_lines(row * cells, ending)
-            along(lines, begin, first, weights, width, depth, inner, sums, row % taps * count)
-        last, at = top + taps - 1, place_in_totals(out * count, ending)
-        across(sums, top, taps, count, START, row_weights, place, totals, at, count)
+            along(lines, row * advance, first, weights, width, depth, inner, sums, row % taps * count)
+        last = top + taps - 1
+        across(sums, top, taps, count, START, row_weights, place, totals, out * step, count)
         infinite |= finish(totals, target, out * count, count, ending)
     return infinite
 
@@ -358,7 +346,7 @@ def rows_first(x: Array, y: Array, start: int, stop: int, call: RowsFirst) -> bo
     (outputs, taps), width, cells, count = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights, infinite = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), False
     lines, totals = lines_of(source, taps * cells, ending), totals_of(target, weights, count, ending)
-    ring, last = len(lines) // max(cells, 1), -1
+    ring, step, last = len(lines) // max(cells, 1), count if len(ending) == _KEPT else 0, -1
     begin: Any = np.intp(first.min())
     # Rows are summed only where a window reads them: a narrow region of a wide image costs what its own columns do.
     needed, places = np.intp(first.max()) + width * depth - begin, first - np.uint32(begin)
@@ -368,8 +356,8 @@ def rows_first(x: Array, y: Array, start: int, stop: int, call: RowsFirst) -> bo
         top = image * height + first_rows[place]
         for row in range(next_row(top, taps, last), top + taps):
             infinite |= read(source, row * cells, lines, row % ring * cells, cells, ending)
-        last, at = top + taps - 1, place_in_totals(out * count, ending)
+        last = top + taps - 1
         across(lines, top, ring, cells, begin, row_weights, place, sums, START, needed)
-        along(sums, START, places, weights, width, depth, inner, totals, at)
+        along(sums, START, places, weights, width, depth, inner, totals, out * step)
         infinite |= finish(totals, target, out * count, count, ending)
     return infinite
