@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from numpy.typing import NDArray
 
@@ -41,6 +41,35 @@ def resolve_axes(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
 
 Array = NDArray[Any]
 """An array of any element type and shape."""
+
+
+class Term(Protocol):
+    """A number of a formula: an array, a tensor of a graph, or a sum of such tensors."""
+
+    def __add__(self, other: Self | float, /) -> Self: ...
+    def __sub__(self, other: Self | float, /) -> Self: ...
+    def __rsub__(self, other: Self | float, /) -> Self: ...
+    def __mul__(self, other: Self | float, /) -> Self: ...
+    def __rmul__(self, other: Self | float, /) -> Self: ...
+    def __lt__(self, other: Self | float, /) -> object: ...
+    def __le__(self, other: Self | float, /) -> object: ...
+
+
+Number = TypeVar("Number", bound=Term)
+
+
+class Functions(Protocol[Number]):
+    """The functions of formulas for one kind of numbers, under NumPy's names; NumPy itself has them for arrays."""
+
+    def abs(self, x: Number, /) -> Number:
+        """Return absolute values."""
+
+    def maximum(self, x: Number, y: Number | float, /) -> Number:
+        """Return the elementwise maximum."""
+
+    def where(self, condition: Any, yes: Number | float, no: Number | float, /) -> Number:
+        """Return ``yes`` where the condition holds, else ``no``."""
+
 
 Weighted = tuple[Array, Array]
 """The taps of an axis: indices and weights [out, taps]."""

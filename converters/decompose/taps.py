@@ -295,7 +295,7 @@ def _lengths(
     windows: list[tuple[Any, Any]],
     targets: list[Tensor[Ops]],
 ) -> tuple[list[Tensor[Ops]], list[Tensor[Ops]]]:
-    """Return output sizes and requested scales, as ``geometry`` computes them, in float32."""
+    """Return output sizes and requested scales, as ``plan.taps`` computes them, in float32."""
     if isinstance(spec.target, Scales) and spec.arithmetic is Arithmetic.TORCH:
         pairs = zip(in_sizes, spec.target.values, strict=True)
         return [_scaled(xp, n, float(scale)) for n, scale in pairs], targets

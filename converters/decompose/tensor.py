@@ -332,11 +332,11 @@ class Functions:
 
     def maximum(self, x: Operand, y: Operand) -> Tensor[Ops]:
         """Return the elementwise maximum."""
-        return self.tensor(x).maximum(y)
+        return x.maximum(y) if isinstance(x, Tensor) else self.tensor(y).maximum(x)
 
     def minimum(self, x: Operand, y: Operand) -> Tensor[Ops]:
         """Return the elementwise minimum."""
-        return self.tensor(x).minimum(y)
+        return x.minimum(y) if isinstance(x, Tensor) else self.tensor(y).minimum(x)
 
     def clip(self, x: Tensor[Ops], low: Operand, high: Operand) -> Tensor[Ops]:
         """Return ``x`` clipped to two bounds."""

@@ -1,20 +1,19 @@
 """The resize of an image library as ONNX nodes, for images of dynamic size: byte for byte as the library.
 
-First the taps and weights of an axis. The formulas are those of ``library_weights`` and ``passes`` of
-``plan.libraries``, in float64 nodes, the products in any order: integers below 2**53 are summed exactly.
+First the taps and weights of an axis. The formulas are those of ``plan.library_weights`` and
+``plan.library_passes``, in float64 nodes, the products in any order: integers below 2**53 are summed exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 import numpy as np
 
 from ir_interp.errors import InexactError
 from ir_interp.plan import formulas
-from ir_interp.plan.formulas import of_lengths
+from ir_interp.plan.formulas import half_pixels, of_lengths
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import (
     Alpha,
@@ -30,6 +29,7 @@ from ir_interp.specs import (
     ResizeSpec,
 )
 
+from ..decompose.tensor import Functions
 from ..onnx.operators import NodeTensor, node
 from . import window_sums
 from .window_sums import Neighbours, Picture, Window, clipped
@@ -73,7 +73,7 @@ def inverse(x: NodeTensor) -> NodeTensor:
 def neighbours(length: NodeTensor, size: Size, bits: int, dtype: str = "float32") -> Neighbours:
     """Return two pixels of each output, and their integral weights, from coordinates of a type."""
     n = length.cast("float64")
-    at = (inverse(size.count / n) * (size.index + 0.5) - 0.5).cast(dtype)
+    at = half_pixels(size.index, inverse(size.count / n)).cast(dtype)
     floor = at.floor()
     place, last = at - floor, n.cast(dtype) - 1.0
     pixels = (floor.maximum(0.0).minimum(last).cast("int64"), (floor + 1.0).maximum(0.0).minimum(last).cast("int64"))
@@ -105,7 +105,7 @@ class Taps:
 
 def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, NodeTensor]:
     """Return the taps of an axis, and the largest sums while taps are added up."""
-    kernel, n, index = spec.kernel, length.cast("float64"), size.index
+    kernel, n, index, xp = spec.kernel, length.cast("float64"), size.index, Functions(length.ops)
     assert isinstance(kernel, Box | Linear | Cubic)
     if kernel.is_antialiased:
         step = n / size.count
@@ -119,7 +119,7 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
         count = (reach * 2.0).ceil().cast("int64") + 2
         j = lowest + below(count, "float64")
         inside = j < stop
-        weights = inside.where(_weigh(kernel, (j - centre + 0.5) * narrow), 0.0)
+        weights = inside.where(formulas.weigh(kernel, (j - centre + 0.5) * narrow, xp), 0.0)
         # The total is added up tap by tap, as the library does: its last bits depend on the order.
         weights = weights / weights.running_total()
         return Taps(weights, inside.where(j, n).cast("int64")), weights
@@ -127,7 +127,7 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
     floor, radius = at.floor(), int(formulas.radius(kernel))
     steps = n.of(np.arange(1 - radius, radius + 1))
     pixels = (floor.unsqueeze(1) + steps).maximum(0.0).minimum(n - 1.0)
-    weights = _weigh(kernel, steps - (at - floor).unsqueeze(1))
+    weights = formulas.weigh(kernel, steps - (at - floor).unsqueeze(1), xp)
     total = peak = None
     for tap in range(2 * radius):
         # Out-of-bounds taps read the edge. Equal pixels are merged in order, so that a sum has one weight for each
@@ -141,31 +141,16 @@ def axis_taps(spec: ResizeSpec, length: NodeTensor, size: Size) -> tuple[Taps, N
 
 
 def _sampled(spec: ResizeSpec, n: NodeTensor, size: Size) -> NodeTensor:
-    """Return the source coordinates of outputs on an axis of size ``n``, as in ``plan.axes.coordinates``."""
+    """Return the source coordinates of outputs on an axis of size ``n``, as in ``plan.formulas``."""
     if spec.coordinates is Coordinates.ALIGN_CORNERS:
         return ((n - 1.0) * size.index) / (size.count - 1.0).maximum(1.0)
-    step, centre = n / size.count, size.index + 0.5
+    step = n / size.count
     if spec.arithmetic is Arithmetic.TENSORFLOW:
         # TensorFlow's coordinates are float32, and the product is rounded before the half is subtracted.
-        return (centre.cast("float32") * step.cast("float32") - 0.5).cast("float64")
+        return half_pixels(size.index.cast("float32"), step.cast("float32")).cast("float64")
     if spec.arithmetic is Arithmetic.JAX:
-        return (step.cast("float32").cast("float64") * centre - 0.5).cast("float32").cast("float64")
-    return step * centre - 0.5
-
-
-def _weigh(kernel: Box | Linear | Cubic, offset: NodeTensor) -> NodeTensor:
-    match kernel:
-        case Box():
-            return (~(offset < -0.5) & ~(offset == -0.5) & ~(offset > 0.5)).where(offset.of(1.0), 0.0)
-        case Linear():
-            return (1.0 - abs(offset)).maximum(0.0)
-        case Cubic(a=a):
-            t = abs(offset)
-            near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
-            far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
-            return (~(t > 1.0)).where(near, (t < 2.0).where(far, 0.0))
-        case _:
-            assert_never(kernel)
+        return half_pixels(size.index, step.cast("float32").cast("float64")).cast("float32").cast("float64")
+    return half_pixels(size.index, step)
 
 
 def rounded(weights: NodeTensor, peak: NodeTensor, rounds: FixedPoint) -> NodeTensor:
@@ -321,7 +306,7 @@ def _nearest(op: ResizeOp, spec: ResizeSpec, length: NodeTensor, size: Size) -> 
         at = (step * index + (step * 0.5).floor() - odd) / 65536.0
     elif place == (Arithmetic.TORCH_FUSED, Coordinates.TF_HALF_PIXEL_FOR_NN):  # from the middles of pixels, and back
         step = (n / size.count).cast("float32").cast("float64")
-        at = (((index + 0.5) * step - 0.5).cast("float32") + 0.5).cast("float64")
+        at = (half_pixels(index, step).cast("float32") + 0.5).cast("float64")
     elif spec.arithmetic in _BY_STEPS_OF_FLOAT32 and spec.coordinates in _MIDDLES:
         centre = index + _MIDDLES[spec.coordinates]
         at = (centre.cast("float32") * (n / size.count).cast("float32")).cast("float64")

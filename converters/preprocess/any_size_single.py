@@ -21,7 +21,7 @@ from ir_interp.specs import Alpha, Arithmetic, Between, Coordinates, Cubic, Fixe
 
 from ..onnx.operators import NodeTensor, node
 from .any_size_resize import Size, Taps, below, lengths_of, sizes_known, starts_with_rows, windows
-from .extended_precision import Pair, select_pair
+from .extended_precision import PAIRS, Pair, select_pair
 from .window_sums import Neighbours, Picture, shortened
 
 _RESULT = "an IR of any image size"
@@ -158,13 +158,8 @@ def _taps(kernel: Linear | Cubic, length: NodeTensor, size: Size) -> tuple[Pair,
 
 
 def _weigh(kernel: Linear | Cubic, t: Pair) -> Pair:
-    """Return weights at distances in units of the kernel's own pixels; see ``kernels``."""
-    if isinstance(kernel, Linear):
-        return (1.0 - t).maximum(0.0)
-    a = kernel.a
-    near = ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0
-    far = ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a
-    return select_pair(t < 1.0, near, select_pair(t < 2.0, far, 0.0))
+    """Return weights at distances in units of the kernel's own pixels."""
+    return formulas.triangle(t, PAIRS) if isinstance(kernel, Linear) else formulas.keys(t, kernel.a, PAIRS)
 
 
 def _whole(scaled: Pair) -> NodeTensor:

@@ -183,6 +183,15 @@ def select_pair(condition: NodeTensor, yes: Pair | float, no: Pair | float) -> P
     return Pair(condition.where(first.high, second.high), condition.where(first.rest, second.rest))
 
 
+class _PairFunctions:
+    """The functions of formulas, for pairs."""
+
+    abs, maximum, where = staticmethod(Pair.__abs__), staticmethod(Pair.maximum), staticmethod(select_pair)
+
+
+PAIRS = _PairFunctions()
+
+
 _BITS = 52  # behind the leading bit
 _POWERS = 2.0 ** np.arange(-24, 49)  # the range of sizes, their ratios and products
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ir_interp.executor import tiles
 from ir_interp.executor.definition import Extent, are_rows_first, round_in_place, store
 from ir_interp.executor.stages import band, prepare
-from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.integer_sums import ABOUT_ONE, Piece, WholeSum, doubt
 from ir_interp.plan.library_passes import Pass
 from ir_interp.plan.taps import Taps
@@ -407,13 +407,13 @@ def _made(
 def run_gather(x: Array, y: Array, pairs: Pairs) -> None:
     """Fill ``y`` from ``x``."""
     source, target = x.reshape(pairs.shape_in), y.reshape(pairs.shape_out)
-    waiting = iter([(item, row_range) for item in range(len(target)) for row_range in pairs.row_ranges])
 
-    def take_ranges() -> None:
-        for item, row_range in waiting:
-            _fill(source[item][row_range.needed], target[item][row_range.outputs], row_range.add, pairs)
+    def fill(part: tuple[int, RowRange]) -> None:
+        item, row_range = part
+        _fill(source[item][row_range.needed], target[item][row_range.outputs], row_range.add, pairs)
 
-    in_threads(take_ranges, threads() if _is_shared(x.shape, y.size) else 1)
+    parts = [(item, row_range) for item in range(len(target)) for row_range in pairs.row_ranges]
+    for_each(parts, fill, are_shared=_is_shared(x.shape, y.size))
 
 
 def _is_shared(shape: Shape, size: int) -> bool:

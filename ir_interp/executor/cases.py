@@ -36,6 +36,8 @@ from ir_interp.executor.loop_calls import (
     RowsFirst,
     RowWindows,
     Settled,
+    SettledColumnsFirst,
+    SettledRowsFirst,
     Whole,
     code_of,
 )
@@ -301,7 +303,9 @@ class _ByteSum:
     @property
     def _ending(self) -> Whole:
         bounds, sums = np.iinfo(self.dtype), self.sums
-        return Whole(bits=sums.bits, rounding=code_of(sums.rounding), least=bounds.min, most=bounds.max)
+        return Whole(
+            factor=2.0**-sums.bits, rounding=code_of(sums.rounding), least=float(bounds.min), most=float(bounds.max)
+        )
 
     def _along_one(self, window: Windows) -> Call:
         if self.extents.depth:
@@ -310,7 +314,8 @@ class _ByteSum:
 
     def _along_two(self, rows: Windows, columns: Windows) -> Call:
         columns_first = self.extents.height <= _FEW_ROWS * len(rows.first)
-        largest, depth = max(abs(self._ending.least), self._ending.most), self.extents.depth
+        ending, depth = self._ending, self.extents.depth
+        largest = max(abs(ending.least), ending.most)
         bound = error_bound(*((columns, rows) if columns_first else (rows, columns)), largest, self.sums.bits)
         cells = np.repeat(_are_short(columns), depth)
         limits = np.full((2, -len(cells) // BLOCK * -BLOCK), _NEVER, np.float32)
@@ -318,10 +323,7 @@ class _ByteSum:
         # Exact sums are nearest to the byte half to even that is stored; other roundings of a half are settled.
         limits[0, : len(cells)][cells] = _NEVER if self.sums.rounding is IntegerRounding.HALF_EVEN else 0.5
         settled = Settled(
-            bits=self.sums.bits,
-            rounding=code_of(self.sums.rounding),
-            least=self._ending.least,
-            most=self._ending.most,
+            *ending,
             whole_rows=rows.weights,
             whole_columns=columns.weights,
             row_limits=np.where(_are_short(rows), int(not cells.all()), 2),
@@ -329,7 +331,7 @@ class _ByteSum:
         )
         rows = _weighed(rows, np.float32)
         columns = replace(columns, weights=np.ldexp(columns.weights.astype(np.float32), -self.sums.bits))
-        order = ColumnsFirst if columns_first else RowsFirst
+        order = SettledColumnsFirst if columns_first else SettledRowsFirst
         of_rows, of_columns = RowWindows.of(rows, self.extents.height), ColumnWindows.of(columns, depth)
         return order(rows=of_rows, columns=of_columns.in_any_order(), ending=settled)
 

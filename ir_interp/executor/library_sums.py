@@ -19,7 +19,7 @@ from ir_interp.errors import SpecError
 from ir_interp.executor.byte_proposals import Places, Proposed, sums_in_order
 from ir_interp.executor.definition import rounded
 from ir_interp.executor.stages import band, prepare
-from ir_interp.executor.threads import in_threads, threads
+from ir_interp.executor.threads import for_each
 from ir_interp.executor.tiles import Operation
 from ir_interp.plan.integer_sums import Piece, Range
 from ir_interp.plan.library_passes import Pass, passes
@@ -79,13 +79,11 @@ def _passed(x: Array, step: Pass, dtype: np.dtype[Any], blocks: int) -> Array:
     first = part(parts[0])
     result = np.empty((outer, count, inner), first.dtype if step.rounding is Unrounded.KEPT else dtype)
     result[parts[0][0], :, parts[0][1]] = first
-    waiting = iter(parts[1:])
 
-    def take_parts() -> None:
-        for place in waiting:
-            result[place[0], :, place[1]] = part(place)
+    def store(place: tuple[slice, slice]) -> None:
+        result[place[0], :, place[1]] = part(place)
 
-    in_threads(take_parts, min(threads(), len(parts)) if x.size + result.size > _MIN_ELEMENTS_FOR_THREADS else 1)
+    for_each(parts[1:], store, are_shared=x.size + result.size > _MIN_ELEMENTS_FOR_THREADS)
     return result.reshape(shape)
 
 
@@ -198,15 +196,14 @@ def run_ipp(x: Array, bound: Plan, piece: Piece) -> Array:
     result = np.empty((len(source), *piece.shape[axis : axis + 2], source.shape[3]), x.dtype)
     every = patches(down.indices, across.indices, channels, x.dtype.name)
     cut = [_within(patch, piece.outputs[axis], piece.outputs[axis + 1]) for patch in every]
-    waiting = iter([part for patch in cut for part in _parts_of_patch(patch, len(source) * source.shape[3])])
+    parts = [part for patch in cut for part in _parts_of_patch(patch, len(source) * source.shape[3])]
     columns, rows = piece.passes(bound, x.dtype.name)
 
-    def take_parts() -> None:
-        for part in waiting:
-            sums = _summed_patch(source, part, rows, columns)
-            result[:, part.rows[:, None], part.columns] = rounded(sums, IntegerRounding.HALF_EVEN, x.dtype)
+    def store(part: Patch) -> None:
+        sums = _summed_patch(source, part, rows, columns)
+        result[:, part.rows[:, None], part.columns] = rounded(sums, IntegerRounding.HALF_EVEN, x.dtype)
 
-    in_threads(take_parts, threads() if result.size > _MIN_PATCH_ELEMENTS_FOR_THREADS else 1, products=False)
+    for_each(parts, store, are_shared=result.size > _MIN_PATCH_ELEMENTS_FOR_THREADS, products=False)
     return result.reshape(*x.shape[:axis], *result.shape[1:3], *x.shape[axis + 2 :])
 
 

@@ -1,19 +1,16 @@
-"""The parameters of compiled loops: one class for each set of parameters, and for each way in which sums end.
+"""The parameters of compiled loops: one record for each loop, and for each way in which sums end.
 
-A loop takes ``x``, ``y``, the rows to compute, and then the fields of its class in order, including those of nested
-groups: numba passes plain numbers and arrays faster than objects. ``loops.LOOPS`` has the loop of a call; tests
-compare the names of its parameters with those of the fields.
+A loop takes ``x``, ``y``, the rows to compute, and its record as plain tuples, which numba passes faster than objects.
+``loops.LOOPS`` has the loop of a record. An ending is known by its length in compiled loops, so no two have the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import assert_never
+from collections.abc import Callable
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
-from ir_interp.executor.threads import cached_property
 from ir_interp.plan.integer_sums import Windows
 from ir_interp.shapes import Array
 from ir_interp.specs import IntegerRounding, SumRounding, Unrounded
@@ -45,45 +42,10 @@ def code_of(rounding: SumRounding) -> int:
             assert_never(rounding)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Group:
-    """Parameters that several loops share."""
-
-    def flat(self) -> Iterator[object]:
-        """Yield the values of all fields, including those of nested groups."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Group):
-                yield from value.flat()
-            else:
-                yield value
+# Parts of several records
 
 
-class Call(Group):
-    """All parameters of a loop."""
-
-    @cached_property
-    def arguments(self) -> tuple[object, ...]:
-        """The parameters in order."""
-        return tuple(self.flat())
-
-    @cached_property
-    def loop(self) -> tuple[type, ...]:
-        """The key of its loop: its class, and that of its ending, if it has one."""
-        ending = getattr(self, "ending", None)
-        return (type(self),) if ending is None else (type(self), type(ending))
-
-    @cached_property
-    def name(self) -> str:
-        """The names of these classes."""
-        return "/".join(part.__name__ for part in self.loop)
-
-
-# Groups
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RowWindows(Group):
+class RowWindows(NamedTuple):
     """The start of the rows of each output within an image of ``height`` rows, and their weights [outputs, width]."""
 
     height: int
@@ -96,8 +58,7 @@ class RowWindows(Group):
         return cls(height=height, first_rows=windows.first, row_weights=windows.weights)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ColumnWindows(Group):
+class ColumnWindows(NamedTuple):
     """The first cell in a row for each output, the weights [outputs, width], and the cells of a pixel.
 
     From the first to the second number of ``inner``, outputs are vectors of the kind of the third.
@@ -121,7 +82,7 @@ class ColumnWindows(Group):
     def in_any_order(self) -> ColumnWindows:
         """Return the windows with sums of pixels in the fastest order."""
         begin, end, kind = self.inner
-        return replace(self, inner=(begin, end, IN_ANY_ORDER if kind == IN_PIXELS else kind))
+        return self._replace(inner=(begin, end, IN_ANY_ORDER if kind == IN_PIXELS else kind))
 
 
 def _readable(columns: Windows, depth: int) -> int:
@@ -149,19 +110,24 @@ def _doubled(columns: Windows, depth: int) -> tuple[int, int, int] | None:
     return (begin, begin + 2 * pairs, IN_PAIRS) if 2 * pairs >= _FEWEST else None
 
 
+class PassTaps(NamedTuple):
+    """The rows of each output and the first cells of its pixels of ``depth`` cells, [outputs, taps], with weights."""
+
+    row_indices: Array
+    row_weights: Array
+    column_indices: Array
+    column_weights: Array
+    depth: int
+
+
 # Endings of sums
 
 
-class Ending(Group):
-    """The operation that follows a sum."""
-
-
-class Kept(Ending):
+class Kept(NamedTuple):
     """Sums are floats, and are kept."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Narrow(Ending):
+class Narrow(NamedTuple):
     """float32 sums become float16, or 16-bit integers by the code of a rounding, between ``low`` and ``high``."""
 
     way: int
@@ -173,36 +139,16 @@ TO_HALF = -1
 """The ``way`` of float16, in place of the code of a rounding."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Whole(Ending):
-    """Integers over ``2**bits`` become bytes by the code of a rounding, between ``least`` and ``most``."""
+class Whole(NamedTuple):
+    """Integers times ``factor`` become bytes by the code of a rounding, between ``least`` and ``most``."""
 
-    bits: int
+    factor: float
     rounding: int
-    least: int
-    most: int
+    least: float
+    most: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Settled(Ending):
-    """float32 sums become bytes like ``Whole``; those in doubt are summed again, with integer weights over ``2**bits``.
-
-    A sum is in doubt where it is as far from the nearest integer as its limit. The limits of a row of outputs [cells]
-    are in the row of ``limits`` before ``row_limits``, which is 0 for a row of exact sums.
-    """
-
-    bits: int
-    rounding: int
-    least: int
-    most: int
-    whole_rows: Array
-    whole_columns: Array
-    row_limits: Array
-    limits: Array
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Stepped(Ending):
+class Stepped(NamedTuple):
     """float32 sums, of products that are ``fused`` or rounded, end a step of a runtime by the code of a rounding."""
 
     fused: bool
@@ -211,8 +157,7 @@ class Stepped(Ending):
     most: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Fixed(Ending):
+class Fixed(NamedTuple):
     """Integers over ``2**bits`` are rounded half up, and clipped to ``least`` and ``most``."""
 
     bits: int
@@ -220,11 +165,13 @@ class Fixed(Ending):
     most: int
 
 
+Ending = Kept | Narrow | Whole
+"""The operation that follows a sum of windows."""
+
 # Calls
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Copies(Call):
+class Copies(NamedTuple):
     """A pixel of ``depth`` cells for each output, by its row and its first cell; every pixel twice if ``doubled``."""
 
     from_rows: Array
@@ -233,24 +180,21 @@ class Copies(Call):
     doubled: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rows(Call):
+class Rows(NamedTuple):
     """Sums of whole rows."""
 
     rows: RowWindows
     ending: Ending
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Columns(Call):
+class Columns(NamedTuple):
     """Sums along rows."""
 
     columns: ColumnWindows
     ending: Ending
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RowsFirst(Call):
+class RowsFirst(NamedTuple):
     """Sums of rows, then along them."""
 
     rows: RowWindows
@@ -258,8 +202,7 @@ class RowsFirst(Call):
     ending: Ending
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ColumnsFirst(Call):
+class ColumnsFirst(NamedTuple):
     """Sums along each needed row, then of these rows."""
 
     rows: RowWindows
@@ -267,8 +210,40 @@ class ColumnsFirst(Call):
     ending: Ending
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StepRows(Call):
+class Settled(NamedTuple):
+    """float32 sums of bytes become bytes as by ``Whole``; those in doubt are summed again, with integer weights.
+
+    A sum is in doubt where it is as far from the nearest integer as its limit. The limits of a row of outputs [cells]
+    are in the row of ``limits`` before ``row_limits``, which is 0 for a row of exact sums.
+    """
+
+    factor: float
+    rounding: int
+    least: float
+    most: float
+    whole_rows: Array
+    whole_columns: Array
+    row_limits: Array
+    limits: Array
+
+
+class SettledRowsFirst(NamedTuple):
+    """Such sums of rows, then along them."""
+
+    rows: RowWindows
+    columns: ColumnWindows
+    ending: Settled
+
+
+class SettledColumnsFirst(NamedTuple):
+    """Such sums along each needed row, then of these rows."""
+
+    rows: RowWindows
+    columns: ColumnWindows
+    ending: Settled
+
+
+class StepRows(NamedTuple):
     """Sums of rows at ``indices`` [outputs, taps], weighted by ``weights`` [outputs, taps], tap by tap."""
 
     height: int
@@ -277,8 +252,7 @@ class StepRows(Call):
     ending: Stepped | Fixed
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StepColumns(Call):
+class StepColumns(NamedTuple):
     """The same sums along rows; ``indices`` count cells."""
 
     indices: Array
@@ -287,8 +261,7 @@ class StepColumns(Call):
     ending: Stepped | Fixed
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Halves(Call):
+class Halves(NamedTuple):
     """Means of two rows by two columns, side by side from cell ``begin`` on.
 
     ``parity`` is 1 if a half goes to the even neighbour, which the last bit of a sum decides; 0 if it goes up.
@@ -301,8 +274,7 @@ class Halves(Call):
     parity: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Blended(Call):
+class Blended(NamedTuple):
     """Means of two rows by two columns, each computed at once; ``safe`` outputs may read eight cells of a row."""
 
     rows: RowWindows
@@ -312,8 +284,7 @@ class Blended(Call):
     safe: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Shortened(Call):
+class Shortened(NamedTuple):
     """Sums of two rows whose values lose ``bits_before``, and the result ``bits_after``, as in OpenCV's linear."""
 
     row_indices: Array
@@ -323,36 +294,21 @@ class Shortened(Call):
     bits_after: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Chained(Call):
-    """float32 sums along rows, then of rows, from the first tap to the last."""
+class Chained(NamedTuple):
+    """float32 sums along rows, then of rows, from the first tap to the last, rounded to bytes."""
 
-    row_indices: Array
-    row_weights: Array
-    column_indices: Array
-    column_weights: Array
-    depth: int
-    least: float = 0.0
-    most: float = 255.0
+    passes: PassTaps
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Paired(Call):
-    """float32 sums in the orders of Intel's library; ``inner`` outputs share one order and have contiguous inputs."""
+class Paired(NamedTuple):
+    """The same in the orders of Intel's library; ``inner`` outputs share one order and have contiguous inputs."""
 
-    row_indices: Array
-    row_weights: Array
-    column_indices: Array
-    column_weights: Array
-    depth: int
+    passes: PassTaps
     orders: Array
     inner: tuple[int, int]
-    least: float = 0.0
-    most: float = 255.0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Cornered(Call):
+class Cornered(NamedTuple):
     """Sums over the corners of cells, truncated, as in onnxruntime's linear: integers lose ``bits``."""
 
     corner_rows: Array
@@ -361,3 +317,23 @@ class Cornered(Call):
     columns: Array
     column_weights: Array
     bits: int
+
+
+Call = (
+    Copies
+    | Rows
+    | Columns
+    | RowsFirst
+    | ColumnsFirst
+    | SettledRowsFirst
+    | SettledColumnsFirst
+    | StepRows
+    | StepColumns
+    | Halves
+    | Blended
+    | Shortened
+    | Chained
+    | Paired
+    | Cornered
+)
+"""All parameters of a loop."""

@@ -28,8 +28,8 @@ from ir_interp.executor.threads import (
     ActiveWaiting,
     Forked,
     cached_property,
+    for_each,
     in_call,
-    in_threads,
     is_within_another,
     threads,
 )
@@ -37,6 +37,8 @@ from ir_interp.plan.integer_sums import Piece, Windows
 from ir_interp.shapes import Array, Shape
 
 Lengths = tuple[int, int, int]
+Plain = tuple[Any, ...]
+"""Numbers, arrays and plain tuples of them."""
 MOST_TOGETHER = 16  # cells of a pixel that a loop along rows sums; with more, whole rows of cells are summed at once
 LONGEST = 2**32  # cells of a row, which loops count by uint32
 _SMALLEST = 2**8  # elements of an image, if there are many; a call costs as much
@@ -146,11 +148,31 @@ class Job:
     compiled: list[Loop] = field(default_factory=list)
     """The loop, once it is compiled for arrays of these types."""
 
+    @property
+    def name(self) -> str:
+        """The names of its call and of the ending of its sums, if it has one."""
+        ending = getattr(self.call, "ending", None)
+        return "/".join(type(part).__name__ for part in (self.call, ending) if part is not None)
+
+    @cached_property
+    def arguments(self) -> Plain:
+        """The call as plain tuples."""
+        return _plain(self.call)
+
     @cached_property
     def kinds(self) -> str:
         """The types of its arguments; a loop is compiled for each set of them."""
-        arrays = [argument for argument in self.call.arguments if isinstance(argument, np.ndarray)]
-        return " ".join(f"{array.dtype.str}{array.flags.c_contiguous}" for array in arrays)
+        return _kinds(self.arguments)
+
+
+def _plain(record: tuple[Any, ...]) -> Plain:
+    return tuple(_plain(value) if isinstance(value, tuple) else value for value in record)
+
+
+def _kinds(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({' '.join(map(_kinds, value))})"
+    return f"{value.dtype.str}{value.flags.c_contiguous}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def lengths_of(piece: Piece) -> Shape:
@@ -175,7 +197,7 @@ _SHARES = 2  # of every thread, so that the last to end is not long alone
 class _Module(Protocol):
     """The folder ``loops``, which is imported only if numba is installed."""
 
-    LOOPS: Mapping[tuple[type, ...], Loop]
+    LOOPS: Mapping[type, Loop]
     waiting: ActiveWaiting
 
 
@@ -186,7 +208,7 @@ class _Loops:
         self._module: _Module | None = None
         self.problem = ""
         self._is_tried = False
-        self._known: set[tuple[tuple[type, ...], np.dtype[Any], str]] = set()
+        self._known: set[tuple[Loop, np.dtype[Any], str]] = set()
         self._lock, self._workers = threading.RLock(), set[int]()
 
     def get(self) -> _Module | None:
@@ -232,10 +254,11 @@ class _Loops:
 
     def _loop(self, job: Job, x: Array, y: Array) -> Loop:
         assert self._module is not None
-        loop, key = self._module.LOOPS[job.call.loop], (job.call.loop, x.dtype, job.kinds)
+        loop = self._module.LOOPS[type(job.call)]
+        key = (loop, x.dtype, job.kinds)
         if key not in self._known:
             with self._work():
-                loop(x, y, 0, 0, *job.call.arguments)
+                loop(x, y, 0, 0, job.arguments)
                 self._known.add(key)
         return loop
 
@@ -301,7 +324,7 @@ def quick(jobs: Sequence[Job]) -> Quick | None:
     (images, *lengths_in), (_, *lengths_out) = job.extents.shape_in, job.extents.shape_out
     if images != 1:
         return None
-    arguments, compiled, seen_as, taps = job.call.arguments, job.compiled, job.seen_as, job.taps
+    arguments, compiled, seen_as, taps = job.arguments, job.compiled, job.seen_as, job.taps
     timing = job.timing
 
     def run_loop(x: Array, y: Array) -> bool | None:
@@ -316,7 +339,7 @@ def quick(jobs: Sequence[Job]) -> Quick | None:
             values, places = values.view(seen_as), places.view(seen_as)
         if not flags.writeable:
             values = _as_writable(values)
-        return bool(compiled[0](values, places, 0, len(places), *arguments))
+        return bool(compiled[0](values, places, 0, len(places), arguments))
 
     return run_loop
 
@@ -373,17 +396,15 @@ def _is_shared(job: Job, y: Array) -> bool:
 
 
 def _run_shared(loop: Loop, job: Job, x: Array, y: Array) -> bool:
-    count, infinite = threads(), list[int]()
-    height = max(1, -(-y.shape[0] * y.shape[1] // (count * _SHARES)))
-    spans = [(item, start) for item in range(y.shape[0]) for start in range(0, y.shape[1], height)]
-    waiting = iter(spans)
+    height = max(1, -(-y.shape[0] * y.shape[1] // (threads() * _SHARES)))
+    spans, infinite = [(item, start) for item in range(len(y)) for start in range(0, y.shape[1], height)], list[int]()
 
-    def take_spans() -> None:
-        for item, start in waiting:
-            if loop(x[item], y[item], start, min(start + height, y.shape[1]), *job.call.arguments):
-                infinite.append(item)
+    def compute(span: tuple[int, int]) -> None:
+        item, start = span
+        if loop(x[item], y[item], start, min(start + height, y.shape[1]), job.arguments):
+            infinite.append(item)
 
-    in_threads(take_spans, min(count, len(spans)), products=False, waiting=_loops.waiting)
+    for_each(spans, compute, are_shared=True, products=False, waiting=_loops.waiting)
     return bool(infinite)
 
 
@@ -391,5 +412,5 @@ def _run_alone(loop: Loop, job: Job, x: Array, y: Array) -> bool:
     infinite, rows = False, y.shape[1]
     with in_call():
         for item in range(len(y)):
-            infinite |= bool(loop(x[item], y[item], 0, rows, *job.call.arguments))
+            infinite |= bool(loop(x[item], y[item], 0, rows, job.arguments))
     return infinite

@@ -25,6 +25,7 @@ from ir_interp.executor.loop_calls import (
     Cornered,
     Fixed,
     Paired,
+    PassTaps,
     Shortened,
     StepColumns,
     Stepped,
@@ -32,7 +33,7 @@ from ir_interp.executor.loop_calls import (
     code_of,
 )
 from ir_interp.executor.loop_runner import LONGEST, MOST_TOGETHER, Extents, Job, extents, lengths_of
-from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.formulas import AxisPlan, positions
 from ir_interp.plan.integer_sums import (
     CORNER_BITS,
@@ -95,15 +96,13 @@ def run_corners(x: Array, step: Corners, origin: Shape) -> Array:
     ends = [np.take(x, side.places, axis=step.axes[0], mode="clip") for side in columns]  # while a value is still small
     y, rows = np.empty(shape, x.dtype), step.axes[1]
     height = max(1, tile_elements(_TILE_ELEMENTS) * shape[rows] // max(1, y.size))
-    waiting = iter(range(0, shape[rows], height))
 
-    def take_tiles() -> None:
-        for start in waiting:
-            stretch = slice(start, start + height)
-            tile = [tuple(Side(side.places[stretch], side.weights[stretch]) for side in others[0])]
-            _fill(y[(slice(None),) * rows + (stretch,)], ends, step, [columns, *tile, *others[1:]])
+    def fill(start: int) -> None:
+        stretch = slice(start, start + height)
+        tile = [tuple(Side(side.places[stretch], side.weights[stretch]) for side in others[0])]
+        _fill(y[(slice(None),) * rows + (stretch,)], ends, step, [columns, *tile, *others[1:]])
 
-    in_threads(take_tiles, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    for_each(range(0, shape[rows], height), fill, are_shared=y.size > _MIN_ELEMENTS_FOR_THREADS, products=False)
     return y
 
 
@@ -122,10 +121,10 @@ def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence
     total, term = scratch(0, target.shape, work), scratch(1, target.shape, work)
     for corner, which in enumerate(itertools.product(*(range(len(sides)) for sides in reversed(of_axes)))):
         column, *others = reversed(which)  # the last axis changes most often
-        values, weight = ends[column], _aligned_corners(of_axes[0][column].weights, step.axes[0], target.ndim)
+        values, weight = ends[column], _aligned(of_axes[0][column].weights, step.axes[0], target.ndim)
         for axis, side, both in zip(step.axes[1:], others, of_axes[1:], strict=True):
             values = np.take(values, both[side].places, axis=axis, mode="clip")
-            weight = weight * _aligned_corners(both[side].weights, axis, target.ndim)
+            weight = weight * _aligned(both[side].weights, axis, target.ndim)
         into = term if corner else total
         into[...] = values
         np.multiply(weight, into, out=into)
@@ -135,10 +134,6 @@ def _fill(target: Array, ends: Sequence[Array], step: Corners, of_axes: Sequence
         np.copyto(target, np.sign(total) * (np.abs(total) >> (2 * CORNER_BITS)), casting="unsafe")
     else:
         np.copyto(target, total, casting="unsafe")  # which truncates
-
-
-def _aligned_corners(column: Array, axis: int, rank: int) -> Array:
-    return column.reshape((-1,) + (1,) * (rank - axis - 1))
 
 
 def run_steps(x: Array, steps: Sequence[Step], piece: Piece) -> Array:
@@ -261,22 +256,17 @@ def _floating(bound: Plan, columns: Pass, rows: Pass, lengths: Extents, piece: P
     if not is_single or rows.rounding is not IntegerRounding.HALF_EVEN:
         return None
     depth = lengths.depth
-    taps: dict[str, Any] = {
-        "row_indices": rows.indices,
-        "row_weights": rows.weights,
-        "column_indices": (columns.indices * depth).astype(np.uint32),
-        "column_weights": np.ascontiguousarray(columns.weights),
-        "depth": depth,
-    }
+    cells, weights = (columns.indices * depth).astype(np.uint32), np.ascontiguousarray(columns.weights)
+    taps = PassTaps(rows.indices, rows.weights, cells, weights, depth)
     if not rows.of_ipp:
-        return Chained(**taps)
+        return Chained(taps)
     if columns.indices.shape[1] != _IN_PAIRS:
         return None
     channels = math.prod(bound.out_shape[columns.axis + 1 :])
     whole, _ = passes(bound, "uint8")  # a column's order depends on all columns
     orders = across(whole.indices, channels)[slice(*piece.outputs[columns.axis])]
     inner = _neighbours(columns.indices, orders, depth, lengths.shape_in[2] // depth) if depth == channels else (0, 0)
-    return Paired(**taps, orders=orders, inner=inner)
+    return Paired(taps, orders, inner)
 
 
 def _neighbours(indices: Array, orders: Array, depth: int, length: int) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from ir_interp.executor import byte_proposals, definition, library_sums, ordered
 from ir_interp.executor.cases import Case
 from ir_interp.executor.definition import axes_in_order, rounded, store
 from ir_interp.executor.stages import tap_sum
-from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.integer_sums import Piece, WholeSum, Windows, in_lowest_terms, taps_by_axis
 from ir_interp.plan.library_passes import Pass, are_at_once
 from ir_interp.plan.opencv_sums import adds_fours
@@ -100,14 +100,13 @@ def run_strided_box(x: Array, y: Array, factors: Factors) -> None:
     row = factors.shape_in[2] * factors.shape_in[3]
     height = max(1, tile_elements(_TILE_ELEMENTS) // row)
     starts = [(item, start) for item in range(len(target)) for start in range(0, factors.rows.count, height)]
-    waiting = iter(starts)
 
-    def take_stretches() -> None:
-        for item, start in waiting:
-            stop = min(start + height, factors.rows.count)
-            _fill(source[item], target[item, start:stop], start, stop, factors)
+    def fill(place: tuple[int, int]) -> None:
+        item, start = place
+        stop = min(start + height, factors.rows.count)
+        _fill(source[item], target[item, start:stop], start, stop, factors)
 
-    in_threads(take_stretches, threads() if y.size > _MIN_ELEMENTS_FOR_THREADS else 1, products=False)
+    for_each(starts, fill, are_shared=y.size > _MIN_ELEMENTS_FOR_THREADS, products=False)
 
 
 def _fill(x: Array, y: Array, start: int, stop: int, factors: Factors) -> None:

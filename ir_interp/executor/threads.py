@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from queue import SimpleQueue
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ir_interp.shapes import Array
 
 Value = TypeVar("Value")
+Part = TypeVar("Part")
 
 
 class cached_property(Generic[Value]):  # noqa: N801 (used as a decorator, like functools.cached_property)
@@ -179,23 +180,35 @@ class _Work:
                 raise error
 
 
-def in_threads(
-    job: Callable[[], None], count: int, *, products: bool = True, waiting: ActiveWaiting | None = None
+def for_each(
+    parts: Sequence[Part],
+    work: Callable[[Part], object],
+    *,
+    are_shared: bool,
+    products: bool = True,
+    waiting: ActiveWaiting | None = None,
 ) -> None:
-    """Run ``job`` in ``count`` threads at once, including this one; ``products`` is whether it uses matrix products.
+    """Do ``work`` on each part, in several threads at once if ``are_shared``; a slow one takes fewer parts.
 
-    With ``waiting``, a thread that is needed again at once does not sleep before.
+    ``products`` is whether it uses matrix products. With ``waiting``, a thread that is needed again at once does not
+    sleep before.
 
     A call within another one of this thread, by a signal handler or a finaliser, uses this thread only: the other call
     may hold any lock. The same holds while Python exits, and in a process that was forked in the middle of another
     thread's call.
     """
+    queue, count = iter(parts), min(threads(), len(parts)) if are_shared else 1
+
+    def take_parts() -> None:
+        for part in queue:
+            work(part)
+
     with _calls:
-        if count == 1 or _calls.depth > 1 or Forked.lost_locks:
-            job()
+        if count <= 1 or _calls.depth > 1 or Forked.lost_locks:
+            take_parts()
             return
         with _single_threaded_products if products else nullcontext():
-            _helpers.run(job, count - 1, waiting)
+            _helpers.run(take_parts, count - 1, waiting)
 
 
 class _Calls(threading.local):

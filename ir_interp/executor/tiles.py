@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor import definition
 from ir_interp.executor.stages import Band, Build, Pick, TapSum, copied_first, stages
-from ir_interp.executor.threads import in_threads, scratch, threads, tile_elements
+from ir_interp.executor.threads import for_each, scratch, threads, tile_elements
 from ir_interp.plan.integer_sums import Piece, Range
 from ir_interp.plan.taps import Taps
 from ir_interp.shapes import Array
@@ -71,14 +71,12 @@ def run(x: Array, y: Array, planned: Tiles, work: np.dtype[Any], finish: Finish)
     """
     outer = math.prod(x.shape[: planned.axis])
     source, target = (array.reshape(outer, array.shape[planned.axis], -1) for array in (x, y))
-    waiting = iter(planned.tiles)  # one for all threads, so that a slow one takes fewer tiles
 
-    def take_tiles() -> None:
+    def make(tile: Tile) -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # infinities; the caller checks for them
-            for tile in waiting:
-                _make(tile, source, target, work, finish)
+            _make(tile, source, target, work, finish)
 
-    in_threads(take_tiles, min(threads(), len(planned.tiles)) if planned.are_shared else 1)
+    for_each(planned.tiles, make, are_shared=planned.are_shared)
 
 
 def _make(tile: Tile, source: Array, target: Array, work: np.dtype[Any], finish: Finish) -> None:

@@ -3,7 +3,7 @@
 Source: ``functional.py``, ``UpSample.h`` and ``UpSampleKernel.cpp``, run as torch 2.13 to 2.15. The last axes are
 resized, two of them unless the mode determines the rank; ``rank`` includes batch and channels. Tensors are contiguous.
 Faults of torch 2.13 are refused: in outputs one pixel wide, antialias, and uint8 of more than four channels, make every
-row equal to the first (``plan.libraries.library_limits``).
+row equal to the first (``plan.library_passes``).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any, Protocol, SupportsFloat, assert_never
 import numpy as np
 
 from ir_interp.plan.float_arithmetic import cosine, exponential, sine
-from ir_interp.shapes import Array
+from ir_interp.shapes import Array, Functions, Number
 from ir_interp.specs import (
     Arithmetic,
     Box,
@@ -283,9 +283,9 @@ def _in_library(axis: AxisPlan) -> Array:
         size = np.float32(float(axis.out_size / axis.scale))
         return start + ((index.astype(np.float32) + np.float32(0.5)) * (size * inverse)).astype(np.float64)
     if axis.arithmetic is Arithmetic.JAX and axis.coordinates is Coordinates.HALF_PIXEL:
-        return start + half_pixels(index, np.float32(float(1 / axis.scale))).astype(np.float64)
+        return start + half_pixels_rounded_once(index, axis.scale).astype(np.float64)
     if nearest and axis.arithmetic is Arithmetic.TORCH_FUSED:  # from the centres of pixels, and back
-        return half_pixels(index, np.float32(float(1 / axis.scale))) + np.float32(0.5) + start
+        return half_pixels_rounded_once(index, axis.scale) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
         singles: Array = source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW])
@@ -312,9 +312,14 @@ MOST_OF_BOTH = 128
 """The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
 
 
-def half_pixels(index: Array, step: np.float32) -> Array:
-    """Return (i + 1/2) * step - 1/2 in float32, the product and the difference rounded as one (XLA)."""
-    return ((index + 0.5) * np.float64(step) - 0.5).astype(np.float32)
+def half_pixels(index: Number, step: Number | float) -> Number:
+    """Return (i + 1/2) * step - 1/2: half_pixel of libraries that multiply by a step; ``source`` divides by a scale."""
+    return (index + 0.5) * step - 0.5
+
+
+def half_pixels_rounded_once(index: Array, scale: Fraction) -> Array:
+    """Return them by a step in float32, the product and the difference rounded as one (XLA)."""
+    return half_pixels(index, float(np.float32(float(1 / scale)))).astype(np.float32)
 
 
 def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
@@ -463,11 +468,11 @@ def sums_to_one(kernel: Continuous) -> bool:
 def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
     """Return the weights at ``offset`` from the sampling point, in source pixels.
 
-    ``xp`` holds NumPy's functions, or those of a graph if ``offset`` is a node of it, for linear and cubic only.
+    ``xp`` holds NumPy's functions, or others for box, linear and cubic.
     """
     match kernel:
         case Box():
-            return box(offset)
+            return box(offset, xp)
         case Linear():
             return triangle(xp.abs(offset), xp)
         case Cubic():
@@ -486,9 +491,10 @@ def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
             assert_never(kernel)
 
 
-def box(offset: Array) -> Array:
+def box(offset: Number, xp: Functions[Number]) -> Number:
     """Return 1 above -1/2 and up to 1/2."""
-    return np.where((offset > -0.5) & (offset <= 0.5), 1.0, 0.0)
+    # Two constants would have a type of their own in a graph; 0 times the offset has that of the offset.
+    return xp.where(offset <= -0.5, 0.0, xp.where(offset <= 0.5, 1.0, offset * 0.0))
 
 
 def sinc(offset: Array) -> Array:
@@ -556,13 +562,26 @@ def magic(distance: Array, year: int) -> Array:
     return np.select(ends, [piece(distance) for piece in pieces], 0.0)
 
 
-def triangle(distance: Any, xp: Any = np) -> Any:
+def triangle(distance: Number, xp: Functions[Number]) -> Number:
     """Return 1 - |t|, at least 0: linear interpolation (ONNX Resize-19, ``mode=linear``)."""
-    return xp.maximum(0.0, 1.0 - distance)
+    return xp.maximum(1.0 - distance, 0.0)
 
 
-def keys(distance: Any, a: float, xp: Any = np) -> Any:
+def keys(distance: Number, a: float, xp: Functions[Number]) -> Number:
     """Return Keys' cubic convolution kernel (ONNX Resize-19, ``mode=cubic``; R. G. Keys, 1981, equation 15)."""
-    near = ((a + 2.0) * distance - (a + 3.0)) * distance * distance + 1.0
-    far = ((a * distance - 5.0 * a) * distance + 8.0 * a) * distance - 4.0 * a
-    return xp.where(distance <= 1.0, near, xp.where(distance < 2.0, far, 0.0))
+    far = xp.where(distance < 2.0, keys_far(distance, a), 0.0)
+    return xp.where(distance <= 1.0, keys_near(distance, a), far)
+
+
+def _same(product: Number) -> Number:
+    return product
+
+
+def keys_near(t: Number, a: Number | float, product: Callable[[Number], Number] = _same) -> Number:
+    """Return Keys' polynomial up to a distance of 1; ``product`` keeps a product from being fused into a sum."""
+    return product(product((product((a + 2.0) * t) - (a + 3.0)) * t) * t) + 1.0
+
+
+def keys_far(t: Number, a: Number | float) -> Number:
+    """Return Keys' polynomial from a distance of 1 to 2."""
+    return ((a * t - 5.0 * a) * t + 8.0 * a) * t - 4.0 * a

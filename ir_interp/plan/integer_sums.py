@@ -518,7 +518,7 @@ def doubt(sums: WholeSum, most: int) -> float:
     return float(most * np.ldexp(size, -sums.bits) * (terms + _SPARE) * _ULP)
 
 
-def error_bound(first: Windows, second: Windows, most: int, bits: int) -> float:
+def error_bound(first: Windows, second: Windows, most: float, bits: int) -> float:
     """Return the largest error of a sum of integers up to ``most`` in float32, along two axes in this order.
 
     Taps are added one by one, or even and odd ones apart. Every product and every sum so far is rounded at most once,

@@ -167,7 +167,7 @@ class Pass:
 
     Taps are added up from the first to the last, unless ``is_turned``: then some are in another order, that of the
     ``vectors``, with which full blocks of ``lanes`` values of a row of the output are summed, or that of
-    ``opencv_ipp_order``.
+    ``library_weights``.
 
     ``counts`` are those of blocks, from ``axis`` on, if some are incomplete.
     """

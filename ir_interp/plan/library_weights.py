@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import cosine, sine
-from ir_interp.plan.formulas import AxisPlan, Positions, half_pixels, positions, within
+from ir_interp.plan.formulas import AxisPlan, Positions, half_pixels_rounded_once, positions, within
 from ir_interp.shapes import Array, Shape, Weighted, resolve_axes
 from ir_interp.specs import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear, ResizeSpec
 
@@ -32,7 +32,7 @@ SINGLE = SimpleNamespace(
     precise=lambda x: x,
     running_total=lambda x: np.cumsum(x, axis=1, dtype=np.float32)[:, -1:],
 )
-"""NumPy's functions, in float32; ``symbols.Functions`` has the same for nodes of a graph."""
+"""NumPy's functions, in float32; ``decompose.tensor.Functions`` has the same for nodes of a graph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +72,7 @@ def four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]
     m, a, product = axis.at - low, float(np.float32(kernel.a)), xp.positive
     weights = (
         product(product(product(a * (m - 1)) * (m - 1)) * m),
-        product(product((product((a + 2) * m) - (a + 3)) * m) * m) + 1,
+        formulas.keys_near(m, a, product),
         product((product((product((-a - 2) * m) + (2 * a + 3)) * m) - a) * m),
         product(product(product(-a * m) * m) * (m - 1)),
     )
@@ -134,7 +134,7 @@ def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
         return xp.where(distance < 1, 1 - distance, 0.0)
     # Every product is rounded before the next operation; ``positive`` keeps it so in a graph.
     a, product = float(np.float32(kernel.a)), xp.positive
-    near = product(product((product((a + 2) * distance) - (a + 3)) * distance) * distance) + 1
+    near = formulas.keys_near(distance, a, product)
     far = product(product((product((distance - 5) * distance) + 8) * distance) - 4) * a
     return xp.where(distance < 1, near, xp.where(distance < 2, far, 0.0))
 
@@ -178,7 +178,7 @@ def neighbours_in_singles(kernel: Linear | Cubic | Lanczos, axis: AxisPlan) -> W
         case Linear():
             weights = [np.float32(1) - place, place]
         case Cubic():
-            weights = _keys(place, np.float32(kernel.a))
+            weights = _keys(place, np.asarray(kernel.a, np.float32))
         case Lanczos():
             weights = _lanczos(place)
     return _neighbours(kernel, axis, at), np.stack(weights, axis=1)
@@ -203,11 +203,9 @@ def _neighbours(kernel: Linear | Cubic | Lanczos, axis: AxisPlan, at: Positions)
     return places
 
 
-def _keys(x: Array, a: float | np.float32) -> list[Array]:
+def _keys(x: Array, a: Array | float) -> list[Array]:
     one = np.float32(1)
-    outer = ((a * (x + one) - 5 * a) * (x + one) + 8 * a) * (x + one) - 4 * a
-    left = ((a + 2) * x - (a + 3)) * x * x + one
-    right = ((a + 2) * (one - x) - (a + 3)) * (one - x) * (one - x) + one
+    outer, left, right = formulas.keys_far(x + one, a), formulas.keys_near(x, a), formulas.keys_near(one - x, a)
     # The last weight is the rest, not its own polynomial, so that the four sum to 1.
     return [outer, left, right, one - outer - left - right]
 
@@ -388,7 +386,7 @@ def translated(kernel: Continuous, axis: AxisPlan) -> Weighted:
     one = np.float32(1)
     if axis.arithmetic is Arithmetic.JAX:  # the kernel measures from the centres of pixels
         step, middle = np.float32(float(1 / axis.scale)), np.float32(0)
-        at = half_pixels(axis.index, step)
+        at = half_pixels_rounded_once(axis.index, axis.scale)
     else:
         step, middle = one / np.float32(float(axis.scale)), np.float32(0.5)
         at = (axis.index.astype(np.float32) + middle) * step

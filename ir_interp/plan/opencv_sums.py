@@ -35,7 +35,7 @@ OWN = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
 
 
 def is_of_ipp(bound: Plan) -> bool:
-    """Return whether integers are summed as in ``plan.libraries.opencv_ipp_order``."""
+    """Return whether integers are summed as in ``library_weights``."""
     padded = bound.spec.padded(bound.in_shape)
     return bound.spec.rounds is Integers.IPP and library_weights.takes(bound.spec, tuple(size or 0 for size in padded))
 

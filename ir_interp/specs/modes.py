@@ -25,7 +25,7 @@ class Word(Enum):
 
 
 class Coordinates(Word):
-    """The map from output index to source coordinate (computed in ``plan.axes.coordinates``)."""
+    """The map from output index to source coordinate (computed in ``plan.formulas``)."""
 
     HALF_PIXEL = "half_pixel"
     HALF_PIXEL_SYMMETRIC = "half_pixel_symmetric"
@@ -239,8 +239,8 @@ class Integers(Word):
     OPENVINO = "openvino"  # half to even: once, or after each axis of 8-bit images in Pillow modes
     LITERT = "litert"  # integer weights; sums of 8 bits round half up, others half away from zero (``litert_weights``)
     LITERT_KERNEL = "litert_kernel"  # the same without XNNPACK: 8 bits as others
-    OPENCV_AREA = "opencv_area"  # by the ratios of the axes: integral, fractional, growing (``plan.libraries.passes``)
-    IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of ``opencv_ipp_order``
+    OPENCV_AREA = "opencv_area"  # by the ratios of the axes: integral, fractional, growing (``plan.library_passes``)
+    IPP = "ipp"  # rounded once, half to even: fused sums of float32, in the orders of ``plan.library_weights``
 
 
 class Between(Word):

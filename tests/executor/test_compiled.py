@@ -29,6 +29,7 @@ from ir_interp import (
     Sizes,
 )
 from ir_interp.executor import cases, loop_runner as compiled_loops
+from ir_interp.executor.loop_calls import SettledColumnsFirst, SettledRowsFirst
 from ir_interp.executor.loop_runner import VARIABLE, is_installed
 from ir_interp.plan.integer_sums import WholeSum, Windows, error_bound
 from ir_interp.specs import Kernel
@@ -206,8 +207,8 @@ def test_sums_in_doubt_are_settled(spec: ResizeSpec, dtype: str, monkeypatch: py
                 patch.setattr(cases, "error_bound", lambda *_, doubt=doubt: doubt)
             run = ir_interp.prepare(spec, x.shape, dtype)
             (job,) = run._jobs
-            assert isinstance(job.call.arguments[-1], np.ndarray)
-            assert (job.call.arguments[-1] < 0.5).any()
+            assert isinstance(job.call, SettledRowsFirst | SettledColumnsFirst)
+            assert (job.call.ending.limits < 0.5).any()
             np.testing.assert_array_equal(run(x), expected)
 
 

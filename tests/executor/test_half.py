@@ -47,13 +47,13 @@ def test_values_are_rounded_half_to_even(values: NDArray[np.float32]) -> None:
 
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
 def test_loops_convert_alike() -> None:
-    loops = pytest.importorskip("ir_interp.executor.loops.floats")
-    loaded = np.empty(FINITE.size + 3, np.float32)
-    loops._load(FINITE.view(np.uint16), 0, loops.TO_HALF, loaded, 3, FINITE.size)
+    loops = pytest.importorskip("ir_interp.executor.loops.windows")
+    loaded, ending = np.empty(FINITE.size + 3, np.float32), (loops.TO_HALF, 0.0, 0.0)
+    loops.read(FINITE.view(np.uint16), 0, loaded, 3, FINITE.size, ending)
     np.testing.assert_array_equal(loaded[3:].view(np.uint32), FINITE.astype(np.float32).view(np.uint32))
     for values in (_between(), _any()):
         stored, wanted = np.empty(values.size + 3, np.uint16), np.empty((1, values.size), np.float16)
-        loops._store(values, loops.TO_HALF, 0.0, 0.0, stored, 3, values.size)
+        loops.finish(values, stored, 3, values.size, ending)
         definition.store_float16(values[None], wanted)
         np.testing.assert_array_equal(stored[3:], wanted[0].view(np.uint16))
 

@@ -112,7 +112,7 @@ def each_loop_once() -> Iterator[tuple[str, Array, ResizeSpec]]:
     """Yield cases until every loop was taken for floats and for integers: types of a kind differ in their size only."""
     known: set[tuple[str, bool]] = set()
     for name, x, spec in cases():
-        loops = {(job.call.name, x.dtype.kind == "f") for job in jobs_of(prepare(spec, x.shape, x.dtype)._case)}
+        loops = {(job.name, x.dtype.kind == "f") for job in jobs_of(prepare(spec, x.shape, x.dtype)._case)}
         if loops - known:
             known |= loops
             yield name, x, spec

@@ -239,7 +239,7 @@ def main() -> None:
             found += 1
             print(f"case {number}: {fault}: {x.dtype} {list(x.shape)}, {spec}")
         made = prepare(spec, x.shape, x.dtype)
-        taken["+".join(job.call.name for job in made._jobs) or "no loop"] += 1
+        taken["+".join(job.name for job in made._jobs) or "no loop"] += 1
         taken[made._in_numpy[0].name if made._bound.axes else "a copy"] += 1
     for path, count in taken.most_common():
         print(f"{count:6} {path}")

@@ -1,10 +1,8 @@
-"""Sums of 8-bit integers: along one axis, exact in int32; along two in float32, where those in doubt are summed again.
+"""Sums of 8-bit integers along two axes in float32, where those in doubt are summed again.
 
-Images are [rows, columns * depth], with many of ``height`` rows stacked vertically. An output weights a window of
-inputs, which begins at ``first`` and is as wide as ``weights`` [outputs, width]. float32 sums take half of the time of
-sums in int32 and float64, which hold all of them. Their error is bounded (``plan.integer_sums.error_bound``), so only
-sums about halfway between two bytes are in doubt, a few in a thousand. Outputs of short weights are exact, even at a
-half.
+float32 sums take half of the time of sums in int32 and float64, which hold all of them. Their error is bounded
+(``plan.integer_sums.error_bound``), so only sums about halfway between two bytes are in doubt, a few in a thousand.
+Outputs of short weights are exact, even at a half. ``windows`` explains the parameters.
 """
 
 from __future__ import annotations
@@ -13,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.executor.loop_calls import BLOCK
-from ir_interp.executor.loops.floats import across, along
+from ir_interp.executor.loop_calls import BLOCK, ColumnWindows, Settled, SettledColumnsFirst, SettledRowsFirst
 from ir_interp.executor.loops.vectors import (
     HALF_EVEN,
     HALF_UP,
@@ -25,75 +22,10 @@ from ir_interp.executor.loops.vectors import (
     exact_even,
     exact_up,
     lowest,
-    nearest_byte,
     nearest_or_doubtful,
 )
+from ir_interp.executor.loops.windows import along, nearest, next_row
 from ir_interp.shapes import Array
-
-
-@compiled
-def _store(sums: Array, factor: Any, half: Any, rounding: int, low: Any, high: Any, target: Array, start: int) -> None:
-    """Store sums times ``factor``, rounded, and clipped to ``low`` and ``high``, from ``start`` on."""
-    to = np.uint64(start)
-    # A product with a power of two is exact, and so is its sum with a half: float64 has bits to spare.
-    if rounding == HALF_EVEN:
-        for i in range(len(sums)):
-            target[to + np.uint64(i)] = nearest_byte(min(max(sums[i] * factor, low), high))
-    elif rounding == HALF_UP:
-        for i in range(len(sums)):
-            target[to + np.uint64(i)] = np.int32(min(max(np.floor(sums[i] * factor + half), low), high))
-    else:
-        for i in range(len(sums)):
-            value = np.copysign(np.floor(abs(sums[i] * factor) + half), sums[i])
-            target[to + np.uint64(i)] = np.int32(min(max(value, low), high))
-
-
-@compiled
-def bytes_columns(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    first_columns: Array,
-    column_weights: Array,
-    depth: int,
-    inner: tuple[int, int, int],
-    bits: int,
-    rounding: int,
-    least: int,
-    most: int,
-) -> None:
-    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``."""
-    source, target, flat = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
-    sums = np.empty(y.shape[1], column_weights.dtype)
-    for row in range(start, stop):
-        along(source, row * x.shape[1], first_columns, flat, column_weights.shape[1], depth, inner, sums, START)
-        _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, row * y.shape[1])
-
-
-@compiled
-def bytes_rows(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    first_rows: Array,
-    row_weights: Array,
-    bits: int,
-    rounding: int,
-    least: int,
-    most: int,
-) -> None:
-    """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
-    outputs, cells = len(row_weights), x.shape[1]
-    source, target, sums = x.reshape(-1), y.reshape(-1), np.empty(cells, row_weights.dtype)
-    for out in range(start, stop):
-        image, place = divmod(out, outputs)
-        top = image * height + first_rows[place]
-        across(source, top, len(x), cells, START, row_weights, place, sums, START, cells)
-        _store(sums, 2.0**-bits, 0.5, rounding, float(least), float(most), target, out * cells)
-
 
 _EXACT = 0  # the limits of a row, if sums of all its columns are exact
 _LINE = 16  # float32 numbers of a line of the cache
@@ -153,18 +85,14 @@ def _settle(
     masks: Array,
     begin: int,
     cells: int,
-    rows: Array,
     place: int,
-    first_columns: Array,
-    columns: Array,
-    depth: int,
+    windows: ColumnWindows,
     sums: Array,
-    factor: float,
-    rounding: int,
-    low: Any,
-    high: Any,
+    ending: Settled,
 ) -> None:
     """Sum outputs of a row that are in doubt again, in integers; inputs begin at ``begin``, in rows of ``cells``."""
+    factor, rounding, low, high, rows, columns, _, _ = ending
+    first_columns, _, depth, _ = windows
     height, width = rows.shape[1], columns.shape[1]
     span = (width - 1) * depth + 1
     for block in range(len(masks)):
@@ -189,54 +117,24 @@ def _settle(
                         sums[np.uint64(j)] += weight * np.int32(x[cell + np.uint64(j)])
                 for j in range(width):
                     total += np.int64(columns[column, j]) * np.int64(sums[j * depth])
-            line[output] = np.int32(min(max(_nearest(total * factor, rounding), low), high))
+            line[output] = np.int32(min(max(nearest(total * factor, rounding), low), high))
 
 
 @compiled
-def _nearest(value: Any, rounding: int) -> Any:
-    """Return an exact sum rounded; float64 represents it, and a half more."""
-    if rounding == HALF_EVEN:
-        return np.rint(value)
-    if rounding == HALF_UP:
-        return np.floor(value + 0.5)
-    return np.copysign(np.floor(abs(value) + 0.5), value)
-
-
-@compiled
-def bytes_rows_first(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    first_rows: Array,
-    row_weights: Array,
-    first_columns: Array,
-    column_weights: Array,
-    depth: int,
-    inner: tuple[int, int, int],
-    bits: int,
-    rounding: int,
-    least: int,
-    most: int,
-    whole_rows: Array,
-    whole_columns: Array,
-    row_limits: Array,
-    limits: Array,
-) -> None:
+def rows_first(x: Array, y: Array, start: int, stop: int, call: SettledRowsFirst) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``: whole rows are summed, many cells at once, before their columns."""
+    (height, first_rows, row_weights), columns, ending = call
+    first_columns, column_weights, depth, inner = columns
+    _, rounding, least, most, _, _, row_limits, limits = ending
     (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
     begin: Any = np.intp(first_columns.min())
     count = np.intp(first_columns.max()) + width * depth - begin
-    low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
+    low, high = np.float32(least), np.float32(most)
     places, starts, sums = first_columns - np.uint32(begin), np.empty(taps, np.intp), _aligned(count)
     total, line = _aligned(limits.shape[1]), np.empty(limits.shape[1], y.dtype)
-    masks, part, flat_limits = (
-        np.empty(limits.shape[1] // BLOCK, np.uint64),
-        np.empty(width * depth, np.int32),
-        limits.reshape(-1),
-    )
+    masks, flat_limits = np.empty(limits.shape[1] // BLOCK, np.uint64), limits.reshape(-1)
+    part = np.empty(width * depth, np.int32)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = (image * height + first_rows[place]) * cells
@@ -245,86 +143,36 @@ def bytes_rows_first(
         _blended(source, starts, begin, factors, place * taps, sums, count)
         along(sums, START, places, weights, width, depth, inner, total, START)
         if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
-            _settle(
-                source,
-                line,
-                masks,
-                first,
-                cells,
-                whole_rows,
-                place,
-                first_columns,
-                whole_columns,
-                depth,
-                part,
-                factor,
-                rounding,
-                low,
-                high,
-            )
+            _settle(source, line, masks, first, cells, place, columns, part, ending)
         to = np.uint64(out * made)
         for i in range(made):
             target[to + np.uint64(i)] = line[np.uint64(i)]
 
 
 @compiled
-def bytes_columns_first(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    first_rows: Array,
-    row_weights: Array,
-    first_columns: Array,
-    column_weights: Array,
-    depth: int,
-    inner: tuple[int, int, int],
-    bits: int,
-    rounding: int,
-    least: int,
-    most: int,
-    whole_rows: Array,
-    whole_columns: Array,
-    row_limits: Array,
-    limits: Array,
-) -> None:
+def columns_first(x: Array, y: Array, start: int, stop: int, call: SettledColumnsFirst) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``: the columns of each needed row, once, then rows."""
+    (height, first_rows, row_weights), columns, ending = call
+    first_columns, column_weights, depth, inner = columns
+    _, rounding, least, most, _, _, row_limits, limits = ending
     (outputs, taps), width, cells, made = row_weights.shape, column_weights.shape[1], x.shape[1], y.shape[1]
     source, target, weights, factors = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1), row_weights.reshape(-1)
-    low, high, factor = np.float32(least), np.float32(most), 2.0**-bits
-    starts, held = np.empty(taps, np.intp), np.full(taps, -1)
+    low, high = np.float32(least), np.float32(most)
+    starts, last = np.empty(taps, np.intp), -1
     sums, total = _aligned(taps * limits.shape[1]), _aligned(limits.shape[1])
     line, masks = np.empty(limits.shape[1], y.dtype), np.empty(limits.shape[1] // BLOCK, np.uint64)
     part, flat_limits = np.empty(width * depth, np.int32), limits.reshape(-1)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
         first = image * height + first_rows[place]
+        for row in range(next_row(first, taps, last), first + taps):
+            along(source, row * cells, first_columns, weights, width, depth, inner, sums, row % taps * limits.shape[1])
+        last = first + taps - 1
         for tap in range(taps):
-            row = first + tap
-            starts[tap] = row % taps * limits.shape[1]
-            if held[row % taps] != row:
-                along(source, row * cells, first_columns, weights, width, depth, inner, sums, starts[tap])
-                held[row % taps] = row
+            starts[tap] = (first + tap) % taps * limits.shape[1]
         _blended(sums, starts, START, factors, place * taps, total, made)
         if _rounded(total, rounding, low, high, flat_limits, row_limits[place], line, masks):
-            _settle(
-                source,
-                line,
-                masks,
-                first * cells,
-                cells,
-                whole_rows,
-                place,
-                first_columns,
-                whole_columns,
-                depth,
-                part,
-                factor,
-                rounding,
-                low,
-                high,
-            )
+            _settle(source, line, masks, first * cells, cells, place, columns, part, ending)
         to = np.uint64(out * made)
         for i in range(made):
             target[to + np.uint64(i)] = line[np.uint64(i)]

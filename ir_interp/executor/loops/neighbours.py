@@ -1,3 +1,4 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
 """Outputs of few neighbours: copies, halves and blends of two by two, and sums over the corners of cells.
 
 Halves are means of two by two pixels. Vector instructions pair neighbours, many at a time, which numba's compiler does
@@ -17,6 +18,7 @@ from numba.core.types import Type
 from numba.core.typing.context import Context
 from numba.core.typing.templates import Signature
 
+from ir_interp.executor.loop_calls import Blended, Copies, Cornered, Halves
 from ir_interp.executor.loops.vectors import (
     AHEAD,
     Typed,
@@ -36,14 +38,13 @@ if TYPE_CHECKING:
 
 
 @compiled
-def copies(
-    x: Array, y: Array, start: int, stop: int, from_rows: Array, from_columns: Array, depth: int, doubled: bool
-) -> None:
+def copies(x: Array, y: Array, start: int, stop: int, call: Copies) -> None:
     """Copy a pixel of ``x`` to each of rows ``start`` to ``stop`` of ``y``; every pixel twice if ``doubled``.
 
     Pixels of one, three and four channels have a loop each. Contiguous cells are copied in flat arrays, which numba's
     compiler turns into vector instructions; it does not do so for slices of rows.
     """
+    from_rows, from_columns, depth, doubled = call
     count, cells, cells_in = len(from_columns), y.shape[1], x.shape[1]
     one, two, three, next_cell = np.uint32(1), np.uint32(2), np.uint32(3), np.uint64(1)
     source, target = x.reshape(-1), y.reshape(-1)
@@ -78,18 +79,15 @@ def copies(
                     target[place + np.uint64(cell)] = source[at + np.uint64(cell)]
 
 
-# mypy: disable-error-code="untyped-decorator,no-untyped-call"
-
-
 _READ = 64  # bytes at a time, of each of two rows
-_BYTE, _WORD, _INDEX = ir.IntType(8), ir.IntType(16), ir.IntType(32)
+_BYTE, _WORD, _INT = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 
 
 def _halving(depth: int) -> Any:
     """Return a function that halves as many pixels of ``depth`` channels as ``_READ`` bytes hold."""
     firsts = [cell + 2 * depth * pixel for pixel in range(_READ // (2 * depth)) for cell in range(depth)]
     pairs = [at for pixel in firsts for at in (pixel, pixel + depth)]
-    order = ir.Constant(ir.VectorType(_INDEX, _READ), pairs + [0] * (_READ - len(pairs)))
+    order = ir.Constant(ir.VectorType(_INT, _READ), pairs + [0] * (_READ - len(pairs)))
     words = ir.VectorType(_WORD, _READ // 2)
 
     def every(value: int) -> ir.Constant:
@@ -128,13 +126,12 @@ _halve_one, _halve_three, _halve_four = _halving(1), _halving(3), _halving(4)
 
 
 @compiled
-def halves(
-    x: Array, y: Array, start: int, stop: int, height: int, first_rows: Array, begin: int, depth: int, parity: int
-) -> None:
+def halves(x: Array, y: Array, start: int, stop: int, call: Halves) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from two rows of ``x`` from their cell ``begin`` on.
 
     A half goes to the even neighbour if ``parity`` is 1, up if it is 0.
     """
+    height, first_rows, begin, depth, parity = call
     cells, cells_out = x.shape[1], y.shape[1]
     source, target, step = x.reshape(-1), y.reshape(-1), _READ // (2 * depth) * depth
     for out in range(start, stop):
@@ -157,11 +154,7 @@ def halves(
             target[to + i] = (total + 2 - (parity & ~(total >> 2))) >> 2
 
 
-# mypy: disable-error-code="untyped-decorator,no-untyped-call"
-
-
 _BOTH, _ONE = 8, 4  # cells of two pixels, and of one, that are read and written; with three channels some are not used
-_BYTE_OF_BLEND, _INDEX_OF_BLEND, _WIDE = ir.IntType(8), ir.IntType(32), ir.IntType(32)
 
 
 def _blending(depth: int) -> Any:
@@ -182,13 +175,11 @@ def _blending(depth: int) -> Any:
     ) -> Typed:
         def made(target: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
             source, factors, goal = (array_data(target, builder, signature, values, k) for k in (0, 5, 7))
-            wide, exact = ir.VectorType(_WIDE, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
+            wide, exact = ir.VectorType(_INT, _BOTH), ir.VectorType(ir.DoubleType(), _ONE)
             total = ir.Constant(wide, None)
             for begin, weight in zip(values[1:3], values[3:5], strict=True):
                 pointer = builder.gep(source, [begin])
-                cells = builder.load(
-                    builder.bitcast(pointer, ir.VectorType(_BYTE_OF_BLEND, _BOTH).as_pointer()), align=1
-                )
+                cells = builder.load(builder.bitcast(pointer, ir.VectorType(_BYTE, _BOTH).as_pointer()), align=1)
                 fetch(builder, builder.gep(pointer, [ir.Constant(ir.IntType(64), AHEAD)]))
                 cells = (builder.sext if x.dtype.signed else builder.zext)(cells, wide)
                 total = builder.add(total, builder.mul(cells, spread(builder, weight, wide)))
@@ -196,15 +187,13 @@ def _blending(depth: int) -> Any:
             mean = large(exact)
             products = []
             for side in (0, 1):
-                lanes = ir.Constant(
-                    ir.VectorType(_INDEX_OF_BLEND, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)]
-                )
+                lanes = ir.Constant(ir.VectorType(_INT, _ONE), [(side * depth + k) % _BOTH for k in range(_ONE)])
                 weight = builder.load(builder.gep(factors, [builder.add(values[6], ir.Constant(values[6].type, side))]))
                 sums = builder.sitofp(builder.shuffle_vector(total, total, lanes), exact)
                 products.append(builder.fmul(sums, spread(builder, weight, exact)))
             mean = builder.fadd(builder.fadd(*products), mean)
             bits = builder.bitcast(mean, ir.VectorType(ir.IntType(64), _ONE))
-            pixel = builder.trunc(bits, ir.VectorType(_BYTE_OF_BLEND, _ONE))
+            pixel = builder.trunc(bits, ir.VectorType(_BYTE, _ONE))
             builder.store(pixel, builder.bitcast(builder.gep(goal, [values[8]]), pixel.type.as_pointer()), align=1)
             return target.get_dummy_value()
 
@@ -218,23 +207,12 @@ _blend_three, _blend_four = _blending(3), _blending(4)
 
 
 @compiled
-def blended(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    first_rows: Array,
-    row_weights: Array,
-    first_columns: Array,
-    column_weights: Array,
-    depth: int,
-    safe: int,
-) -> None:
+def blended(x: Array, y: Array, start: int, stop: int, call: Blended) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, rounded half to even; no sum exceeds the range of the type.
 
     For the first ``safe`` outputs, eight cells of either row may be read, and four written.
     """
+    (height, first_rows, row_weights), first_columns, column_weights, depth, safe = call
     cells, cells_out, count = x.shape[1], y.shape[1], len(first_columns)
     source, target, weights = x.reshape(-1), y.reshape(-1), column_weights.reshape(-1)
     for out in range(start, stop):
@@ -267,22 +245,12 @@ def _ends(row: Array, columns: Array, near: Array, far: Array) -> None:
 
 
 @compiled
-def cornered(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    corner_rows: Array,
-    row_weights: Array,
-    plane_weights: Array,
-    columns: Array,
-    column_weights: Array,
-    bits: int,
-) -> None:
+def cornered(x: Array, y: Array, start: int, stop: int, call: Cornered) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from two or four ``corner_rows`` [out, corners] of ``x``.
 
     Integers lose their last ``bits``, towards 0. The ends of the cells of a row are kept for the next output.
     """
+    corner_rows, row_weights, plane_weights, columns, column_weights, bits = call
     count, corners = y.shape[1], corner_rows.shape[1]
     ends = np.empty((corners, 2, count), column_weights.dtype)
     buffered, near, far = np.full(corners, -1), column_weights[0], column_weights[-1]

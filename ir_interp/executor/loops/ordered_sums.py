@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_interp.executor.loops.floats import along
+from ir_interp.executor.loop_calls import Chained, Fixed, Paired, Shortened, StepColumns, Stepped, StepRows
 from ir_interp.executor.loops.vectors import (
     KEPT,
     START,
@@ -23,9 +23,12 @@ from ir_interp.executor.loops.vectors import (
     sum_beside,
     sum_fused,
 )
+from ir_interp.executor.loops.windows import along
 from ir_interp.plan.library_weights import Across
 from ir_interp.shapes import Array
 
+_FIXED = len(Fixed._fields)  # endings are known by their lengths
+_BLACK, _WHITE = np.float32(0), np.float32(255)
 # Plain integers: in a compiled loop, a member of an enumeration is a boxed object.
 _PAIRS, _FORWARD = Across.PAIRS.value, Across.FORWARD.value
 _ALTERNATE, _FUSED_ALTERNATE = Across.ALTERNATE.value, Across.FUSED_ALTERNATE.value
@@ -56,25 +59,14 @@ def _each_column(row: Array, indices: Array, weights: Array, depth: int, sums: A
 
 
 @compiled
-def shortened(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    row_indices: Array,
-    row_weights: Array,
-    first_columns: Array,
-    column_weights: Array,
-    depth: int,
-    inner: tuple[int, int, int],
-    bits_before: int,
-    bits_after: int,
-) -> None:
+def shortened(x: Array, y: Array, start: int, stop: int, call: Shortened) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by sums of two rows, which lose bits before and after the weighting.
 
     Each needed row is summed along its columns once, in integers that float32 represents, and then fits 16 bits. The
     upper half of a product, which is added, is therefore one instruction.
     """
+    row_indices, row_weights, columns, bits_before, bits_after = call
+    first_columns, column_weights, depth, inner = columns
     before, after, half, count = np.int32(bits_before), np.int32(bits_after), np.int32(0), y.shape[1]
     source, weights, width = x.reshape(-1), column_weights.reshape(-1), column_weights.shape[1]
     if bits_after:
@@ -101,7 +93,7 @@ def shortened(
 def _ordered_pixel(
     x: Array, begin: int, indices: Array, weights: Array, i: int, depth: int, order: int, sums: Array, to: int
 ) -> None:
-    """Store the sums of four pixels of a row, cell by cell, in an order of ``opencv_ipp_order.Across``."""
+    """Store the sums of four pixels of a row, cell by cell, in an order of ``library_weights.Across``."""
     nothing, first, second, third, fourth = np.float32(0), weights[i, 0], weights[i, 1], weights[i, 2], weights[i, 3]
     for cell in range(depth):
         at = begin + cell
@@ -128,7 +120,7 @@ def _ordered_along(
     weights: Array,
     depth: int,
     orders: Array,
-    inner: Any,
+    inner: tuple[int, int],
     sums: Array,
     to: int,
 ) -> None:
@@ -153,23 +145,10 @@ def _ordered_along(
 
 
 @compiled
-def paired(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    row_indices: Array,
-    row_weights: Array,
-    column_indices: Array,
-    column_weights: Array,
-    depth: int,
-    orders: Array,
-    inner: Any,
-    least: float,
-    most: float,
-) -> None:
+def paired(x: Array, y: Array, start: int, stop: int, call: Paired) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums of four columns, then of two fused pairs of rows."""
-    count, source, low, high = y.shape[1], x.reshape(-1), np.float32(least), np.float32(most)
+    (row_indices, row_weights, column_indices, column_weights, depth), orders, inner = call
+    count, source = y.shape[1], x.reshape(-1)
     sums, buffered = np.empty(4 * count, np.float32), np.full(4, -1)
     for out in range(start, stop):
         for tap in range(4):
@@ -185,24 +164,13 @@ def paired(
         for i in range(count):
             upper = fused(second[i] * weights[1], first[i], weights[0])
             lower = fused(fourth[i] * weights[3], third[i], weights[2])
-            line[i] = nearest_byte(min(max(upper + lower, low), high))
+            line[i] = nearest_byte(min(max(upper + lower, _BLACK), _WHITE))
 
 
 @compiled
-def chained(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    row_indices: Array,
-    row_weights: Array,
-    column_indices: Array,
-    column_weights: Array,
-    depth: int,
-    least: float,
-    most: float,
-) -> None:
+def chained(x: Array, y: Array, start: int, stop: int, call: Chained) -> None:
     """Compute rows ``start`` to ``stop`` of ``y`` by float32 sums in order: of columns, then of rows; half to even."""
+    ((row_indices, row_weights, column_indices, column_weights, depth),) = call
     sums, total = np.empty(y.shape[1], np.float32), np.empty(y.shape[1], np.float32)
     for out in range(start, stop):
         for tap in range(row_indices.shape[1]):
@@ -219,145 +187,80 @@ def chained(
                     total[i] += sums[i] * weight
         line = y[out]
         for i in range(len(line)):
-            line[i] = np.int32(min(max(np.rint(total[i]), least), most))
+            line[i] = nearest_byte(min(max(total[i], _BLACK), _WHITE))
 
 
 @compiled
-def _store(line: Array, rounding: int, least: float, most: float, y: Array, start: int) -> None:
-    """Store float32 sums from ``start`` on, unchanged, or rounded and clipped to the range of an integer type."""
+def _first(value: Any, weight: Any, ending: Stepped | Fixed) -> Any:
+    """Return the sum of one product."""
+    if len(ending) == _FIXED:
+        # A sum that starts from a half and is shifted is rounded half up, since the shift rounds down.
+        return weight * value + (1 << (ending[0] - 1))
+    return np.float32(value) * weight
+
+
+@compiled
+def _next(total: Any, value: Any, weight: Any, ending: Stepped | Fixed) -> Any:
+    """Return a sum and another product."""
+    if len(ending) == _FIXED:
+        return total + weight * value
+    if ending[0]:
+        # Exact: a product of two float32 has 48 bits. Only the sum is rounded.
+        return np.float32(np.float64(np.float32(value)) * np.float64(weight) + np.float64(total))
+    return total + np.float32(value) * weight
+
+
+@compiled
+def _store(line: Array, ending: Any, y: Array, start: int) -> None:
+    """Store sums from ``start`` on, unchanged, or rounded and clipped to the range of an integer type."""
     to = np.uint64(start)
-    if rounding == KEPT:
+    if len(ending) == _FIXED:
+        bits, least, most = ending
         for i in range(len(line)):
-            y[to + np.uint64(i)] = line[i]
+            y[to + np.uint64(i)] = min(max(line[i] >> bits, least), most)
     else:
-        for i in range(len(line)):
-            # Clipped as float64: float32 does not hold 2^31 - 1.
-            y[to + np.uint64(i)] = np.int64(min(max(np.float64(rounded(line[i], rounding)), least), most))
+        _, rounding, least, most = ending
+        if rounding == KEPT:
+            for i in range(len(line)):
+                y[to + np.uint64(i)] = line[i]
+        else:
+            for i in range(len(line)):
+                # Clipped as float64: float32 does not hold 2^31 - 1.
+                y[to + np.uint64(i)] = np.int64(min(max(np.float64(rounded(line[i], rounding)), least), most))
 
 
 @compiled
-def _add(x: Array, begin: int, weight: Any, fused: bool, line: Array) -> None:
-    """Add to every cell of a line a cell of ``x``, from ``begin`` on, times a weight."""
-    source = np.uint64(begin)
-    if fused:
-        for i in range(len(line)):
-            # Exact: a product of two float32 has 48 bits. Only the sum is rounded.
-            product = np.float64(np.float32(x[source + np.uint64(i)])) * np.float64(weight)
-            line[i] = np.float32(product + np.float64(line[i]))
-    else:
-        for i in range(len(line)):
-            line[i] += np.float32(x[source + np.uint64(i)]) * weight
-
-
-@compiled
-def float_rows(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    indices: Array,
-    weights: Array,
-    fused: bool,
-    rounding: int,
-    least: float,
-    most: float,
-) -> None:
+def step_rows(x: Array, y: Array, start: int, stop: int, call: StepRows) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from some rows of ``x``."""
+    height, indices, weights, ending = call
     (outputs, taps), cells = weights.shape, x.shape[1]
-    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, np.float32)
-    for out in range(start, stop):
-        image, place = divmod(out, outputs)
-        begin = np.uint64((image * height + indices[place, 0]) * cells)
-        for i in range(cells):
-            line[i] = np.float32(source[begin + np.uint64(i)]) * weights[place, 0]
-        for tap in range(1, taps):
-            _add(source, (image * height + indices[place, tap]) * cells, weights[place, tap], fused, line)
-        _store(line, rounding, least, most, target, out * cells)
-
-
-@compiled
-def float_columns(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    indices: Array,
-    weights: Array,
-    depth: int,
-    fused: bool,
-    rounding: int,
-    least: float,
-    most: float,
-) -> None:
-    """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
-    (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
-    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(count, np.float32)
-    for row in range(start, stop):
-        begin = row * cells
-        for i in range(outputs):
-            for cell in range(depth):
-                total = np.float32(source[begin + np.intp(indices[i, 0]) + cell]) * weights[i, 0]
-                for tap in range(1, taps):
-                    value = np.float32(source[begin + np.intp(indices[i, tap]) + cell])
-                    if fused:
-                        product = np.float64(value) * np.float64(weights[i, tap])
-                        total = np.float32(product + np.float64(total))
-                    else:
-                        total += value * weights[i, tap]
-                line[i * depth + cell] = total
-        _store(line, rounding, least, most, target, row * count)
-
-
-@compiled
-def fixed_rows(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    height: int,
-    indices: Array,
-    weights: Array,
-    bits: int,
-    least: int,
-    most: int,
-) -> None:
-    """Compute rows ``start`` to ``stop`` of ``y`` by sums of integers over ``2**bits``, rounded half up."""
-    (outputs, taps), cells, half = weights.shape, x.shape[1], weights.dtype.type(1 << (bits - 1))
     source, target, line = x.reshape(-1), y.reshape(-1), np.empty(cells, weights.dtype)
     for out in range(start, stop):
         image, place = divmod(out, outputs)
-        # A sum that starts from a half and is shifted is rounded half up, since the shift rounds down.
-        line[:] = half
         for tap in range(taps):
             begin, weight = np.uint64((image * height + indices[place, tap]) * cells), weights[place, tap]
-            for i in range(cells):
-                line[i] += weight * source[begin + np.uint64(i)]
-        for i in range(cells):
-            target[np.uint64(out * cells + i)] = min(max(line[i] >> bits, least), most)
+            if tap:
+                for i in range(cells):
+                    line[i] = _next(line[i], source[begin + np.uint64(i)], weight, ending)
+            else:
+                for i in range(cells):
+                    line[i] = _first(source[begin + np.uint64(i)], weight, ending)
+        _store(line, ending, target, out * cells)
 
 
 @compiled
-def fixed_columns(
-    x: Array,
-    y: Array,
-    start: int,
-    stop: int,
-    indices: Array,
-    weights: Array,
-    depth: int,
-    bits: int,
-    least: int,
-    most: int,
-) -> None:
+def step_columns(x: Array, y: Array, start: int, stop: int, call: StepColumns) -> None:
     """Compute rows ``start`` to ``stop`` of ``y``, each from the same row of ``x``; ``indices`` count cells."""
+    indices, weights, depth, ending = call
     (outputs, taps), cells, count = weights.shape, x.shape[1], y.shape[1]
-    source, target, half = x.reshape(-1), y.reshape(-1), weights.dtype.type(1 << (bits - 1))
+    source, target, line = x.reshape(-1), y.reshape(-1), np.empty(count, weights.dtype)
     for row in range(start, stop):
         begin = row * cells
         for i in range(outputs):
             for cell in range(depth):
-                total = half
-                for tap in range(taps):
-                    total += weights[i, tap] * source[begin + np.intp(indices[i, tap]) + cell]
-                target[row * count + i * depth + cell] = min(max(total >> bits, least), most)
+                total = _first(source[begin + np.intp(indices[i, 0]) + cell], weights[i, 0], ending)
+                for tap in range(1, taps):
+                    value = source[begin + np.intp(indices[i, tap]) + cell]
+                    total = _next(total, value, weights[i, tap], ending)
+                line[i * depth + cell] = total
+        _store(line, ending, target, row * count)

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="untyped-decorator,no-untyped-call"
 """Compilation of loops, and operations that numba lacks: vectors of pixels, of blocks of cells, and fused products.
 
 A pixel of three or four channels is a vector of four lanes, which numba's compiler does not derive from neighbouring
@@ -67,9 +68,6 @@ def rounded(value: Any, rounding: int) -> Any:
     below = np.floor(size)
     whole = below + np.float32(size - below >= np.float32(0.5))
     return whole if rounding == HALF_UP else np.copysign(whole, value)
-
-
-# mypy: disable-error-code="untyped-decorator,no-untyped-call"
 
 
 _LANES = 4
@@ -382,9 +380,6 @@ def _product_and_sum(builder: ir.IRBuilder, name: str, kind: ir.Type) -> ir.Valu
     suffix = f"f{32 if isinstance(element, ir.FloatType) else 64}"
     suffix = suffix if element is kind else f"v{kind.count}{suffix}"
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.{name}.{suffix}")
-
-
-# mypy: disable-error-code="untyped-decorator,no-untyped-call"
 
 
 _SINGLE, _WORD, _BYTES = (ir.VectorType(kind, BLOCK) for kind in (ir.FloatType(), ir.IntType(32), ir.IntType(8)))
