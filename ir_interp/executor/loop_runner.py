@@ -58,13 +58,15 @@ class Timing:
 
     def is_shared(self) -> bool:
         """Return whether threads are to share the next call."""
-        if not self._left:
+        if self._left <= 0:  # calls of several threads may count one twice
             self._begin()
         self._left -= 1
         return self._pays == (self._left >= _TRIES)
 
     def _begin(self) -> None:
-        self._pays = min(self._seconds[True]) < min(self._seconds[False])
+        # calls of other threads may have been counted and not yet measured
+        alone, shared = (min(self._seconds[is_shared], default=math.inf) for is_shared in (False, True))
+        self._pays = shared < alone
         self._left, self._period = self._period, min(2 * self._period, _LONGEST)
 
     def add(self, seconds: float, *, is_shared: bool) -> None:
