@@ -56,7 +56,7 @@ def _run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("wing", WINGS)
 def test_the_core_works_without_a_wing(wing: str, tmp_path: Path) -> None:
     _without(wing, tmp_path)

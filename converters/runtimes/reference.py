@@ -46,6 +46,7 @@ _DEQUANTISES = 19  # its first operator set with a DequantizeLinear
 _HALF = 0.5
 _ERRS = "its float64 moves a position across an integer or a half"
 _NO_ERROR = "its float64 moves no position across an integer or a half"
+_MOST_OUTPUTS = 2**22  # of an axis, whose positions are computed: an image has fewer, and a hostile file names any size
 
 
 def outcome(op: ResizeOp) -> Outcome:
@@ -72,10 +73,13 @@ def outcome(op: ResizeOp) -> Outcome:
 
 def _in_doubles(op: ResizeOp, spec: ResizeSpec, reason: str, at: Geometry) -> Outcome:
     """Return the outcome of a node of static shape that is read as ``spec``: float64 rounds its positions."""
+    axes = plan(spec, at.in_sizes).axes
+    if max((axis.out_size for axis in axes), default=0) > _MOST_OUTPUTS:
+        return computes(spec, reason, _NO_ERROR)
     if isinstance(spec.kernel, Nearest):
         read = read_outcome(op, [Reading(reason, lambda _: spec)], _place, _pixels)
         return read if read.spec is not None else differs(_ERRS)
-    starts_early = any(_starts_early(axis, spec.kernel) for axis in plan(spec, at.in_sizes).axes)
+    starts_early = any(_starts_early(axis, spec.kernel) for axis in axes)
     return differs(_ERRS) if starts_early else computes(spec, reason)
 
 

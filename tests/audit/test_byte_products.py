@@ -71,6 +71,7 @@ def test_a_bound_in_levels(tmp_path: Path) -> None:
     assert f"by up to {np.ceil(max(lost)):.0f} levels" in finding.message
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", [".xml", ".onnx"])
 def test_conversions_and_comparisons_report_it(suffix: str, tmp_path: Path) -> None:
     source, result = network(tmp_path / "a.onnx", 127), tmp_path / f"b{suffix}"
@@ -86,6 +87,7 @@ def test_conversions_and_comparisons_report_it(suffix: str, tmp_path: Path) -> N
     assert comparison.record()["notes"] == [first, first]
 
 
+@pytest.mark.long
 def test_weights_of_7_bits_hold_everywhere(tmp_path: Path) -> None:
     notes = ir_interp.convert(network(tmp_path / "a.onnx", 64), tmp_path / "b.xml").notes
     assert notes[-2:] == (

@@ -41,7 +41,7 @@ def _frozen() -> dict[str, str]:
     return digests
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NUMPY_ALONE)
 def test_numpy_alone(name: str) -> None:
     if name.endswith("SkylakeX") and not {"AVX512_SKX", "X86_V4"} & {*_SIMD["found"], *_SIMD["baseline"]}:
@@ -54,6 +54,7 @@ def test_loops() -> None:
     assert _computed(**{VARIABLE: "1"}) == _frozen()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not is_installed(), reason="numba is not installed")
 def test_loops_of_any_processor_of_the_kind() -> None:
     """Compiling takes half a second for each loop and set of types, so not all of those above are compiled again."""

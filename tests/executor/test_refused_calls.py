@@ -22,6 +22,7 @@ def _is_accepted_by_torch(mode: str, dtype: str) -> bool:
     return dtype in FLOATS or (dtype == "uint8" and mode in ("bilinear", "bicubic", "nearest", "nearest-exact"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", [*RANKS, "nearest", "nearest-exact", "area"])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_element_types_of_torch(mode: str, dtype: str) -> None:

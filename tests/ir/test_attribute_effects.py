@@ -109,6 +109,7 @@ def test_each_attribute_without_effect_has_a_reason() -> None:
     assert used == REASONS.keys()
 
 
+@pytest.mark.long
 def test_each_change_shows() -> None:
     """In processes of its own: some values end OpenVINO's, or spoil its memory."""
     command = [sys.executable, "-m", "tests.sweeps.attributes", "--check", str(ROWS_FILE), "--every", "32"]

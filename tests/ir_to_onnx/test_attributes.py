@@ -105,6 +105,7 @@ IDLE: dict[str, tuple[Configuration, str, str, str]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", IDLE)
 def test_what_may_stay_unread_has_no_effect(name: str, tmp_path: Path) -> None:
     configuration, kind, attribute, value = IDLE[name]
@@ -180,6 +181,7 @@ def test_each_attribute_that_is_read_where_effective_has_a_row() -> None:
     assert names == {(kind, name) for kind, each in onnx_model.READ_WHERE_EFFECTIVE.items() for name in each}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("names", WHERE_EFFECTIVE, ids=" and ".join)
 def test_an_attribute_is_read_where_it_changes_the_result(
     names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

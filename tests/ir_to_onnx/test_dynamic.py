@@ -159,6 +159,7 @@ def test_products_of_bytes(tmp_path: Path, low: int, high: int, zero: int, is_on
     assert np.array_equal(mine, theirs)
 
 
+@pytest.mark.long
 def test_a_wrong_scale_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = layer_passes.emit_dynamic
 

@@ -56,7 +56,7 @@ def _scale(rng: np.random.Generator) -> float:
     return float(np.float32(rng.choice([1 / 6, 0.3, 0.5, 0.6, 2, 2.6])))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
 @pytest.mark.parametrize(("rank", "axes"), PLACES)
 @pytest.mark.parametrize(("mode", "antialias"), KINDS)

@@ -79,7 +79,7 @@ def test_levels_are_the_same(network: Path, tmp_path: Path) -> None:
     assert (apart > 1e-6).mean() < 0.03
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.long
 @pytest.mark.parametrize(("target", "has_quantised"), [("openvino", False), ("onnx:17", True)])
 def test_runtimes_are_given_plain_operators(target: str, has_quantised: bool, network: Path, tmp_path: Path) -> None:
     """onnxruntime takes the quantised ones, and an operator set has them."""

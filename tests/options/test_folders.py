@@ -168,6 +168,7 @@ def test_a_folder_becomes_what_was_asked_for(capsys: pytest.CaptureFixture[str])
 SUFFIXES = (".xml", ".onnx", ".json")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_folder_is_converted_as_its_files_are(
     suffix: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

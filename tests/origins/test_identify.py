@@ -72,7 +72,7 @@ RESULTS: dict[str, tuple[Array, Array, str, str]] = {
 }
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RESULTS)
 def test_steps_around_a_call(name: str) -> None:
     before, after, call, step = RESULTS[name]
@@ -90,6 +90,7 @@ def test_nearest_pixels_of_a_crop_are_those_of_several_libraries() -> None:
     assert not answer.is_sure
 
 
+@pytest.mark.long
 def test_two_resizes_are_told_and_not_sure() -> None:
     """Only the likeliest earlier resizes are tried."""
     answer = ir_interp.identify([(X, opencv(pillow(X, 35, 45), 20, 29))])

@@ -13,7 +13,7 @@ from tests.pipelines.key_effects import CHANGES, NOTHING, REFUSED, effects
 EFFECTS = json.loads((Path(__file__).parent / "effects.json").read_text("utf-8"))
 
 
-@pytest.mark.sampled(22)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_every_key(name: str) -> None:
     assert effects(name) == EFFECTS[name]

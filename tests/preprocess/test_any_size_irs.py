@@ -52,7 +52,7 @@ def few_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(any_size_resize, "_GROUPS", 2)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("few_windows")
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.steps[0].text)
 def test_bytes(pipeline: Pipeline, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def image(rng: np.random.Generator, height: int, width: int) -> Array:
     return rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("like", "opset"), [*((each, 17) for each in CALLS), ("pillow@13:bicubic", 11)])
 def test_bytes(tmp_path: Path, like: str, opset: int) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE, opset=opset), tmp_path / "b.onnx"

@@ -32,7 +32,7 @@ def in_openvino(path: Path, x: Array) -> Array:
     return y
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("like", CALLS)
 def test_bytes(tmp_path: Path, like: str) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "b.onnx"

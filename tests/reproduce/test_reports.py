@@ -50,7 +50,7 @@ def test_what_the_audit_says(report: Report, audited: Mapping[str, Audited]) -> 
     assert {code for code, _ in row.mistakes} | {each.code for each in row.op.diagnostics} >= set(report.findings)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_what_a_conversion_makes(report: Report, tmp_path: Path) -> None:
     """What is written for a target, that target computes: no resize is left, or one that the audit calls the same."""

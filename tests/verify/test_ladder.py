@@ -125,6 +125,7 @@ def quantised(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_quantised_model_is_proven_segment_by_segment(quantised: Path, tmp_path: Path) -> None:
     verification = ir_interp.convert(quantised, tmp_path / "a.xml").verification
     assert verification is not None

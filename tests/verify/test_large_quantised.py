@@ -59,6 +59,7 @@ def _proof(source: Path, result: Path) -> Verification:
     return verification
 
 
+@pytest.mark.long
 def test_groups_of_segments_prove_as_much_as_all_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _net(tmp_path / "a.xml")
     there, back = _proof(source, tmp_path / "b.onnx"), _proof(tmp_path / "b.onnx", tmp_path / "c.xml")

@@ -88,6 +88,7 @@ def test_a_wrong_operation_beyond_the_threshold_is_refused(
         ir_interp.convert(source, tmp_path / f"b.{end}", target=target)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unmeasured")
 def test_what_goes_astray_there_alone_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole model is right here; only what is run alone aligns corners."""

@@ -102,6 +102,7 @@ def test_a_layer_that_is_wrong_is_found(
     assert "the source differs from itself by" in said
 
 
+@pytest.mark.long
 def test_what_decides_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which values are the largest is decided by last bits as well: those that are compared are the source's own."""
     end = f"""count = Constant <value_ints = [2000]> () every = Constant <value_ints = [-1]> ()

@@ -53,7 +53,7 @@ def _pooled(path: Path, dtype: Any, *, operator_set: int, is_shared: bool) -> Pa
     return path
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("operator_set", [1, 8])
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_half_precision_moves_levels_that_are_pooled_first(operator_set: int, is_shared: bool, tmp_path: Path) -> None:

@@ -240,6 +240,7 @@ def test_a_fault_of_the_source_s_own_runtime_is_known(tmp_path: Path) -> None:
     assert [each.passes for each in verification.outputs] == [True]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("axes", ["1, -1", "1, 2"])
 def test_a_negative_axis_that_onnxruntime_does_not_resize(axes: str, tmp_path: Path) -> None:
     """Its rule needs no sizes, so it holds for those of run time."""
@@ -266,6 +267,7 @@ def test_an_antialiased_crop_that_onnxruntime_leaves_out(tmp_path: Path) -> None
     assert verification.is_conclusive
 
 
+@pytest.mark.long
 def test_a_fault_of_openvino_at_sizes_of_run_time(tmp_path: Path) -> None:
     """Whether axes grow is decided there: an IR whose antialias OpenVINO narrows is judged by the executor."""
     x, scales = ops.parameter([-1, -1, -1, -1, -1], np.float32, name="x"), ops.parameter([3], np.float32, name="s")
