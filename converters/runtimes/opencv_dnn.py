@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ from .outcome import (
 )
 from .runtime import Accepted, Runner, Runtime
 
-# Added before it rounds, so that float32 errors at half-way positions make no difference.
-_NEAR_A_HALF = {Rounding.ROUND_PREFER_FLOOR: -1e-6, Rounding.ROUND_PREFER_CEIL: 1e-6}
+_NEAR_A_HALF = 1e-6  # in pixels
 _NO_AXES = "axes are not supported"
 _COPIED = "it copies if neither height nor width changes"
 _HEIGHT = 2
@@ -126,7 +125,20 @@ def _stretched(op: ResizeOp) -> ResizeSpec:
 
 def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
     """Return pixels: what lies near a half is one, even where float32 holds nothing as near."""
-    return to_pixels(at.astype(np.float64) + _NEAR_A_HALF.get(rounding, 0.0), rounding)
+    return to_pixels(at.astype(np.float64) + _nudge(rounding), rounding)
+
+
+def _nudge(rounding: Rounding) -> float:
+    """Return what it adds before it rounds, so that float32 errors at half-way positions make no difference."""
+    match rounding:
+        case Rounding.ROUND_PREFER_FLOOR:
+            return -_NEAR_A_HALF
+        case Rounding.ROUND_PREFER_CEIL:
+            return _NEAR_A_HALF
+        case Rounding.FLOOR | Rounding.CEIL | Rounding.SIMPLE:
+            return 0.0
+        case _:
+            assert_never(rounding)
 
 
 def _is_a_row(op: ResizeOp) -> bool:

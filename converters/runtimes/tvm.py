@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ from .runtime import Accepted, Runner, Runtime
 _NO_NUMBER = "it returns NaN if align_corners resizes a dynamic dimension to 1"
 _SEVERAL = "align_corners gives no size of 1, which becomes NaN"
 # Added before it rounds, so that float32 errors at integers make no difference to floor and ceil.
-_ROOM = {Rounding.FLOOR: 1e-5, Rounding.CEIL: -1e-5}
+_ROOM = np.float32(1e-5)
 _FLOOR_OF_DYNAMIC = "a floor under asymmetric to stored sizes is not supported if height or width is dynamic"
 _LAST_TWO = Reading("it resizes the last two axes only", of_last_two)
 _RANK, _WHOLE, _HALF = 4, (0.0, 1.0), np.float32(0.5)
@@ -142,7 +142,15 @@ def _cropped_sizes(op: ResizeOp) -> tuple[int, ...]:
 
 def _pixels(at: Floats, rounding: Rounding) -> NDArray[Any]:
     """Return pixels: floor and ceil tolerate some float32 rounding."""
-    return to_pixels(at + np.float32(_ROOM.get(rounding, 0)), rounding)
+    match rounding:
+        case Rounding.FLOOR:
+            return to_pixels(at + _ROOM, rounding)
+        case Rounding.CEIL:
+            return to_pixels(at - _ROOM, rounding)
+        case Rounding.ROUND_PREFER_FLOOR | Rounding.ROUND_PREFER_CEIL | Rounding.SIMPLE:
+            return to_pixels(at, rounding)
+        case _:
+            assert_never(rounding)
 
 
 def _divides_by_0(op: ResizeOp) -> bool | None:
