@@ -150,7 +150,11 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
             destination=destination,
             rows=written.rows,
             mistakes=(*of_source(original, source), *of_releases(written.rows)),
-            notes=(*written.notes, *_products(source, destination, temporary[-1], options)),
+            notes=(
+                *written.notes,
+                *_products(source, destination, temporary[-1], options),
+                *_sizes_in_floats(destination, temporary[-1]),
+            ),
             verification=verification,
             before=operations(source),
             after=operations(temporary[-1]),
@@ -168,6 +172,37 @@ def _products(source: Path, destination: Path, result: Path, options: ConvertOpt
         (destination, saturation(result, through_openvino=options.target == "openvino")),
     )
     return [f"{path.name}: {known.text}" for path, known in ends if known is not None]
+
+
+def _sizes_in_floats(destination: Path, result: Path) -> list[str]:
+    """Return a note if an IR makes integers of floats that are computed from sizes.
+
+    The proof is in float32; where OpenVINO computes in bfloat16, it holds integers up to 256 only.
+    """
+    if FileKind.of(destination) is not FileKind.IR:
+        return []
+    constants, sizes, floats = set[str](), set[str](), set[str]()
+    for step in graphs.read(result).steps:
+        sources = set(step.inputs)
+        if step.type == "shapeof":
+            sizes.update(step.outputs)
+        elif step.type == "const" or (sources and sources <= constants):
+            constants.update(step.outputs)
+        elif sources & sizes and sources <= sizes | constants:
+            sizes.update(step.outputs)
+            becomes_integer = step.attributes.get("destination_type", "f")[:1] in "iu"
+            if sources & floats and becomes_integer:
+                return [f"{destination.name}: {_LOW_PRECISION.format(step.outputs[0])}"]
+            if sources & floats or (step.type == "convert" and not becomes_integer):
+                floats.update(step.outputs)
+    return []
+
+
+_LOW_PRECISION = (
+    "{!r} makes sizes or positions of floats: where OpenVINO computes in bfloat16 by default (processors with AVX-512 "
+    "BF16 or AMX) or in float16 (GPUs), large ones may differ; to compute what was proven, compile with "
+    "INFERENCE_PRECISION_HINT=f32"
+)
 
 
 def _kinds(source: Path, destination: Path) -> tuple[FileKind, FileKind]:

@@ -19,6 +19,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp.converters.runtimes.execution import LARGEST_GATHER
 from tests.support.configurations import OnnxCase, model_of
+from tests.support.graphs import save_model
 from tests.support.runtimes import Array, Child, onnxruntime_resize
 from tests.sweeps.real_sizes import RealCase, check
 
@@ -140,3 +141,29 @@ def test_a_chain_is_right_in_its_first_inference(between: list[str], tmp_path: P
     for _ in range(3):
         compiled = ov.Core().compile_model(tmp_path / "b.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         np.testing.assert_allclose(compiled([x])[0], wanted, rtol=0, atol=1e-5)
+
+
+_SIZES = """g (float[1,3,h,w] x, float[4,3,1,1] k) => (float[?,?,?,?] y) <float[2] s = {1.3, 1.3}, int64[1] z = {0},
+    int64[1] c = {2}, int64[1] e = {4}> {
+    all = Shape (x) f = Slice (all, z, c) l = Slice (all, c, e) LENGTHS n = Concat <axis = 0> (f, m)
+    r = Resize <mode = "linear"> (x, "", "", n) y = Conv (r, k) }"""
+
+
+@pytest.mark.parametrize(
+    ("lengths", "is_static", "is_noted"),
+    [
+        ("q = Cast <to = 1> (l) p = Mul (q, s) m = Cast <to = 7> (p)", False, True),
+        ("q = Cast <to = 1> (l) p = Mul (q, s) m = Cast <to = 7> (p)", True, False),
+        ("m = Mul (l, c)", False, False),
+    ],
+    ids=["of floats", "of floats, static", "of integers"],
+)
+def test_sizes_of_floats_are_noted(lengths: str, is_static: bool, is_noted: bool, tmp_path: Path) -> None:
+    """Where OpenVINO computes in bfloat16 by default, they would be others: it holds integers up to 256."""
+    text = _SIZES.replace("LENGTHS", lengths)
+    text = text.replace("float[1,3,h,w]", "float[1,3,300,300]") if is_static else text
+    report = ir_interp.convert(save_model(tmp_path / "a.onnx", text, 18), tmp_path / "a.xml")
+    assert any("INFERENCE_PRECISION_HINT=f32" in note for note in report.notes) == is_noted
+    compiled = ov.compile_model(tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    results = compiled([np.zeros((1, 3, 300, 300), np.float32), np.zeros((4, 3, 1, 1), np.float32)])
+    assert results[0].shape[2:] == ((390, 390) if "Cast" in lengths else (600, 600))
