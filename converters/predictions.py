@@ -186,14 +186,28 @@ def _with_functions(takes_functions: bool | None, node: ResizeNode) -> Outcome |
     return refused("it refuses a model that calls local functions; inline them")
 
 
-def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcome | None:
-    dtype = neighbours.quantised_type(node) if name in DROP_QUANTISATION else None
-    return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
-
-
 def _among(runtime: Runtime, node: ResizeNode) -> Outcome | None:
     refusal = _with_functions(runtime.takes_functions, node)
     return refusal or runtime.among(node.op, neighbours.surroundings(node))
+
+
+def in_model(runtime: Runtime, node: ResizeNode) -> Outcome:
+    """Return the outcome of a node in a runtime, as that of its model."""
+    return _among(runtime, node) or in_graph(runtime, node)
+
+
+def whatever_its_form(runtime: Runtime, node: ResizeNode) -> Outcome | None:
+    """Return why a runtime does not compute a resize for the graph around it, in no form of it; None if it may."""
+    outcome = _among(runtime, node)
+    levels = neighbours.levels_before(node) if runtime.of_levels else None
+    if outcome is None and runtime.of_levels and levels:
+        outcome = runtime.of_levels(computes(node.op.spec), node.op, levels)
+    return outcome if outcome and outcome.spec is None else None
+
+
+def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcome | None:
+    dtype = neighbours.quantised_type(node) if name in DROP_QUANTISATION else None
+    return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
 
 
 _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {

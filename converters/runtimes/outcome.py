@@ -123,13 +123,15 @@ class Functions(Enum):
 class Body:
     """A node that holds a resize in its body: an If, a Loop, a Scan.
 
-    ``is_decided`` is whether the condition of an If is a constant. ``reads_stored`` is whether its bodies hold
+    ``is_decided`` is whether the condition of an If is a constant, ``is_even`` whether its branches have outputs of the
+    same shapes; None if these are dynamic. ``reads_stored`` is whether its bodies hold
     initialisers, or read some that no node of the main graph reads. ``stacks`` is whether it has outputs that collect
     the results of its iterations.
     """
 
     operator: str
     is_decided: bool = False
+    is_even: bool | None = True
     reads_stored: bool = False
     stacks: bool = False
 
