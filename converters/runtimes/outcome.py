@@ -154,6 +154,19 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rounded:
+    """A FakeQuantize in front of a layer of an IR: the number of its levels, None if the file does not state it.
+
+    ``is_next`` is whether the layer reads it, with no other layer between; ``is_single`` whether it has one range of
+    values, not one for each channel.
+    """
+
+    levels: int | None
+    is_next: bool
+    is_single: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Geometry:
     """Input sizes, output sizes and scales, one of each for every axis."""
 
