@@ -487,8 +487,8 @@ def _of_4(*rules: Rule) -> Rule:
 
 
 # Behind a FakeQuantize of these levels, with one range, the plugin keeps a nearest Interpolate in 8 bits, for which it
-# has no kernel of a low rank; not one with pads or align_corners. It does so, too, behind layers over which it moves the range, such as an Add of a
-# constant and a Reshape; which these are was not tried.
+# has no kernel of a low rank; not one with pads or align_corners. It does so, too, behind layers over which it moves
+# the range, such as an Add of a constant and a Reshape; which these are was not tried.
 
 _IN_8_BITS = (15, 16, 255, 256)
 _MOST_LEVELS, _LEAST_LEVELS = 256, 3  # those of 2 become bits

@@ -175,7 +175,7 @@ BEHIND_LEVELS: list[tuple[Net, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("net", "predicted"), BEHIND_LEVELS, ids=str)
+@pytest.mark.parametrize(("net", "predicted"), BEHIND_LEVELS)
 def test_behind_levels(net: Net, predicted: dict[str, str], tmp_path: Path) -> None:
     net.write(tmp_path / "a.xml")
     (row,) = ir_interp.audit(tmp_path / "a.xml", runtimes=RELEASES).rows
