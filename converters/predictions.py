@@ -29,8 +29,8 @@ from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
 from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
 from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
-from .runtimes.outcome import Functions, Outcome, computes, crashes, refused, resized, unknown
-from .runtimes.runtime import OfResize, Release, Runtime, runtimes
+from .runtimes.outcome import Functions, Outcome, Rounded, computes, crashes, refused, resized, unknown
+from .runtimes.runtime import OfResize, OfRounded, Release, Runtime, runtimes
 from .runtimes.tensorrt import NEWEST, Importer, importer_refusal, layer_settings, left_out, unknown_sums
 
 
@@ -142,8 +142,9 @@ class Predictor:
     """How to predict the resizes of a dialect in a runtime: ``title`` and ``version`` are those that reports state.
 
     ``among_others`` returns the outcome of a node that depends on the nodes around it; None if they make no difference.
-    ``of_node``, if there is one, knows more about a node of a model than ``predict`` about the resize alone. A runtime
-    that is not ``is_asked`` must be selected by name.
+    ``of_node``, if there is one, knows more about a node of a model than ``predict`` about the resize alone.
+    ``of_rounded`` is for layers of an IR behind FakeQuantize layers. A runtime that is not ``is_asked`` must be
+    selected by name.
     """
 
     title: str
@@ -151,7 +152,13 @@ class Predictor:
     predict: Callable[[ResizeOp], Outcome]
     among_others: Callable[[ResizeNode], Outcome | None] = lambda node: None
     of_node: Callable[[ResizeNode], Outcome] | None = None
+    of_rounded: OfRounded = lambda op, rounded: None
     is_asked: bool = True
+
+    def of_layer(self, op: ResizeOp, rounded: tuple[Rounded, ...]) -> Outcome:
+        """Return the outcome of a layer of an IR behind FakeQuantize layers."""
+        alone = self.predict(op)
+        return (self.of_rounded(op, rounded) if alone.spec is not None else None) or alone
 
 
 def in_graph(runtime: Runtime, node: ResizeNode) -> Outcome:
@@ -186,14 +193,28 @@ def _with_functions(takes_functions: bool | None, node: ResizeNode) -> Outcome |
     return refused("it refuses a model that calls local functions; inline them")
 
 
-def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcome | None:
-    dtype = neighbours.quantised_type(node) if name in DROP_QUANTISATION else None
-    return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
-
-
 def _among(runtime: Runtime, node: ResizeNode) -> Outcome | None:
     refusal = _with_functions(runtime.takes_functions, node)
     return refusal or runtime.among(node.op, neighbours.surroundings(node))
+
+
+def in_model(runtime: Runtime, node: ResizeNode) -> Outcome:
+    """Return the outcome of a node in a runtime, as that of its model."""
+    return _among(runtime, node) or in_graph(runtime, node)
+
+
+def whatever_its_form(runtime: Runtime, node: ResizeNode) -> Outcome | None:
+    """Return why a runtime does not compute a resize for the graph around it, in no form of it; None if it may."""
+    outcome = _among(runtime, node)
+    levels = neighbours.levels_before(node) if runtime.of_levels else None
+    if outcome is None and runtime.of_levels and levels:
+        outcome = runtime.of_levels(computes(node.op.spec), node.op, levels)
+    return outcome if outcome and outcome.spec is None else None
+
+
+def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcome | None:
+    dtype = neighbours.quantised_type(node) if name in DROP_QUANTISATION else None
+    return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
 
 
 _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
@@ -237,7 +258,11 @@ _NO_NODES = unknown("ONNX nodes in this release; convert the model to an IR firs
 
 def _of_release(title: str, release: Release) -> Predictor:
     return Predictor(
-        title=title.format(release.version), version=_stated(release), predict=release.outcome, is_asked=False
+        title=title.format(release.version),
+        version=_stated(release),
+        predict=release.outcome,
+        of_rounded=release.of_rounded,
+        is_asked=False,
     )
 
 

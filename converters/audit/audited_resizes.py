@@ -35,9 +35,10 @@ from ir_interp.translation.meaning import arithmetics_agree, differences, listed
 from .. import predictions
 from ..onnx.onnx_files import functions_of, inlined, read_outline
 from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
+from ..openvino.layer_neighbours import rounded_before
 from ..predictions import completed, runtimes_of
 from ..runtimes.execution import openvino_silent, save_model
-from ..runtimes.outcome import Kind, Outcome
+from ..runtimes.outcome import Kind, Outcome, Rounded
 from ..sources.model_summary import brief
 from ..sources.readers import load, part, reading
 from ..verify import tolerances
@@ -278,7 +279,7 @@ def _other_shape(actual: tuple[int, ...], expected: tuple[int, ...]) -> str:
 class Found:
     """A resize, and its node in an ONNX model or its layer in an IR.
 
-    One of a program has what its ``exporters`` make of it.
+    ``rounded`` are the FakeQuantize layers in front of a layer. One of a program has what its ``exporters`` make of it.
     """
 
     file: Path
@@ -287,6 +288,7 @@ class Found:
     remarks: tuple[tuple[str, str], ...]
     node: ResizeNode | None = None
     layer: Layer | None = None
+    rounded: tuple[Rounded, ...] = ()
     exporters: Mapping[str, Verdict] = field(default_factory=dict)
 
 
@@ -372,7 +374,8 @@ def _of_node(path: Path, node: ResizeNode) -> Found:
 
 def _of_layer(path: Path, net: Net, layer: Layer, op: ResizeOp) -> Found:
     remarks, likely = predictions.layer_remarks(op), tuple(mistakes.of_layer(net, layer, op))
-    return Found(file=path, op=op, layer=layer, mistakes=likely, remarks=remarks)
+    rounded = rounded_before(net, layer)
+    return Found(file=path, op=op, layer=layer, rounded=rounded, mistakes=likely, remarks=remarks)
 
 
 _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "IRI023", Kind.UNKNOWN: "IRI025"}

@@ -417,7 +417,7 @@ def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
 def _prediction(runtime: Predictor, resize: Found) -> Outcome:
     node = resize.node
     if node is None:
-        return runtime.predict(resize.op)
+        return runtime.of_layer(resize.op, resize.rounded)
     return runtime.among_others(node) or (runtime.of_node(node) if runtime.of_node else runtime.predict(resize.op))
 
 

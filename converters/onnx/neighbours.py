@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from ir_interp.errors import UnsupportedLayerError
+from ir_interp.shapes import static_shape
 from ir_interp.specs import AtRunTime
 
 from ..runtimes.onnxruntime_optimiser import TRANSPOSES_PASS, between_transposes
@@ -197,12 +198,26 @@ def _body(holder: onnx.NodeProto, around: Values) -> Body:
     return Body(
         operator=holder.op_type,
         is_decided=is_if and around.value(holder.input[0]) is not None,
+        is_even=_is_even(holder, around) if is_if else True,
         reads_stored=_reads_stored(holder, around),
         stacks=not is_if and len(holder.output) > carried,
     )
 
 
 _BEFORE_CARRIED = 2  # inputs of a Loop: the number of iterations and the condition
+
+
+def _is_even(holder: onnx.NodeProto, around: Values) -> bool | None:
+    """Return whether the branches of an If have outputs of the same shapes; None if some dimension is dynamic."""
+    inferred = next((node for node in around.inferred.node if node.output == holder.output), holder)
+    branches = [body for attribute in inferred.attribute for body in subgraphs(attribute)]
+    shapes = [
+        [static_shape(around.inside(body, body, holder).shape(end.name)) for end in body.output] for body in branches
+    ]
+    pairs = list(zip(*shapes, strict=False))
+    if any(None not in pair and len({*pair}) > 1 for pair in pairs):
+        return False
+    return None if any(None in pair for pair in pairs) else True
 
 
 def _reads_stored(holder: onnx.NodeProto, around: Values) -> bool:

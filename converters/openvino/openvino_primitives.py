@@ -215,6 +215,7 @@ _BETWEEN = (
     *("Broadcast", "Concat", "Convert", "Gather", "Reshape", "Squeeze", "Unsqueeze"),
 )
 _FLOATS = ("f32", "f64")
+_MOVES = ("Broadcast", "Concat", "Gather", "Reshape", "Squeeze", "StridedSlice", "Unsqueeze")
 _FORMULAS = ("Add", "Divide", "Multiply", "Subtract")
 
 
@@ -344,6 +345,36 @@ def _converts_to_integers(node: ov.Node) -> bool:
 def _decides(node: ov.Node) -> bool:
     """Return whether a quotient is computed from sizes alone, and an integer is made of it."""
     return _follows_from_sizes(node) and any(map(_rounds, _readers(node)))
+
+
+def rounded_quotients(model: ov.Model) -> Iterator[tuple[ov.Node, Rounding]]:
+    """Yield each quotient of integers that sizes determine, and how it is rounded, with no step between the two."""
+    for node in nodes_of(model):
+        is_quotient = node.get_type_name() == "Divide" and _element(node) in _FLOATS and _decides(node)
+        if is_quotient and any(map(_converts_integers, _moved(node.input_value(0).get_node()))):
+            yield from ((node, rounding) for rounding in dict.fromkeys(_roundings(node)))
+
+
+def _moved(node: ov.Node) -> Iterator[ov.Node]:
+    """Yield a node and those whose elements it moves."""
+    yield node
+    while node.get_type_name() in _MOVES and node.get_input_size():
+        node = node.input_value(0).get_node()
+        yield node
+
+
+def _converts_integers(node: ov.Node) -> bool:
+    return node.get_type_name() == "Convert" and bool(node.get_input_element_type(0).is_integral_number())
+
+
+def _roundings(node: ov.Node) -> Iterator[Rounding]:
+    for port in node.output(0).get_target_inputs():
+        reader = port.get_node()
+        rounding = _rounding(reader)
+        if rounding:
+            yield rounding
+        elif reader.get_type_name() in _MOVES:
+            yield from _roundings(reader)
 
 
 def _readers(node: ov.Node) -> Iterator[ov.Node]:

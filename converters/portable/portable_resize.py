@@ -113,6 +113,8 @@ class Writer:
 
     def row(self, resize: ResizeNode) -> Row:
         """Return the row of a node. Raises InexactError if it has no form."""
+        if around := self.target.around(resize):
+            raise self._refusal(resize, f"{around}, whatever form the resize has")
         meant, prediction = self._meant(resize), self._prediction(resize)
         deviates = deviation(resize) if self.semantics is Semantics.RUNTIME else ""
         # Each step below is tried only if all before it failed: the fewest changes first.

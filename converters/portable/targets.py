@@ -27,7 +27,7 @@ from ..onnx.neighbours import may_change, open_axes
 from ..onnx.onnx_graph import Graph
 from ..onnx.operators import Primitives
 from ..onnx.resize_nodes import ResizeNode, dialect_version
-from ..predictions import importer, in_graph
+from ..predictions import importer, in_model, whatever_its_form
 from ..runtimes import openvino, tensorrt
 from ..runtimes.execution import LARGEST_GATHER, LargestGather
 from ..runtimes.onnxruntime_optimiser import NO_CUBIC_SHRINKS, survives_transposes
@@ -104,7 +104,8 @@ _SHORT = {"trt": "tensorrt"}  # names that by their letters alone would be taken
 class Target:
     """A runtime, or an operator set of ONNX, ``opset``.
 
-    ``predict`` predicts a node as it stands. ``problem`` is the reason why it would not compute a resize that is
+    ``predict`` predicts a node as it stands, ``around`` why the graph around it makes it fail in any form; None if it
+    does not. ``problem`` is the reason why it would not compute a resize that is
     decomposed into ``primitives``; ``note`` is a remark on how it computes one. ``measures_nothing`` names a runtime
     that does not slice at sizes of run time. A runtime keeps a model's operator set, unless it is below
     ``least_opset``, before which some runtime lacks common nodes. Local functions are inlined for a runtime that is
@@ -114,6 +115,7 @@ class Target:
     name: str
     opset: int | None = None
     predict: Callable[[ResizeNode], Outcome]
+    around: Callable[[ResizeNode], Outcome | None] = lambda node: None
     problem: Callable[[ResizeOp, Decomposed], str]
     primitives: Callable[[Graph, ResizeOp], Primitives] = lambda graph, op: Primitives(graph)
     note: Callable[[ResizeOp], str] = lambda op: ""
@@ -172,6 +174,7 @@ def _for_tensorrt(name: str, by: tensorrt.Importer) -> Target:
     return Target(
         name=name,
         predict=partial(_tensorrt, by),
+        around=partial(whatever_its_form, replace(tensorrt.RUNTIME, takes_functions=by.takes_functions)),
         problem=_tensorrt_problem,
         note=lambda op: tensorrt.NOTE,
         takes_functions=by.takes_functions,
@@ -207,7 +210,8 @@ def _openvino_problem(op: ResizeOp, decomposed: Decomposed) -> str:
 def _of_runtime(runtime: Runtime, accepted: Accepted) -> Target:
     return Target(
         name=runtime.name,
-        predict=partial(in_graph, runtime),
+        predict=partial(in_model, runtime),
+        around=partial(whatever_its_form, runtime),
         problem=partial(_problem, runtime.title, accepted),
         note=lambda op: f"by the rules observed in {runtime.title} {runtime.version}; it was not run",
         measures_nothing="" if accepted.measures else runtime.title,
@@ -239,6 +243,11 @@ def _in_all(node: ResizeNode) -> Outcome:
     return replace(worst, reason=reason, provided=provided if worst.spec else worst.provided, but_for=but_for)
 
 
+def _around_in_any(node: ResizeNode) -> Outcome | None:
+    outcomes = ((runtime.name, runtime.around(node)) for runtime in _IN_ANY)
+    return next((replace(each, reason=f"{name}: {each.reason}") for name, each in outcomes if each), None)
+
+
 def _inexactness(op: ResizeOp, outcome: Outcome) -> int:
     grade = compared(op.spec, outcome.spec, op.shape) if outcome.spec else None
     return list(Grade).index(grade) if grade else len(Grade)
@@ -253,6 +262,7 @@ _OWN = {
     "openvino": Target(
         name="openvino",
         predict=_openvino,
+        around=partial(whatever_its_form, openvino.RUNTIME),
         problem=_openvino_problem,
         primitives=for_openvino,
         note=openvino.precision_note,
@@ -268,6 +278,7 @@ _IN_ANY = [target for name, target in _RUNTIMES.items() if _ACCEPTED[name].primi
 _ANY = Target(
     name="any",
     predict=_in_all,
+    around=_around_in_any,
     problem=_any_problem,
     primitives=for_openvino,
     measures_nothing=next((runtime.measures_nothing for runtime in _IN_ANY if runtime.measures_nothing), ""),

@@ -19,11 +19,11 @@ from ir_interp.ir.interpolate_dialect import DIALECT, NoRuleError, pads_go_astra
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes, static_shape
-from ir_interp.specs import Antialias, Area, Aspect, Linear, Nearest, Scales, Sizes
+from ir_interp.specs import Antialias, Area, Aspect, Coordinates, Linear, Nearest, Scales, Sizes
 from ir_interp.translation.dialect import Context, Semantics
 
-from .outcome import Outcome, changing_axes, computes, crashes, differs, refused, unknown
-from .runtime import Accepted, Release, Rule, Runner, Runtime
+from .outcome import Outcome, Rounded, changing_axes, computes, crashes, differs, refused, unknown
+from .runtime import Accepted, OfRounded, Release, Rule, Runner, Runtime
 
 SPATIAL_ONLY = "the plugin resizes spatial dimensions only"
 TYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64")
@@ -486,6 +486,45 @@ def _of_4(*rules: Rule) -> Rule:
     return rule
 
 
+# Behind a FakeQuantize of these levels, with one range, the plugin keeps a nearest Interpolate in 8 bits, for which it
+# has no kernel of a low rank; not one with pads or align_corners. It does so, too, behind layers over which it moves
+# the range, such as an Add of a constant and a Reshape; which these are was not tried.
+
+_IN_8_BITS = (15, 16, 255, 256)
+_MOST_LEVELS, _LEAST_LEVELS = 256, 3  # those of 2 become bits
+_LOW_RANKS = (1, 2, 3)
+
+
+def _nearest_of_levels(ranks: tuple[int, ...], levels: tuple[int, ...]) -> OfRounded:
+    """Return the rule that a plugin refuses a nearest of some ranks next to a FakeQuantize of these levels."""
+
+    def rule(op: ResizeOp, rounded: tuple[Rounded, ...]) -> Outcome | None:
+        is_low = _rank(op) in (0, *_LOW_RANKS)  # 0: it is unknown
+        if not isinstance(op.spec.kernel, Nearest) or not is_low or op.spec.pads:
+            return None
+        if op.spec.coordinates is Coordinates.ALIGN_CORNERS:
+            return None
+        outcomes = [_of_levels(op, each, ranks, levels) for each in rounded]
+        return next(filter(None, outcomes), None)
+
+    return rule
+
+
+def _of_levels(op: ResizeOp, by: Rounded, ranks: tuple[int, ...], levels: tuple[int, ...]) -> Outcome | None:
+    if by.levels is not None and by.levels > _MOST_LEVELS:
+        return None
+    if op.shape is None or by.levels is None or by.levels < _LEAST_LEVELS or not (by.is_next and by.is_single):
+        return unknown("a nearest Interpolate up to rank 3 of values that a FakeQuantize rounded")
+    if by.levels not in levels or _rank(op) not in ranks:
+        return None
+    return refused(f"the plugin has no nearest Interpolate of rank {_rank(op)} in 8 bits, as behind a FakeQuantize")
+
+
+def _unknown_of_levels(op: ResizeOp, rounded: tuple[Rounded, ...]) -> Outcome | None:
+    """Return that a nearest is unknown: the plugin computes it in floats behind some FakeQuantize layers."""
+    return _nearest_of_levels((), ())(op, tuple(replace(each, is_next=False) for each in rounded))
+
+
 _OF_2023 = (takes_no_float64, _counts_axes, _pads_of_pairs, _pillow_of_images)
 _FEWER_TYPES = tuple(dtype for dtype in TYPES if dtype != "float64")
 _OF_2022 = (_takes(*_FEWER_TYPES), *_OF_2023, _makes_nothing)
@@ -513,6 +552,7 @@ _LAYER_RELEASES = {
             _LAYERS_OF_2021_2,
             _reads_as(Semantics.OPENVINO_2021_2),
         ),
+        of_rounded=_unknown_of_levels,
     ),
     "2021.3": _layer_release(
         version="2021.3",
@@ -522,6 +562,7 @@ _LAYER_RELEASES = {
             narrow_triangles,
             _reads_as(Semantics.OPENVINO_2021_3),
         ),
+        of_rounded=_unknown_of_levels,
     ),
     "2021.4": _layer_release(
         version="2021.4",
@@ -531,9 +572,16 @@ _LAYER_RELEASES = {
             narrow_triangles,
             _reads_as(Semantics.RUNTIME),
         ),
+        of_rounded=_nearest_of_levels((2, 3), (255, 256)),
     ),
-    "2022.3": _layer_release(version="2022.1 to 2022.3", rules=(_has_no_11, *_OF_2022)),
-    "2023.2": _layer_release(version="2023.0 to 2023.2", rules=_OF_2022),
+    "2022.3": _layer_release(
+        version="2022.1 to 2022.3",
+        rules=(_has_no_11, *_OF_2022),
+        of_rounded=_nearest_of_levels((2, 3), _IN_8_BITS),
+    ),
+    "2023.2": _layer_release(
+        version="2023.0 to 2023.2", rules=_OF_2022, of_rounded=_nearest_of_levels(_LOW_RANKS, _IN_8_BITS)
+    ),
     "2024.6": _layer_release(version="2023.3 to 2024.6", rules=_OF_2023),
     "2025.1": _layer_release(version="2025.0 and 2025.1", rules=_OF_2023),
     "2025.3": _layer_release(version="2025.2 and 2025.3", rules=(takes_no_float64, _counts_axes, _pads_of_pairs)),

@@ -123,13 +123,15 @@ class Functions(Enum):
 class Body:
     """A node that holds a resize in its body: an If, a Loop, a Scan.
 
-    ``is_decided`` is whether the condition of an If is a constant. ``reads_stored`` is whether its bodies hold
+    ``is_decided`` is whether the condition of an If is a constant, ``is_even`` whether its branches have outputs of the
+    same shapes; None if these are dynamic. ``reads_stored`` is whether its bodies hold
     initialisers, or read some that no node of the main graph reads. ``stacks`` is whether it has outputs that collect
     the results of its iterations.
     """
 
     operator: str
     is_decided: bool = False
+    is_even: bool | None = True
     reads_stored: bool = False
     stacks: bool = False
 
@@ -149,6 +151,19 @@ class Surroundings:
         """Return the refusal of a runtime that lacks operators with a body; None if no such body holds the resize."""
         missing = [body.operator for body in self.bodies if body.operator in operators]
         return refused(f"it has no {missing[0]}") if missing else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounded:
+    """A FakeQuantize in front of a layer of an IR: the number of its levels, None if the file does not state it.
+
+    ``is_next`` is whether the layer reads it, with no other layer between; ``is_single`` whether it has one range of
+    values, not one for each channel.
+    """
+
+    levels: int | None
+    is_next: bool
+    is_single: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

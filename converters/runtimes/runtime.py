@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 from ir_interp.resize_op import ResizeOp
 
 from . import __path__ as _folders
-from .outcome import Levels, Outcome, Surroundings
+from .outcome import Levels, Outcome, Rounded, Surroundings
 
 OfResize = Callable[[ResizeOp], Outcome]
 """Returns the outcome of a resize alone. ``op.attributes`` are those of its node, layer or operator."""
 Rule = Callable[[ResizeOp], Outcome | None]
+OfRounded = Callable[[ResizeOp, tuple[Rounded, ...]], Outcome | None]
+"""Returns the outcome of a layer of an IR behind FakeQuantize layers; None if these make no difference."""
 Run = Callable[[str, NDArray[Any]], NDArray[Any]]
 """Returns the output of a model for an array. It uses only ``np`` and its own imports, so that scripts can hold it."""
 
@@ -66,12 +68,13 @@ class Runner:
 class Release:
     """Releases up to ``version``, or one by its ``source``: the first rule that applies decides, or else ``otherwise``.
 
-    ``takes_functions`` is that of ``Runtime``.
+    ``of_rounded`` is for a layer that the release computes if it is alone. ``takes_functions`` is that of ``Runtime``.
     """
 
     version: str
     otherwise: OfResize
     rules: tuple[Rule, ...] = ()
+    of_rounded: OfRounded = lambda op, rounded: None
     source: str = ""
     takes_functions: bool | None = None
 

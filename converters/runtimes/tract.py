@@ -194,8 +194,14 @@ _CROPS_BY_SCALES = Reading("its crops use scale * size without rounding it", _cr
 
 
 def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
-    """Return the refusal of a node in a body that it lacks."""
-    return around.refused_in({"Loop"})
+    """Return the refusal of a node in a body that it lacks, or in an If whose branches return other shapes."""
+    loops = around.refused_in({"Loop"})
+    if loops:
+        return loops
+    even = {body.is_even for body in around.bodies}
+    if False in even:
+        return refused("both branches of its If must return one shape")
+    return unknown("an If whose branches return dynamic shapes") if None in even else None
 
 
 def _run(model: str, x: NDArray[Any]) -> NDArray[Any]:

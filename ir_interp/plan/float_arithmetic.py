@@ -261,6 +261,14 @@ def first_wrong_size(factors: tuple[Factor, ...], rounding: Rounding = Rounding.
     return int(_SIZES[wrong[0]]) if len(wrong) else None
 
 
+def first_size_by_reciprocal(divisor: float, rounding: Rounding, dtype: str) -> int | None:
+    """Return the least size whose quotient and whose product with the reciprocal make different integers."""
+    sizes, number = _SIZES.astype(dtype), np.dtype(dtype).type(divisor)
+    quotients, products = (rounding.of(numbers) for numbers in (sizes / number, sizes * (1 / number)))
+    wrong = np.flatnonzero(quotients != products)
+    return int(_SIZES[wrong[0]]) if len(wrong) else None
+
+
 def is_right_in_float32(scale: float) -> bool:
     """Return whether one product of float32 gives float64's floor(size * scale) for every size up to LARGEST."""
     try:

@@ -14,6 +14,17 @@ from onnx import helper, numpy_helper
 
 import ir_interp
 from ir_interp.converters.audit.probe import INSTALLED, Job, run
+from tests.runtimes.test_surroundings import (
+    LINEAR,
+    SHAPE,
+    TWICE,
+    Change,
+    in_decided_if,
+    in_even_if,
+    in_open_if,
+    in_scan,
+    of_kind,
+)
 from tests.support.image_nodes import lay_between_transposes, loosen
 from tests.support.runtimes import Array, onnx_model, onnxruntime_resize
 
@@ -180,3 +191,53 @@ def test_a_model_that_calls_local_functions(kind: str, runtime: str, verdict: st
         assert not onnx.load(made).functions
         assert came(runtime, source, tmp_path) is None
         np.testing.assert_allclose(came(runtime, made, tmp_path), wanted(model), atol=1e-5)
+
+
+TARGETS: tuple[tuple[str, int, Change, str], ...] = (
+    # target, operator set, surroundings, and why the target refuses them
+    ("ncnn", 13, in_open_if, "it has no If"),
+    ("ncnn", 19, of_kind("if"), "an If whose branches alone read an initialiser"),
+    ("ncnn", 19, in_decided_if, "no rule covers an If with a constant condition"),
+    ("ncnn", 19, of_kind("loop"), "it has no Loop"),
+    ("ncnn", 19, of_kind("quantisations"), "it has no DequantizeLinear"),
+    ("tvm", 19, of_kind("loop"), "it has no Loop"),
+    ("tvm", 19, in_scan, "it has no Scan"),
+    ("iree", 19, of_kind("loop"), "its Loop stacks no results"),
+    ("iree", 19, in_scan, "it has no Scan"),
+    ("tract", 13, of_kind("loop"), "it has no Loop"),
+    ("tract", 13, in_open_if, "both branches of its If must return one shape"),
+    ("tract", 13, of_kind("if"), "no rule covers an If whose branches return dynamic shapes"),
+    ("mnn", 13, in_scan, "it has no Scan"),
+    ("mnn", 13, of_kind("quantisations"), "DequantizeLinear"),
+    ("any", 19, in_scan, "it has no Scan"),
+    # functions are inlined, and bodies that a target has stay
+    ("ncnn", 13, of_kind("function"), ""),
+    ("tvm", 19, of_kind("function"), ""),
+    ("tvm", 19, in_open_if, ""),
+    ("tract", 13, in_scan, ""),
+    ("tract", 13, in_even_if, ""),
+    ("mnn", 13, of_kind("loop"), ""),
+    ("onnx:19", 18, of_kind("loop"), ""),
+)
+
+
+@pytest.mark.parametrize(("target", "opset", "change", "why"), TARGETS)
+def test_the_graph_around_a_resize(target: str, opset: int, change: Change, why: str, tmp_path: Path) -> None:
+    """A target that refuses it refuses every form of the resize; a model that is written runs there."""
+    model = onnx_model("Resize", opset, SHAPE, "float32", LINEAR, scales=TWICE)
+    x = np.random.default_rng(0).random(SHAPE, np.float32)
+    around, source, made = change(model, x), tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(model, source)
+    if why:
+        with pytest.raises(ExceptionGroup) as refusals:
+            ir_interp.convert(source, made, target=target)
+        assert all(why in str(refusal) for refusal in refusals.value.exceptions)
+        assert not made.exists()
+        return
+    ir_interp.convert(source, made, target=target)
+    if target in INSTALLED:
+        np.save(tmp_path / "x.npy", around.x(x))
+        (answer,) = run([Job(runtime=target, model=str(made), array=str(tmp_path / "x.npy"))])
+        assert answer.output is not None
+        expected = onnxruntime_resize(onnx.load(source), {"x": around.x(x)})
+        np.testing.assert_allclose(answer.output, expected, atol=1e-5)

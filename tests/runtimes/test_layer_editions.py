@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ir_interp
 from ir_interp.converters.predictions import LAYER_RUNTIMES
-from tests.support.ir_text import interpolate
+from tests.support.ir_text import End, Net, attributes, interpolate
 from tests.support.runtimes import onnx_model
 
 RELEASES = [name for name in LAYER_RUNTIMES if name.startswith("openvino:")]
@@ -103,6 +104,84 @@ def test_releases(version: int, data: str, shapes: dict[str, Any], predicted: di
     found = {name.partition(":")[2]: f"{each.kind.value}: {each.reason}" for name, each in row.predictions.items()}
     assert {name for name, text in found.items() if not text.startswith("same")} == set(predicted)
     assert all(found[name].startswith(text) for name, text in predicted.items()), found
+
+
+def behind_levels(
+    rank: int, between: str, *, levels: int = 256, mode: str = "nearest", channels: int = 1, **more: str
+) -> Net:
+    """Return a net that rounds values, computes others of them by layers of a type, and resizes the last axis."""
+    net, shape = Net(11), (3, 2, 5, 6)[-rank:]
+    out = (*shape[:-1], 12)
+
+    def rounded(x: End) -> End:
+        limit = (channels, *(1,) * (rank - 1)) if channels > 1 else ()
+        ends = [net.const(np.full(limit, end), "float32") for end in (-2, 2, -2, 2)]
+        data = attributes({"levels": levels, "auto_broadcast": "numpy"})
+        return net.add("FakeQuantize", data, x, *ends, shape=shape, inputs=[shape, *[limit] * 4])
+
+    x = net.parameter(shape)
+    if between != "behind":
+        x = rounded(x)
+    if between == "Add":
+        x = net.add("Add", 'auto_broadcast="numpy"', x, net.const(np.full((1,) * rank, 0.5), "float32"), shape=shape)
+    coordinates = {"coordinate_transformation_mode": "asymmetric", "shape_calculation_mode": "sizes"}
+    data = attributes({"mode": mode, **coordinates, **more})
+    sources = [x, net.const([12]), net.const([2], "float32"), net.const([rank - 1])]
+    y = net.add("Interpolate", data, *sources, shape=out, version="opset4", name="up", inputs=[shape])
+    if between == "behind":
+        shape = out
+        y = rounded(y)
+    net.add("Result", "", y, name="y")
+    return net
+
+
+IN_8_BITS = "refused: the plugin has no nearest Interpolate of rank"
+NOT_KNOWN = "unknown: no rule covers a nearest Interpolate up to rank 3 of values that a FakeQuantize rounded"
+UP_TO_2023_2 = (*OF_2021, "2022.3", "2023.2")
+BEHIND_LEVELS: list[tuple[Net, dict[str, str]]] = [
+    # a net, and what releases make of its resize; all others compute it
+    (
+        behind_levels(2, ""),
+        {**dict.fromkeys(("2021.4", "2022.3", "2023.2"), IN_8_BITS), **dict.fromkeys(("2021.2", "2021.3"), NOT_KNOWN)},
+    ),
+    (
+        behind_levels(3, ""),
+        {
+            **dict.fromkeys(("2021.4", "2022.3", "2023.2"), IN_8_BITS),
+            "2021.2": "refused: the plugin has no nearest Interpolate-4 of rank 3",
+            "2021.3": NOT_KNOWN,
+        },
+    ),
+    (
+        behind_levels(1, ""),
+        {
+            "2021.2": "refused: the plugin has no nearest Interpolate-4 of rank 1",
+            "2021.3": NOT_KNOWN,
+            "2023.2": IN_8_BITS,
+        },
+    ),
+    (
+        behind_levels(2, "", levels=16),
+        {**dict.fromkeys(("2022.3", "2023.2"), IN_8_BITS), **dict.fromkeys(("2021.2", "2021.3"), NOT_KNOWN)},
+    ),
+    (behind_levels(2, "Add"), dict.fromkeys(UP_TO_2023_2, NOT_KNOWN)),
+    (behind_levels(2, "", channels=5), dict.fromkeys(UP_TO_2023_2, NOT_KNOWN)),
+    (behind_levels(2, "", levels=2), dict.fromkeys(UP_TO_2023_2, NOT_KNOWN)),
+    (behind_levels(2, "", levels=257), {}),
+    (behind_levels(2, "", coordinate_transformation_mode="align_corners"), {}),
+    (behind_levels(2, "behind"), {}),
+    (behind_levels(2, "", mode="linear"), {}),
+    (behind_levels(4, ""), {}),
+]
+
+
+@pytest.mark.parametrize(("net", "predicted"), BEHIND_LEVELS)
+def test_behind_levels(net: Net, predicted: dict[str, str], tmp_path: Path) -> None:
+    net.write(tmp_path / "a.xml")
+    (row,) = ir_interp.audit(tmp_path / "a.xml", runtimes=RELEASES).rows
+    outcomes = {name.partition(":")[2]: f"{each.kind.value}: {each.reason}" for name, each in row.predictions.items()}
+    assert {name for name, text in outcomes.items() if not text.startswith("same")} == set(predicted), outcomes
+    assert all(outcomes[name].startswith(text) for name, text in predicted.items()), outcomes
 
 
 def test_an_onnx_node_in_a_release_whose_frontend_was_not_run() -> None:

@@ -89,6 +89,16 @@ def in_open_if(model: onnx.ModelProto, x: Array) -> Surroundings:
     return ALONE
 
 
+def in_even_if(model: onnx.ModelProto, x: Array) -> Surroundings:
+    """Put the node into an If whose other branch returns an image of the same size."""
+    in_open_if(model, x)
+    other = helper.make_node("Resize", ["x", "", "twice"], ["copy"], mode="nearest")
+    for attribute in model.graph.node[-1].attribute:
+        if attribute.name == "else_branch":
+            attribute.g.CopyFrom(body("else", [floats("twice", TWICE), other], "copy"))
+    return ALONE
+
+
 def in_decided_if(model: onnx.ModelProto, x: Array) -> Surroundings:
     put(model, helper.make_node("If", ["is_taken"], ["y"], **branches()))
     store(model, is_taken=np.array(True))
@@ -156,6 +166,8 @@ ROWS: tuple[tuple[str, int, Change, Kind, str], ...] = (
     ("iree", 19, in_open_if, Kind.SAME, ""),
     ("tract", 13, of_kind("loop"), Kind.REFUSED, "has no Loop"),
     ("tract", 13, in_scan, Kind.SAME, ""),
+    ("tract", 13, in_open_if, Kind.REFUSED, "both branches of its If must return one shape"),
+    ("tract", 13, in_decided_if, Kind.REFUSED, "both branches of its If must return one shape"),
     ("mnn", 13, in_scan, Kind.REFUSED, "has no Scan"),
     ("mnn", 13, of_kind("loop"), Kind.SAME, ""),
     ("reference", 19, of_kind("loop"), Kind.DIFFERS, "its Loop joins the results"),
@@ -244,3 +256,15 @@ def test_computed_scales_of_an_upsample_in_iree(
     model = onnx_model("Upsample", 9, SHAPE, "float32", {"mode": "nearest"}, scales=scales)
     compute(model, "scales")
     assert_seen([case(model, values(np.random.default_rng(0), SHAPE, "float32"), kind, why)], "iree", tmp_path)
+
+
+def test_even_branches_of_an_if_in_tract(tmp_path: Path) -> None:
+    model = onnx_model("Resize", 13, SHAPE, "float32", LINEAR, scales=TWICE)
+    in_even_if(model, np.zeros(SHAPE, np.float32))
+    onnx.save(model, tmp_path / "a.onnx")
+    rows = ir_interp.audit(tmp_path / "a.onnx", runtimes=["tract"]).rows
+    assert [row.predictions["tract"].kind for row in rows] == [Kind.SAME, Kind.SAME]
+    loosen(model, (2, 3))
+    onnx.save(model, tmp_path / "b.onnx")
+    rows = ir_interp.audit(tmp_path / "b.onnx", runtimes=["tract"]).rows
+    assert [row.predictions["tract"].kind for row in rows] == [Kind.UNKNOWN, Kind.UNKNOWN]

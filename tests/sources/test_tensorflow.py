@@ -322,6 +322,32 @@ def test_sizes_in_float64_are_right_or_refused(tensorflow: Any, scale: Any, roun
         assert compiled([np.zeros((1, size, size, 2), np.float32)])[0].shape == (1, height, width, 2), size
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("divisor", "rounding"),
+    [(24 / 31, "ceil"), ([2.0, 24 / 31], "ceil"), (24 / 31, "floor"), (3.0, "floor"), (0.5, "ceil")],
+)
+def test_sizes_that_a_quotient_decides(tensorflow: Any, divisor: Any, rounding: str, dtype: str) -> None:
+    """TensorFlow's optimiser multiplies by the reciprocal: it makes 32 of ceil(24 / (24 / 31)), and eager mode 31."""
+    with tensorflow.Graph().as_default() as graph:
+        x = tensorflow.compat.v1.placeholder(tensorflow.float32, [1, None, None, 2], name="x")
+        quotient = tensorflow.cast(tensorflow.shape(x)[1:3], dtype) / tensorflow.constant(divisor, dtype)
+        sizes = tensorflow.cast(getattr(tensorflow.math, rounding)(quotient), tensorflow.int32)
+        tensorflow.raw_ops.ResizeBilinear(images=x, size=sizes, half_pixel_centers=True, name="up")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    lengths, numbers = np.arange(1, 65537)[:, None].astype(dtype), np.array(divisor, dtype)
+    quotients, products = (_ROUNDED[rounding](every) for every in (lengths / numbers, lengths * (1 / numbers)))
+    if (quotients != products).any():
+        with pytest.raises(UnsupportedLayerError, match="TensorFlow's optimiser multiplies by the reciprocal"):
+            ir_interp.convert("net.pb", "net.xml")
+        return
+    ir_interp.convert("net.pb", "net.xml")
+    compiled = ov.Core().compile_model("net.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for size in range(3, 200):
+        height, width = np.broadcast_to(quotients[size - 1], 2).astype(int)
+        assert compiled([np.zeros((1, size, size, 2), np.float32)])[0].shape == (1, height, width, 2), size
+
+
 def test_the_proof_tries_sizes_in_float64_that_a_rounding_decides(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

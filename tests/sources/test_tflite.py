@@ -510,6 +510,40 @@ def test_a_whole_model_that_differs_is_refused() -> None:
         litert_proof.compared_whole(Path("a.tflite"), [x], others, proof, lambda: others)
 
 
+def convolutions(depth: int) -> Net:
+    """Return a model of random convolutions between tensors of levels, all of one scale."""
+    at: dict[str, Any] = {"scale": [0.02], "zeroPoint": [-3]}
+    net, rng, y = Net("int8", **at), np.random.default_rng(depth), 0
+    options = {"strideW": 1, "strideH": 1, "dilationWFactor": 1, "dilationHFactor": 1}
+    for number in range(depth):
+        values = rng.integers(-127, 127, (4, 3, 3, 4), "int8")
+        w = net.tensor(f"w{number}", "int8", values.shape, values, scale=[0.0087], zeroPoint=[0])
+        offsets = rng.integers(-500, 500, 4).astype(np.int32)
+        bias = net.tensor(f"bias{number}", "int32", (4,), offsets, scale=[0.02 * 0.0087], zeroPoint=[0])
+        y = net.operator("CONV_2D", [y, w, bias], f"y{number}", "Conv2DOptions", levels=at, **options)
+    return net
+
+
+def test_levels_that_round_the_other_way_explain_the_whole() -> None:
+    """They change all levels behind them, but each operator computes the same of the changed ones."""
+    convolutions(8).save(Path("a.tflite"))
+    verification = ir_interp.convert("a.tflite", "a.xml").verification
+    assert verification is not None
+    whole = re.search(r"as a whole it differs by (\S+), which (\d+) levels explain", verification.note)
+    assert whole is not None
+    assert float(whole[1]) > 1
+
+
+def test_a_whole_that_flipped_levels_do_not_explain_is_refused() -> None:
+    """As a whole it computes something that no operator computes by itself."""
+    leaky(Path("a.tflite"))
+    x = np.zeros((1, 32, 32, 3), np.int8)
+    others = [reading.outputs(Path("a.tflite"), [x])[0] + 9]
+    proof = litert_proof.Proof(operators=1, levels=1, flipped=1, furthest=0.01)
+    with pytest.raises(VerificationError, match=r"output 'y' does not follow from OpenVINO's own values$"):
+        litert_proof.compared_whole(Path("a.tflite"), [x], others, proof, lambda: others)
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

@@ -1,9 +1,9 @@
 """Run random Interpolate layers in an earlier release of OpenVINO, and compare with what is predicted of that release.
 
 ``python -m tests.sweeps.ir_editions openvino:2021.3 PYTHON --cases 500`` runs layers of Interpolate-1, -4 and, in
-releases that have it, -11 in another interpreter, PYTHON, which has NumPy and that release (Python 3.7 for 2021.2, 3.8
-for 2021.3 to 2024.4), each in a process of its own. Exits with 1 where more than one prediction in a hundred is wrong,
-or more than three in a hundred are unknown.
+releases that have it, -11, some of them behind a FakeQuantize. It does so in another interpreter, PYTHON, which has
+NumPy and that release (Python 3.7 for 2021.2, 3.8 for 2021.3 to 2024.4), each layer in a process of its own. Exits with
+1 where more than one prediction in a hundred is wrong, or more than three in a hundred are unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import IrInterpError
-from ir_interp.converters.predictions import LAYER_RUNTIMES
+from ir_interp.converters.audit.audited_resizes import found
+from ir_interp.converters.predictions import LAYER_RUNTIMES, Predictor
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from tests.support.ir_text import Net, attributes
 from tests.support.other_interpreters import results_in
@@ -34,12 +35,18 @@ _MODES = {
     4: ("nearest", "linear", "linear_onnx", "cubic"),
     11: ("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"),
 }
+_RANGE = 2.0  # of the levels, both ways
+# In 8 bits, values are those of 256 levels, to which the levels of 16 belong, and those of 15 or 255 do not.
+_LEVELS = (16, 100, 256, 256, 256, 65536)
 _MOST_WRONG, _MOST_UNKNOWN = 0.01, 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A layer; ``data`` are its attributes as a file has them. ``sizes`` and ``scales`` belong to ``axes``."""
+    """A layer; ``data`` are its attributes as a file has them. ``sizes`` and ``scales`` belong to ``axes``.
+
+    ``levels`` are those of a FakeQuantize in front of it, 0 for none.
+    """
 
     version: int
     shape: tuple[int, ...]
@@ -48,11 +55,16 @@ class Case:
     scales: tuple[float, ...]
     data: dict[str, Any]
     lists_axes: bool
+    levels: int = 0
 
     def write(self, path: Path) -> None:
         """Write an IR of nothing but the layer."""
         net = Net(11 if self.version == 11 else 10)
         x, sizes = net.parameter(self.shape), net.const(self.sizes)
+        if self.levels:
+            limits = [net.const(limit, "float32") for limit in (-_RANGE, _RANGE, -_RANGE, _RANGE)]
+            data = attributes({"levels": self.levels, "auto_broadcast": "numpy"})
+            x = net.add("FakeQuantize", data, x, *limits, shape=self.shape)
         by_scales = self.data.get("shape_calculation_mode") == "scales"
         sources = [x, sizes]
         if self.version > 1:
@@ -61,6 +73,14 @@ class Case:
             sources += [net.const(self.axes)] if self.lists_axes else []
         net.interpolate(self.version, attributes(self.data), *sources, shape=self.shape, out=self._out())
         net.write(path)
+
+    def rounded(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return the pixels that the layer reads."""
+        if not self.levels:
+            return x
+        step = np.float64(2 * _RANGE) / (self.levels - 1)
+        places = np.rint((np.clip(x.astype(np.float64), -_RANGE, _RANGE) + _RANGE) / step)
+        return np.asarray(places * step - _RANGE, np.float32)
 
     def _out(self) -> tuple[int, ...]:
         rank = len(self.shape)
@@ -101,7 +121,17 @@ def drawn(rng: np.random.Generator, version: int) -> Case:
     ]
     sizes = tuple(int(product) if by_scales else max(1, round(float(product))) for product in products)
     lists_axes = axes != tuple(range(rank)) or bool(rng.random() < 0.5)
-    return Case(version=version, shape=shape, axes=axes, sizes=sizes, scales=scales, data=data, lists_axes=lists_axes)
+    levels = int(rng.choice(_LEVELS)) if data["mode"] == "nearest" and rng.random() < 0.3 else 0
+    return Case(
+        version=version,
+        shape=shape,
+        axes=axes,
+        sizes=sizes,
+        scales=scales,
+        data=data,
+        lists_axes=lists_axes,
+        levels=levels,
+    )
 
 
 def _axes(rng: np.random.Generator, rank: int) -> tuple[int, ...]:
@@ -138,10 +168,11 @@ def _ratio(rng: np.random.Generator, length: int, axis: int, rank: int) -> float
     return max(1, size) / length
 
 
-def agreement(path: Path, result: Any, predict: Any) -> tuple[Kind, Kind, Outcome]:
+def agreement(path: Path, case: Case, result: Any, runtime: Predictor) -> tuple[Kind, Kind, Outcome]:
     """Return what is predicted of a layer, what was seen, and why."""
-    (op,) = ir_interp.load(path)
-    x, outcome = np.load(path.with_suffix(".npy")), predict(op)
+    (layer,) = found(path, {}).resizes
+    op, x = layer.op, case.rounded(np.load(path.with_suffix(".npy")))
+    outcome = runtime.of_layer(op, layer.rounded)
     kind = outcome.kind
     wanted = _run(x, op.spec)
     predicted = None if outcome.spec is None else _run(x, outcome.spec)
@@ -182,18 +213,22 @@ def main(arguments: list[str]) -> int:
     pairs: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.xml") for number in range(options.cases)]
+        cases = []
         for path in paths:
             case = drawn(rng, int(rng.choice(versions)))
+            cases.append(case)
             case.write(path)
-            np.save(path.with_suffix(".npy"), rng.standard_normal(case.shape).astype(np.float32))
+            # Pixels lie on levels: halfway between two, last bits would decide.
+            np.save(path.with_suffix(".npy"), case.rounded(rng.standard_normal(case.shape).astype(np.float32)))
         results = results_in(options.python, "openvino", Path(folder), options.cases)
-        for path, result in zip(paths, results, strict=True):
-            kind, seen, outcome = agreement(path, result, runtime.predict)
+        for path, case, result in zip(paths, cases, results, strict=True):
+            kind, seen, outcome = agreement(path, case, result, runtime)
             pairs[kind.value, seen.value] += 1
             if kind not in (seen, Kind.CRASHES, Kind.UNKNOWN):  # a crash shows as anything, or not at all
                 text = result if isinstance(result, str) else ""
                 (op,) = ir_interp.load(path)
-                print(f"predicted {kind.value}, seen {seen.value}: {op.shape} {op.spec}; {outcome.reason}; {text}")
+                what = f"{op.shape} {op.spec}; {case.levels} levels"
+                print(f"predicted {kind.value}, seen {seen.value}: {what}; {outcome.reason}; {text}")
     wrong = sum(count for (kind, seen), count in pairs.items() if kind not in (seen, "crashes", "unknown"))
     unknown = sum(count for (kind, _), count in pairs.items() if kind == "unknown")
     print(f"{runtime.title}: {dict(pairs)}; of {options.cases} {wrong} predicted wrong, {unknown} unknown")

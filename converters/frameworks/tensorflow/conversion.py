@@ -18,6 +18,7 @@ from openvino.frontend import NodeContext
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.options.model_options import ConvertOptions
 from ir_interp.options.shared_options import NCHW
+from ir_interp.plan.float_arithmetic import first_size_by_reciprocal
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 
@@ -26,6 +27,7 @@ from ...openvino import frontends
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, numpy_name, with_ends
 from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, constant_of, folded, partial_shape, vector
 from ...openvino.ir_save import mark_halves, with_weights
+from ...openvino.openvino_primitives import rounded_quotients
 from ...reports import FormPolicy
 from ...sources.model_description import Description, Resize
 from . import FRAMEWORK
@@ -47,6 +49,7 @@ def build(folder: Path, description: Description, name: str, policy: FormPolicy 
     with_weights(model, description.weights, folder)
     mark_halves(model, _Builder.frontend.name)
     _check_products(model, name)
+    _check_quotients(model, name)
     built = builder.built(model)
     return replace(built, model=with_ends(built.model, description, name, "TensorFlow"))
 
@@ -59,6 +62,21 @@ def _check_products(model: ov.Model, name: str) -> None:
             operation = "".join(readers) if len(readers) == 1 else node.get_friendly_name()
             problem = "OpenVINO's TensorFlow frontend sums products of integers in 8 bits; save the model unquantised"
             raise UnsupportedLayerError(problem, f"{name}:{operation}")
+
+
+def _check_quotients(model: ov.Model, name: str) -> None:
+    """Raise UnsupportedLayerError for a quotient by a constant that TensorFlow rounds in either of two ways.
+
+    TensorFlow's graph optimiser multiplies by the reciprocal; without it, as in eager mode, the kernel divides.
+    """
+    for node, rounding in rounded_quotients(model):
+        divisors, dtype = constant_of(node.input_value(1)), numpy_name(node.get_output_element_type(0))
+        for divisor in () if divisors is None else map(float, divisors.ravel()):
+            size = first_size_by_reciprocal(divisor, rounding, dtype)
+            if size is not None:
+                problem = f"a size divided by {divisor:.9g}: TensorFlow's optimiser multiplies by the reciprocal"
+                other = f"which makes another integer of {size}; compute it from integers, or multiply"
+                raise UnsupportedLayerError(f"{problem}, {other}", f"{name}:{node.get_friendly_name()}")
 
 
 def _constant(value: ov.Output) -> Array | None:
