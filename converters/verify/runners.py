@@ -117,6 +117,7 @@ class OpenvinoRunner:
         parameters += [feed(ports[name], replacements[name]) for name in fed]
         if fed or request.inner:
             model = openvino.Model(results, parameters, "fed")
+            model.validate_nodes_and_infer_types()  # the sizes of replacements are static
         else:
             model.add_results(results[self.count :])
         # The plugin has no switch for fusing, but it does not fuse a tensor that is a result.
@@ -227,8 +228,12 @@ def _names(file: Path) -> dict[tuple[str, int], Sequence[str]]:
 
 
 def _spread_out(outputs: Sequence[Any]) -> list[object]:
-    """Return some outputs of nodes: a tensor that is shown is not fused with the next layer."""
+    """Return some outputs of nodes: a tensor that is shown is not fused with the next layer.
+
+    None is empty: the plugin drops what is computed of such a tensor, and dies if it has to show it.
+    """
     hidden = [output for output in outputs if not _is_constant(output) and not _has_result(output)]
+    hidden = [output for output in hidden if 0 not in output.get_partial_shape()]
     floats = [output for output in hidden if output.get_element_type().is_real()]
     least = max(1, len(floats) // _SHOWN, math.ceil(sum(map(_bytes, floats)) / _SHOWN_BYTES))
     return floats[::least]
