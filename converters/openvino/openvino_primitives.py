@@ -212,7 +212,8 @@ _OF_SIZES = ("Constant", "ShapeOf")
 _ROUNDED = ("Ceiling", "Equal", "Floor", "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Mod", "Round")
 _BETWEEN = (
     *("Abs", "Add", "Clamp", "Maximum", "Minimum", "Multiply", "Negative", "Sign", "Subtract"),
-    *("Broadcast", "Concat", "Convert", "Gather", "Reshape", "Squeeze", "Unsqueeze"),
+    *("Broadcast", "Concat", "Convert", "Gather", "Identity", "Reshape", "Select", "Slice", "Split", "Squeeze"),
+    *("StridedSlice", "Unsqueeze", "VariadicSplit"),
 )
 _FLOATS = ("f32", "f64")
 _MOVES = ("Broadcast", "Concat", "Gather", "Reshape", "Squeeze", "StridedSlice", "Unsqueeze")
@@ -242,8 +243,28 @@ def settle_integers(model: ov.Model, exact: frozenset[str]) -> Settled:
             _divide_precisely(node)
         elif node.get_type_name() == "Divide" and _element(node) == "i32":
             _shift(node)
+        elif node.get_type_name() in _FORMULAS and _element(node) == "f32" and _decides(node):
+            _keep_apart(node)
     nodes = [node for node in nodes_of(model) if node.get_name() not in before]
     return Settled(nodes=nodes, scales=tuple(dict.fromkeys(scales)))
+
+
+def _keep_apart(node: ov.Node) -> None:
+    """Keep an operation on a size from being fused with the one before it, which rounds once instead of twice.
+
+    OpenVINO multiplies two factors in advance, and computes a product and a sum in one step; but for no maximum.
+    """
+    for port in node.inputs():
+        before = port.get_source_output()
+        made = _behind_copies(before.get_node())
+        if made.get_type_name() in _FORMULAS and _follows_from_sizes(made):
+            port.replace_source_output(ops.maximum(before, ops.constant(-_LARGEST)).output(0))
+
+
+def _behind_copies(node: ov.Node) -> ov.Node:
+    while node.get_type_name() == "Identity":
+        node = node.input_value(0).get_node()
+    return node
 
 
 def _shift(node: ov.Node) -> None:
@@ -305,7 +326,7 @@ def _formula(node: ov.Node) -> tuple[ov.Output, tuple[Factor, ...]] | None:
     """Return the size, and the steps that a number is made of it by; None if it is made otherwise."""
     factors: list[Factor] = []
     while node.get_type_name() in _FORMULAS:
-        values = [node.input_value(place).get_node() for place in (0, 1)]
+        values = [_behind_copies(node.input_value(place).get_node()) for place in (0, 1)]
         places = [place for place in (0, 1) if _is_number(values[place])]
         is_ordered = places == [1] or (places == [0] and node.get_type_name() in ("Multiply", "Add"))
         if not is_ordered:
@@ -381,8 +402,7 @@ def _readers(node: ov.Node) -> Iterator[ov.Node]:
     """Yield the nodes that read a number, unchanged or after additions and products."""
     waiting, seen = [node], set()
     while waiting:
-        for port in waiting.pop().output(0).get_target_inputs():
-            reader = port.get_node()
+        for reader in [port.get_node() for end in waiting.pop().outputs() for port in end.get_target_inputs()]:
             if reader.get_name() not in seen:
                 seen.add(reader.get_name())
                 yield reader

@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp.converters.runtimes.execution import LARGEST_GATHER
 from tests.support.configurations import OnnxCase, model_of
-from tests.support.graphs import save_model
+from tests.support.graphs import onnxruntime_outputs, save_model
 from tests.support.runtimes import Array, Child, onnxruntime_resize
 from tests.sweeps.real_sizes import RealCase, check
 
@@ -167,3 +167,29 @@ def test_sizes_of_floats_are_noted(lengths: str, is_static: bool, is_noted: bool
     compiled = ov.compile_model(tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     results = compiled([np.zeros((1, 3, 300, 300), np.float32), np.zeros((4, 3, 1, 1), np.float32)])
     assert results[0].shape[2:] == ((390, 390) if "Cast" in lengths else (600, 600))
+
+
+_STEPS = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <float[1] s = {1.3}, float[1] d = {1.1}, int64[1] z = {0},
+    int64[1] c = {2}, int64[1] e = {3}, int64[1] w = {8}> {
+    all = Shape (x) f = Slice (all, z, c) l = Slice (all, c, e) a = Cast <to = 1> (l) STEPS m = Cast <to = 7> (b)
+    n = Concat <axis = 0> (f, m, w) y = Resize <mode = "linear"> (x, "", "", n) }"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "deciding"),
+    [
+        ("p = Mul (a, s) b = Mul (p, s)", 100),
+        ("p = Mul (a, s) q = Identity (p) b = Mul (q, s)", 100),
+        ("p = Mul (a, s) b = Add (p, s)", 19),
+        ("p = Mul (a, s) b = Add (p, s)", 89),
+        ("p = Div (a, d) b = Identity (p)", 33),
+    ],
+)
+def test_each_step_of_a_size_is_rounded(steps: str, deciding: int, tmp_path: Path) -> None:
+    """OpenVINO would fuse products, and products with sums, and divide by multiplying."""
+    source = save_model(tmp_path / "a.onnx", _STEPS.replace("STEPS", steps), 18)
+    ir_interp.convert(source, tmp_path / "a.xml")
+    compiled = ov.compile_model(tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for height in (deciding, 2 * deciding, 3 * deciding):
+        x = np.zeros((1, 3, height, 8), np.float32)
+        assert compiled([x])[0].shape == onnxruntime_outputs(source, {"x": x})[0].shape
