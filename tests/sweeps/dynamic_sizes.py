@@ -9,6 +9,9 @@ the proof instead, which then has to refuse what is wrong. Exits with 1 where a 
 ``--framework tensorflow`` draws functions of TensorFlow instead: sizes that are multiplied or divided by one scale, or
 one for each dimension, in float32 or float64, rounded down, up or to the nearest integer. Needs ``--verify`` to pass:
 some formulas of float64 are left to the proof.
+
+``--framework onnx`` draws nodes instead: up to three operations on a float32 size, in sequence, with copies between
+them, rounded in any way or none. The IR has to make every size up to LARGEST that onnxruntime makes.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from torch.nn import functional
 import ir_interp
 from ir_interp import IrInterpError
 from ir_interp.plan.float_arithmetic import Rounding, deciding_sizes
+from tests.support.graphs import save_model
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 Rng = np.random.Generator
@@ -224,6 +228,47 @@ def judge_tensorflow(rng: Rng, count: int, *, verify: bool) -> tuple[str, Iterat
     return case.words, results()
 
 
+_ONNX = """g (float[1,1,h,8] x) => (float[?,?,?,?] y) <{numbers}, int64[1] z = {{0}}, int64[1] c = {{2}},
+    int64[1] e = {{3}}, int64[1] w = {{8}}, int64[1] one = {{1}}> {{
+    all = Shape (x) f = Slice (all, z, c) l = Slice (all, c, e) t0 = Cast <to = 1> (l) {steps} r = {rounding} ({last})
+    i = Cast <to = 7> (r) m = Max (i, one) n = Concat <axis = 0> (f, m, w)
+    y = Resize <mode = "linear"> (x, "", "", n) }}"""
+
+
+def judge_onnx(rng: Rng, *, verify: bool) -> tuple[str, Iterator[tuple[str, str]]]:
+    """Return a random sequence of operations on a size in words, and how the IR compares."""
+    steps, numbers, last = list[str](), list[str](), "t0"
+    for place in range(1, int(rng.integers(1, 4)) + 1):
+        step = str(rng.choice(["Mul", "Div", "Add", "Sub"]))
+        number = random_scale(rng) if step in ("Mul", "Div") else float(rng.choice([0.5, 1.0, 2.0, 0.1, -0.5]))
+        numbers.append(f"float[1] n{place} = {{{number!r}}}")
+        steps.append(f"t{place} = {step} ({last}, n{place})")
+        last = f"t{place}"
+        if rng.random() < 0.2:
+            steps.append(f"{last}c = Identity ({last})")
+            last += "c"
+    rounding = str(rng.choice(["Floor", "Ceil", "Round", "Identity"]))
+    text = _ONNX.format(numbers=", ".join(numbers), steps=" ".join(steps), rounding=rounding, last=last)
+
+    def results() -> Iterator[tuple[str, str]]:
+        with tempfile.TemporaryDirectory() as name:
+            source, result = save_model(Path(name, "a.onnx"), text, 18), Path(name, "a.xml")
+            try:
+                ir_interp.convert(source, result, verify=verify)
+            except IrInterpError as refusal:
+                yield "xml refused", str(refusal)[-300:]
+                return
+            infer, expected = _in_openvino(result), _in_onnxruntime(source)
+            for height in range(2, LARGEST):
+                x = np.zeros((1, 1, height, 8), np.float32)
+                if infer(x).shape != expected(x).shape:
+                    yield "xml WRONG", f"{height}: {expected(x).shape} becomes {infer(x).shape}"
+                    return
+            yield "xml same", ""
+
+    return f"{'; '.join(steps)}; {rounding}; {', '.join(numbers)}", results()
+
+
 def _compared(
     kind: str, source: Source, infer: Callable[[Array], Array], drawn: list[tuple[int, int]]
 ) -> tuple[str, str]:
@@ -264,7 +309,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, default=20)
     parser.add_argument("--only", choices=list(_FAMILIES))
     parser.add_argument("--verify", action="store_true")
-    parser.add_argument("--framework", choices=["torch", "tensorflow"], default="torch")
+    parser.add_argument("--framework", choices=["torch", "tensorflow", "onnx"], default="torch")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
@@ -273,6 +318,8 @@ def main() -> None:
         start = time.monotonic()
         if chosen.framework == "tensorflow":
             words, results = judge_tensorflow(rng, chosen.sizes, verify=chosen.verify)
+        elif chosen.framework == "onnx":
+            words, results = judge_onnx(rng, verify=chosen.verify)
         else:
             case = _FAMILIES[chosen.only](rng) if chosen.only else random_case(rng)
             words, results = case.words, judge(rng, case, chosen.sizes, verify=chosen.verify)
