@@ -211,7 +211,7 @@ OPS = _Ops()
 _OF_SIZES = ("Constant", "ShapeOf")
 _ROUNDED = ("Ceiling", "Equal", "Floor", "FloorMod", "Greater", "GreaterEqual", "Less", "LessEqual", "Mod", "Round")
 _BETWEEN = (
-    *("Abs", "Add", "Clamp", "Maximum", "Minimum", "Multiply", "Negative", "Sign", "Subtract"),
+    *("Abs", "Add", "Clamp", "Divide", "Maximum", "Minimum", "Multiply", "Negative", "Sign", "Subtract"),
     *("Broadcast", "Concat", "Convert", "Gather", "Identity", "Reshape", "Select", "Slice", "Split", "Squeeze"),
     *("StridedSlice", "Unsqueeze", "VariadicSplit"),
 )

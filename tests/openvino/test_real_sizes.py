@@ -169,7 +169,8 @@ def test_sizes_of_floats_are_noted(lengths: str, is_static: bool, is_noted: bool
     assert results[0].shape[2:] == ((390, 390) if "Cast" in lengths else (600, 600))
 
 
-_STEPS = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <float[1] s = {1.3}, float[1] d = {1.1}, int64[1] z = {0},
+_STEPS = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <float[1] s = {1.3}, float[1] d = {1.1},
+    float[1] seven = {7}, float[1] t = {1.363636364}, int64[1] z = {0},
     int64[1] c = {2}, int64[1] e = {3}, int64[1] w = {8}> {
     all = Shape (x) f = Slice (all, z, c) l = Slice (all, c, e) a = Cast <to = 1> (l) STEPS m = Cast <to = 7> (b)
     n = Concat <axis = 0> (f, m, w) y = Resize <mode = "linear"> (x, "", "", n) }"""
@@ -183,6 +184,7 @@ _STEPS = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <float[1] s = {1.3}, floa
         ("p = Mul (a, s) b = Add (p, s)", 19),
         ("p = Mul (a, s) b = Add (p, s)", 89),
         ("p = Div (a, d) b = Identity (p)", 33),
+        ("p = Div (a, seven) q = Div (p, t) b = Ceil (q)", 105),
     ],
 )
 def test_each_step_of_a_size_is_rounded(steps: str, deciding: int, tmp_path: Path) -> None:
