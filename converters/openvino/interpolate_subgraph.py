@@ -26,7 +26,7 @@ from ir_interp.translation.translate import Grade, Translation, write
 from ..decompose.decomposed_resize import decompose
 from ..dialects.openvino import DIALECT
 from ..reports import Form, FormPolicy, expressed
-from ..runtimes import openvino
+from ..runtimes import openvino_layers
 from ..runtimes.onnxruntime import cuts_off, extrapolation_fault
 from .openvino_primitives import OPS
 
@@ -99,7 +99,7 @@ def resize(
     if policy.strict and chosen.grade is Grade.EXACT_BUT_TIES:
         raise InexactError(op.name, DIALECT.name, reason="float32 may decide ties differently", cause=Cause.FLOAT32)
     stops = [value for value in (x, inputs.target, inputs.roi) if value is not None]
-    notes = "; ".join(filter(None, (chosen.note, openvino.precision_note(op))))
+    notes = "; ".join(filter(None, (chosen.note, openvino_layers.precision_note(op))))
     return replace(chosen, note=notes, nodes=tuple(_nodes(chosen.output, stops)))
 
 
@@ -206,8 +206,8 @@ def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
     """Return why Interpolates of these groups of axes do not compute ``op``; empty if they do."""
     rank, dtype = len(op.shape or ()), op.dtype or "float32"
     for group in map(frozenset, groups):
-        node = openvino.Interpolate(mode=mode, rank=rank, dtype=dtype, resized=group, listed=group)
-        outcome = openvino.plugin(node)
+        node = openvino_layers.Interpolate(mode=mode, rank=rank, dtype=dtype, resized=group, listed=group)
+        outcome = openvino_layers.plugin(node)
         if outcome is not None:
             return f"OpenVINO: {outcome.reason}"
     rounds = dtype == "bfloat16" or "int" in dtype
@@ -215,7 +215,7 @@ def _problem(op: ResizeOp, mode: str, groups: list[list[int]]) -> str:
         return f"{dtype} would be rounded more than once"
     if cuts_off(op):
         return f"onnxruntime truncates {dtype}, OpenVINO rounds it"
-    lost = openvino.lost_digits(op)
+    lost = openvino_layers.lost_digits(op)
     return f"OpenVINO: {lost}" if lost else ""
 
 

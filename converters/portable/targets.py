@@ -28,7 +28,7 @@ from ..onnx.onnx_graph import Graph
 from ..onnx.operators import Primitives
 from ..onnx.resize_nodes import ResizeNode, dialect_version
 from ..predictions import importer, in_model, whatever_its_form
-from ..runtimes import openvino, tensorrt
+from ..runtimes import openvino, openvino_layers, tensorrt
 from ..runtimes.execution import LARGEST_GATHER, LargestGather
 from ..runtimes.onnxruntime_optimiser import NO_CUBIC_SHRINKS, survives_transposes
 from ..runtimes.outcome import Outcome, changing_axes, computes, refused
@@ -189,7 +189,7 @@ def _tensorrt_problem(op: ResizeOp, decomposed: Decomposed) -> str:
 
 def _openvino(node: ResizeNode) -> Outcome:
     op = node.op
-    lost = openvino.lost_digits(op)
+    lost = openvino_layers.lost_digits(op)
     if lost:
         return refused(lost)
     # With its own axes alone it is computed, but among Transposes it is written with entries for every axis.
@@ -197,7 +197,7 @@ def _openvino(node: ResizeNode) -> Outcome:
         return refused("the plugin refuses a resized batch of dynamic images if more than two axes are listed")
     if op.spec.axes is None and isinstance(op.spec.target, AtRunTime):
         unsure = frozenset(open_axes(node))
-        problem = openvino.plugin(openvino.interpolate(op, openvino.frontend_mode(op), unsure))
+        problem = openvino_layers.plugin(openvino_layers.interpolate(op, openvino.frontend_mode(op), unsure))
         if problem:
             return refused(f"the resized axes are known only at run time, and for some of them {problem.reason}")
     return openvino.frontend(op)
@@ -265,7 +265,7 @@ _OWN = {
         around=partial(whatever_its_form, openvino.RUNTIME),
         problem=_openvino_problem,
         primitives=for_openvino,
-        note=openvino.precision_note,
+        note=openvino_layers.precision_note,
     ),
 }
 _ACCEPTED = {name: runtime.accepts for name, runtime in runtimes().items() if runtime.accepts}

@@ -32,7 +32,7 @@ from ir_interp.specs import AtRunTime, Crop, Nearest, ResizeSpec, Scales, Sizes
 from ir_interp.translation.translate import Grade
 
 from ..reports import Compared, Levels, Progress, Row, Verification, silent
-from ..runtimes import onnxruntime, openvino
+from ..runtimes import onnxruntime, openvino, openvino_layers
 from ..runtimes.execution import LARGEST_GATHER
 from ..runtimes.outcome import Kind
 from ..workers import forks
@@ -453,7 +453,7 @@ def _known_deviation(op: ResizeOp) -> str:
         return f"onnxruntime is at fault: {deviation.reason}" if deviation else ""
     if op.dialect != "openvino":
         return ""
-    outcome = openvino.layer(op)
+    outcome = openvino_layers.layer(op)
     return f"OpenVINO is at fault: {outcome.reason}" if outcome.kind in (Kind.DIFFERS, Kind.CRASHES) else ""
 
 

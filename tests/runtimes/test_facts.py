@@ -21,7 +21,7 @@ from ir_interp.converters.onnx.resize_nodes import nodes_in
 from ir_interp.converters.openvino import interpolate_subgraph
 from ir_interp.converters.openvino.ir_save import interpolate_model
 from ir_interp.converters.reports import Form, FormPolicy
-from ir_interp.converters.runtimes import onnxruntime, openvino
+from ir_interp.converters.runtimes import onnxruntime, openvino_layers
 from ir_interp.converters.runtimes.outcome import Kind, Outcome
 from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.translation.dialect import Context
@@ -68,7 +68,11 @@ def test_what_is_written_for_openvino_is_predicted_to_run(monkeypatch: pytest.Mo
         if not reason:
             assert not _first(_model(op), op.dtype)
             written += 1
-        elif reason.startswith("OpenVINO: ") and op.dtype in openvino.TYPES and not openvino.lost_digits(op):
+        elif (
+            reason.startswith("OpenVINO: ")
+            and op.dtype in openvino_layers.TYPES
+            and not openvino_layers.lost_digits(op)
+        ):
             with monkeypatch.context() as unasked:
                 unasked.setattr(interpolate_subgraph, "_problem", lambda *_: "")
                 assert f"OpenVINO: {_first(_model(op), op.dtype)}" == reason
@@ -92,7 +96,7 @@ def _prediction(node: ov.Node, dtype: str | None) -> Outcome:
     shape = tuple(node.get_input_shape(0))
     spec = DIALECT.parse(attributes, Context(version=11, shape=shape))
     layer = ResizeOp(name="", where="", spec=spec, dialect="openvino", version=11, shape=shape, dtype=dtype)
-    return openvino.layer(replace(layer, attributes=attributes))
+    return openvino_layers.layer(replace(layer, attributes=attributes))
 
 
 def test_what_is_written_for_onnxruntime_is_predicted_to_run() -> None:
@@ -122,17 +126,17 @@ def test_ranks_that_the_plugin_takes(mode: str, rank: int, dtype: str) -> None:
         axes=(rank - 2, rank - 1),
         sizes=(7, 9),
     )
-    node = openvino.Interpolate(
+    node = openvino_layers.Interpolate(
         mode=mode, rank=rank, dtype=dtype, resized=frozenset(case.axes or ()), listed=frozenset(case.axes or ())
     )
-    assert openvino.plugin(node) is None
+    assert openvino_layers.plugin(node) is None
     wanted = ir_interp.resize(case.array(), spec_of(case))
     np.testing.assert_allclose(run_in_openvino(case), wanted, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["bilinear_pillow", "bicubic_pillow"])
 @pytest.mark.parametrize(
-    ("rank", "axes"), [(r, a) for r, sets in openvino.PILLOW_AXES.items() for a in map(tuple, sets)]
+    ("rank", "axes"), [(r, a) for r, sets in openvino_layers.PILLOW_AXES.items() for a in map(tuple, sets)]
 )
 def test_axes_that_pillow_modes_take(mode: str, rank: int, axes: tuple[int, ...]) -> None:
     shape = tuple(6 if axis in axes else 3 for axis in range(rank))
