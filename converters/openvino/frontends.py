@@ -42,8 +42,8 @@ from ..reports import FormPolicy, Row
 from ..runtimes.execution import reason
 from ..sources.model_description import Description, End
 from ..workers import Died, Late, Question, Worker
-from .interpolate_subgraph import Resized, RunTime, constant_of, narrowed, partial_shape, resize
-from .openvino_primitives import number_anew, settle_integers
+from .interpolate_subgraph import Resized, RunTime, narrowed, partial_shape, resize
+from .openvino_primitives import constant_of, number_anew, settle_integers
 
 _SECONDS = 30.0
 _BYTES_A_SECOND = 2**24  # of weights, on a slow disk

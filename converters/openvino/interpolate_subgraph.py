@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
-from openvino.passes import ConstantFolding, Manager
 from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import Cause, InexactError
@@ -28,7 +27,7 @@ from ..dialects.openvino import DIALECT
 from ..reports import Form, FormPolicy, expressed
 from ..runtimes import openvino_layers
 from ..runtimes.onnxruntime import cuts_off, extrapolation_fault
-from .openvino_primitives import OPS
+from .openvino_primitives import OPS, constant_of
 
 _SINCE_4 = (
     "mode",
@@ -334,24 +333,3 @@ def _origin(vector: ov.Output, place: int) -> tuple[ov.Output, int]:
 
 def _is_same(left: ov.Output, right: ov.Output) -> bool:
     return bool(left.get_node() == right.get_node()) and left.get_index() == right.get_index()
-
-
-def constant_of(value: ov.Output) -> np.ndarray[Any, Any] | None:
-    """Return the value of an expression of constants; None if it depends on an input."""
-    node = value.get_node()
-    if node.get_type_name() == "Constant":
-        return np.array(node.data)
-    try:
-        model = ov.Model([ops.result(value)], [], "constant")
-    except RuntimeError:  # a Parameter is reachable
-        return None
-    return folded(model)
-
-
-def folded(model: ov.Model) -> np.ndarray[Any, Any] | None:
-    """Return the value of a model's only result, folding its nodes; None if it depends on an input."""
-    manager = Manager()
-    manager.register_pass(ConstantFolding())
-    manager.run_passes(model)
-    node = model.get_results()[0].input_value(0).get_node()
-    return np.array(node.data) if node.get_type_name() == "Constant" else None

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import openvino.opset13 as ops
+from numpy.typing import NDArray
 from openvino.opset15 import bitwise_right_shift
+from openvino.passes import ConstantFolding, Manager
 
 from ir_interp.errors import SpecError, UnsupportedLayerError
 from ir_interp.plan.float_arithmetic import Factor, Rounding, SizeScale, computed, first_wrong_size, formula_steps
@@ -368,34 +370,72 @@ def _decides(node: ov.Node) -> bool:
     return _follows_from_sizes(node) and any(map(_rounds, _readers(node)))
 
 
-def rounded_quotients(model: ov.Model) -> Iterator[tuple[ov.Node, Rounding]]:
-    """Yield each quotient of integers that sizes determine, and how it is rounded, with no step between the two."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeFormula:
+    """How a model makes an integer of a size: its last node, its steps, one for each dimension, and the rounding."""
+
+    node: ov.Node
+    every: tuple[tuple[Factor, ...], ...]
+    rounding: Rounding
+
+
+def size_formulas(model: ov.Model) -> Iterator[SizeFormula]:
+    """Yield the formulas of floats that make integers of sizes, by steps with constants alone."""
     for node in nodes_of(model):
-        is_quotient = node.get_type_name() == "Divide" and _element(node) in _FLOATS and _decides(node)
-        if is_quotient and any(map(_converts_integers, _moved(node.input_value(0).get_node()))):
-            yield from ((node, rounding) for rounding in dict.fromkeys(_roundings(node)))
+        rounding = _rounding(node)
+        last = _source(node) if rounding else node
+        if rounding is None or _element(last) not in _FLOATS or not _follows_from_sizes(last):
+            continue
+        steps = list[tuple[str, NDArray[Any]]]()
+        while last.get_type_name() in _FORMULAS and (step := _with_constant(last)):
+            place, numbers = step
+            steps.insert(0, (last.get_type_name().lower(), numbers.ravel()))
+            last = _source(last, 1 - place)
+        if steps and _converts_integers(last):
+            lengths = np.broadcast_arrays(*(numbers for _, numbers in steps))
+            names = [name for name, _ in steps]
+            every = (tuple(zip(names, map(float, column), strict=True)) for column in zip(*lengths, strict=True))
+            yield SizeFormula(node=_source(node), every=tuple(dict.fromkeys(every)), rounding=rounding)
 
 
-def _moved(node: ov.Node) -> Iterator[ov.Node]:
-    """Yield a node and those whose elements it moves."""
-    yield node
+def _with_constant(node: ov.Node) -> tuple[int, NDArray[Any]] | None:
+    """Return the place and the value of the constant operand of a step; None if it has none in such a place."""
+    places = (1,) if node.get_type_name() in ("Divide", "Subtract") else (1, 0)
+    constants = ((place, constant_of(node.input_value(place))) for place in places)
+    return next(((place, numbers) for place, numbers in constants if numbers is not None), None)
+
+
+def constant_of(value: ov.Output) -> NDArray[Any] | None:
+    """Return the value of an expression of constants; None if it depends on an input."""
+    node = value.get_node()
+    if node.get_type_name() == "Constant":
+        return np.array(node.data)
+    try:
+        model = ov.Model([ops.result(value)], [], "constant")
+    except RuntimeError:  # a Parameter is reachable
+        return None
+    return folded(model)
+
+
+def folded(model: ov.Model) -> NDArray[Any] | None:
+    """Return the value of a model's only result, folding its nodes; None if it depends on an input."""
+    manager = Manager()
+    manager.register_pass(ConstantFolding())
+    manager.run_passes(model)
+    node = model.get_results()[0].input_value(0).get_node()
+    return np.array(node.data) if node.get_type_name() == "Constant" else None
+
+
+def _source(node: ov.Node, place: int = 0) -> ov.Node:
+    """Return the node that computes an input of another, behind those that move elements."""
+    node = node.input_value(place).get_node()
     while node.get_type_name() in _MOVES and node.get_input_size():
         node = node.input_value(0).get_node()
-        yield node
+    return node
 
 
 def _converts_integers(node: ov.Node) -> bool:
     return node.get_type_name() == "Convert" and bool(node.get_input_element_type(0).is_integral_number())
-
-
-def _roundings(node: ov.Node) -> Iterator[Rounding]:
-    for port in node.output(0).get_target_inputs():
-        reader = port.get_node()
-        rounding = _rounding(reader)
-        if rounding:
-            yield rounding
-        elif reader.get_type_name() in _MOVES:
-            yield from _roundings(reader)
 
 
 def _readers(node: ov.Node) -> Iterator[ov.Node]:

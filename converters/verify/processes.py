@@ -347,14 +347,15 @@ class Runs:
     def _likeliest(self) -> list[Group[Trial]]:
         """Return the first trial at this extent, and all trials of the others.
 
-        Every small one is run, as many as together are no larger than the first: they take next to no time, and a
-        result may refuse those that its source takes.
+        Every small one without a setting is run, as many as together are no larger than the first: they take next to no
+        time, and a result may refuse those that its source takes.
         """
         first, most = self._trials()[0], _elements(self._trials()[0].shapes)
         groups = [Group(others=(first,))]
         for run in self.others:
             trials = tuple(run._trials())
-            sizes = accumulate(_elements(trial.shapes) for trial in trials)
+            plain = takewhile(lambda trial: trial.setting is None, trials)  # a setting may be the size of outputs
+            sizes = accumulate(_elements(trial.shapes) for trial in plain)
             few = bisect_right(list(sizes), most) if run.extent is Extent.SMALL else 0
             groups.append(Group(every=trials[:few], others=trials[few:]))
         return groups

@@ -214,7 +214,7 @@ class SizeScale:
 
 
 Factor = tuple[str, float]
-"""A step of a formula in float64: ``multiply``, ``divide``, ``add`` or ``subtract``, and a number."""
+"""A step of a formula: ``multiply``, ``divide``, ``add`` or ``subtract``, and a number."""
 
 
 def length_steps(scale: float) -> LengthSteps:
@@ -261,12 +261,13 @@ def first_wrong_size(factors: tuple[Factor, ...], rounding: Rounding = Rounding.
     return int(_SIZES[wrong[0]]) if len(wrong) else None
 
 
-def first_size_by_reciprocal(divisor: float, rounding: Rounding, dtype: str) -> int | None:
-    """Return the least size whose quotient and whose product with the reciprocal make different integers."""
-    sizes, number = _SIZES.astype(dtype), np.dtype(dtype).type(divisor)
-    quotients, products = (rounding.of(numbers) for numbers in (sizes / number, sizes * (1 / number)))
-    wrong = np.flatnonzero(quotients != products)
-    return int(_SIZES[wrong[0]]) if len(wrong) else None
+def first_size_apart(
+    factors: tuple[Factor, ...], others: tuple[Factor, ...], rounding: Rounding, dtype: str
+) -> int | None:
+    """Return the least size of which two formulas make different integers, each step in a type of floats."""
+    mine, theirs = (rounding.of(computed(steps, _SIZES.astype(dtype))) for steps in (factors, others))
+    apart = np.flatnonzero(mine != theirs)
+    return int(_SIZES[apart[0]]) if len(apart) else None
 
 
 def is_right_in_float32(scale: float) -> bool:

@@ -338,7 +338,7 @@ def test_sizes_that_a_quotient_decides(tensorflow: Any, divisor: Any, rounding: 
     lengths, numbers = np.arange(1, 65537)[:, None].astype(dtype), np.array(divisor, dtype)
     quotients, products = (_ROUNDED[rounding](every) for every in (lengths / numbers, lengths * (1 / numbers)))
     if (quotients != products).any():
-        with pytest.raises(UnsupportedLayerError, match="TensorFlow's optimiser multiplies by the reciprocal"):
+        with pytest.raises(UnsupportedLayerError, match="TensorFlow's optimiser multiplies by reciprocals"):
             ir_interp.convert("net.pb", "net.xml")
         return
     ir_interp.convert("net.pb", "net.xml")
@@ -346,6 +346,44 @@ def test_sizes_that_a_quotient_decides(tensorflow: Any, divisor: Any, rounding: 
     for size in range(3, 200):
         height, width = np.broadcast_to(quotients[size - 1], 2).astype(int)
         assert compiled([np.zeros((1, size, size, 2), np.float32)])[0].shape == (1, height, width, 2), size
+
+
+@pytest.mark.parametrize(
+    ("steps", "rounding", "merged"),
+    [
+        # (13 + 0.5) / 0.9 - 2 is 13, and (13 + 0.5) * (1 / 0.9) - 2 rounded up is 14
+        ([("add", 0.5), ("divide", 0.9), ("subtract", 2)], "ceil", [("add", 0.5), ("multiply", 1 / 0.9), ("add", -2)]),
+        ([("multiply", 1.3), ("multiply", 1.3)], "floor", [("multiply", np.float32(1.3) ** 2)]),
+        ([("multiply", 0.1), ("divide", 0.3)], "floor", [("multiply", np.float32(0.1) * (1 / np.float32(0.3)))]),
+        ([("add", 0.1), ("subtract", 0.1)], "floor", [("add", 0)]),
+        ([("multiply", 1.5), ("add", 0.5), ("add", 0.5)], "floor", [("multiply", 1.5), ("add", 1)]),
+        ([("subtract", 2), ("multiply", 0.5)], "round", [("subtract", 2), ("multiply", 0.5)]),
+    ],
+)
+def test_sizes_that_steps_decide(tensorflow: Any, steps: Any, rounding: str, merged: Any) -> None:
+    """TensorFlow's optimiser merges constants of adjacent sums and products; eager mode computes each step."""
+
+    def made(size: Any, by: Any, namespace: Any) -> Any:
+        for step, number in by:
+            size = getattr(namespace, step)(size, np.float32(number))
+        return size
+
+    with tensorflow.Graph().as_default() as graph:
+        x = tensorflow.compat.v1.placeholder(tensorflow.float32, [1, None, None, 2], name="x")
+        size = made(tensorflow.cast(tensorflow.shape(x)[1:3], "float32"), steps, tensorflow.math)
+        sizes = tensorflow.cast(getattr(tensorflow.math, rounding)(size), tensorflow.int32)
+        tensorflow.raw_ops.ResizeBilinear(images=x, size=sizes, half_pixel_centers=True, name="up")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    written, optimised = (_ROUNDED[rounding](made(np.arange(1, 65537, dtype="f"), by, np)) for by in (steps, merged))
+    if (written != optimised).any():
+        with pytest.raises(UnsupportedLayerError, match="TensorFlow's optimiser multiplies by reciprocals"):
+            ir_interp.convert("net.pb", "net.xml")
+        return
+    ir_interp.convert("net.pb", "net.xml")
+    compiled = ov.Core().compile_model("net.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    for size in range(5, 200):
+        lengths = compiled([np.zeros((1, size, size, 2), np.float32)])[0].shape
+        assert lengths == (1, *[int(written[size - 1])] * 2, 2), size
 
 
 def test_the_proof_tries_sizes_in_float64_that_a_rounding_decides(

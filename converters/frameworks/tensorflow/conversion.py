@@ -18,16 +18,16 @@ from openvino.frontend import NodeContext
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.options.model_options import ConvertOptions
 from ir_interp.options.shared_options import NCHW
-from ir_interp.plan.float_arithmetic import first_size_by_reciprocal
+from ir_interp.plan.float_arithmetic import Factor, first_size_apart
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 
 from ...intermediate import Intermediate, as_ir
 from ...openvino import frontends
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, numpy_name, with_ends
-from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, constant_of, folded, partial_shape, vector
+from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, partial_shape, vector
 from ...openvino.ir_save import mark_halves, with_weights
-from ...openvino.openvino_primitives import rounded_quotients
+from ...openvino.openvino_primitives import constant_of, folded, size_formulas
 from ...reports import FormPolicy
 from ...sources.model_description import Description, Resize
 from . import FRAMEWORK
@@ -49,7 +49,7 @@ def build(folder: Path, description: Description, name: str, policy: FormPolicy 
     with_weights(model, description.weights, folder)
     mark_halves(model, _Builder.frontend.name)
     _check_products(model, name)
-    _check_quotients(model, name)
+    _check_formulas(model, name)
     built = builder.built(model)
     return replace(built, model=with_ends(built.model, description, name, "TensorFlow"))
 
@@ -64,19 +64,40 @@ def _check_products(model: ov.Model, name: str) -> None:
             raise UnsupportedLayerError(problem, f"{name}:{operation}")
 
 
-def _check_quotients(model: ov.Model, name: str) -> None:
-    """Raise UnsupportedLayerError for a quotient by a constant that TensorFlow rounds in either of two ways.
+def _check_formulas(model: ov.Model, name: str) -> None:
+    """Raise UnsupportedLayerError for a formula of a size that TensorFlow rounds in either of two ways.
 
-    TensorFlow's graph optimiser multiplies by the reciprocal; without it, as in eager mode, the kernel divides.
+    TensorFlow's graph optimiser computes other steps; without it, as in eager mode, the kernels compute those written.
     """
-    for node, rounding in rounded_quotients(model):
-        divisors, dtype = constant_of(node.input_value(1)), numpy_name(node.get_output_element_type(0))
-        for divisor in () if divisors is None else map(float, divisors.ravel()):
-            size = first_size_by_reciprocal(divisor, rounding, dtype)
+    for formula in size_formulas(model):
+        dtype = numpy_name(formula.node.get_output_element_type(0))
+        for factors in formula.every:
+            size = first_size_apart(factors, _optimised(factors, dtype), formula.rounding, dtype)
             if size is not None:
-                problem = f"a size divided by {divisor:.9g}: TensorFlow's optimiser multiplies by the reciprocal"
-                other = f"which makes another integer of {size}; compute it from integers, or multiply"
-                raise UnsupportedLayerError(f"{problem}, {other}", f"{name}:{node.get_friendly_name()}")
+                written = ", ".join(f"{step} {number:.9g}" for step, number in factors)
+                problem = f"a size by the steps {written}: TensorFlow's optimiser multiplies by reciprocals, and merges"
+                other = f"constants, which makes another integer of {size}; compute it from integers"
+                raise UnsupportedLayerError(f"{problem} {other}", f"{name}:{formula.node.get_friendly_name()}")
+
+
+def _optimised(factors: tuple[Factor, ...], dtype: str) -> tuple[Factor, ...]:
+    """Return the steps of TensorFlow's graph optimiser: products and sums, and no two of either in sequence.
+
+    A quotient is the product with the reciprocal, and constants of adjacent products, or sums, become one.
+    """
+    merged = list[Factor]()
+    number = np.dtype(dtype).type
+    for step, value in factors:
+        match step:
+            case "divide":
+                step, value = "multiply", float(number(1) / number(value))
+            case "subtract":
+                step, value = "add", -value
+        if merged and merged[-1][0] == step:
+            before = number(merged.pop()[1])
+            value = float(before * number(value) if step == "multiply" else before + number(value))
+        merged.append((step, value))
+    return tuple(merged)
 
 
 def _constant(value: ov.Output) -> Array | None:

@@ -34,12 +34,11 @@ from ...openvino.interpolate_subgraph import (
     Resized,
     RunTime,
     at_run_time,
-    constant_of,
     partial_shape,
     resize as build_resize,
     vector,
 )
-from ...openvino.openvino_primitives import element_name
+from ...openvino.openvino_primitives import constant_of, element_name
 from ...reports import FormPolicy
 from ...runtimes import litert
 from .tflite_files import (
