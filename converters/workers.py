@@ -19,6 +19,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -32,7 +33,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ir_interp.errors import IrInterpError
-from ir_interp.files.memory import allow_declared, allow_files, limit_process
+from ir_interp.files.memory import allow_declared, allow_files, bytes_of, limit_process
 from ir_interp.files.writing import scratch
 
 from .runtimes.execution import openvino_silent, silent_environment
@@ -364,11 +365,15 @@ _kept = queue.SimpleQueue[Worker]()
 
 # Calls that each run in a separate process, forked from a worker that has already imported their modules.
 #
-# Importing a runtime takes longer than most models run, and a verification runs several. Only Linux ends a fork with
-# its parent, so elsewhere a call runs in a worker that is started for it.
+# Importing a runtime takes longer than most models run, and a verification runs several. Loading a model does as well,
+# so a fork may wait for the next call of its name. Only Linux ends a fork with its parent, so elsewhere a call runs in
+# a worker that is started for it.
 
 VARIABLE = "IR_INTERP_FORKS"
 """The environment variable that is 0 where a fork may hang, as under an emulator with threads of its own."""
+
+_MOST_BYTES, _MOST_FORKS = 2**26, 16
+"""The most of a call whose process is kept, and the number of these: 1 GiB. A trial of a quantised model needs 10."""
 
 _CAN_FORK = sys.platform == "linux" and os.environ.get(VARIABLE) != "0"
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
@@ -379,7 +384,8 @@ class Call:
     """A ``function`` of an ``argument``, ``package.module:name``, that returns an exit code, and its requirements.
 
     It may take ``seconds``, and as much memory as the bound allows beyond ``files``, for a model whose tensors are of
-    ``declared`` bytes. ``imports`` are the modules that it needs. Its temporary files go into ``folder``.
+    ``declared`` bytes. ``imports`` are the modules that it needs. Its temporary files go into ``folder``. A small call
+    with a ``name`` runs in the process of the last one of this name, which may remember what it loaded.
     """
 
     function: str
@@ -389,6 +395,12 @@ class Call:
     seconds: int
     files: tuple[Path, ...]
     declared: float = 0.0
+    name: str = ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its process waits for the next call of the name."""
+        return bool(self.name) and self.declared + bytes_of(self.files) <= _MOST_BYTES
 
     @property
     def errors(self) -> Path:
@@ -454,22 +466,84 @@ _CURRENT: ContextVar[Forks | None] = ContextVar("forks", default=None)
 # In the worker
 
 
-def _in_a_fork(call: Call, setting: tuple[Path, Mapping[str, str]]) -> int:
+_Setting = tuple[Path, Mapping[str, str]]
+
+
+def _in_a_fork(call: Call, setting: _Setting) -> int:
     """Run a call in a fork of this process, and return its exit code."""
     _import(call)
+    fork = _FORKS.pop(call.name, None)
+    code = fork.code(call, setting) if fork else None
+    if fork and code is None:
+        fork.end()  # it held what earlier calls had loaded, and that may have been too much
+    if fork is None or code is None:
+        fork = _forked()
+        code = fork.code(call, setting)
+    if code is None:
+        return fork.end()
+    if call.is_kept:
+        _FORKS[call.name] = fork
+    else:
+        fork.end()
+    if len(_FORKS) > _MOST_FORKS:
+        _FORKS.pop(next(iter(_FORKS))).end()
+    return code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fork:
+    """A fork of this process, and the pipes to it."""
+
+    process: int
+    calls: IO[bytes]
+    codes: IO[bytes]
+
+    def code(self, call: Call, setting: _Setting) -> int | None:
+        """Return the exit code of a call; None if the process ends instead."""
+        with suppress(BrokenPipeError):
+            _write(self.calls, (call, setting))
+            code: int | None = _read(self.codes)
+            return code
+        return None
+
+    def end(self) -> int:
+        """End the process, unless it has ended; return its status."""
+        with suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+        with suppress(BrokenPipeError):
+            self.calls.close()
+        self.codes.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+_FORKS: dict[str, _Fork] = {}
+"""Those that wait for a call of a name, the one that has waited longest first."""
+
+
+def _forked() -> _Fork:
+    """Fork this process; the fork runs calls until it is ended, or this process does."""
+    (theirs, calls), (codes, answers) = os.pipe(), os.pipe()
     worker = os.getpid()
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    code = 1
+        os.close(theirs)
+        os.close(answers)
+        return _Fork(process=child, calls=os.fdopen(calls, "wb"), codes=os.fdopen(codes, "rb"))
     try:
         ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() == worker:  # otherwise the parent ended before the line above
-            code = _here(call, setting)
+        with os.fdopen(theirs, "rb") as questions, os.fdopen(answers, "wb") as stream:
+            while os.getppid() == worker:  # otherwise the parent ended before the line above
+                _write(stream, _code(*_read(questions)))
+    finally:
+        os._exit(1)
+
+
+def _code(call: Call, setting: _Setting) -> int:
+    try:
+        return _here(call, setting)
     except Exception:  # whatever is wrong with the call
         traceback.print_exc()
-    finally:
-        os._exit(code)
+        return 1
 
 
 def _import(call: Call) -> None:
@@ -479,13 +553,15 @@ def _import(call: Call) -> None:
             importlib.import_module(module)
 
 
-def _here(call: Call, setting: tuple[Path, Mapping[str, str]]) -> int:
+def _here(call: Call, setting: _Setting) -> int:
     """Run a call in this process, and return its exit code."""
     folder, environment = setting
     os.chdir(folder)
-    os.dup2(os.open(call.errors, os.O_WRONLY), 2)
+    with call.errors.open("ab") as errors:
+        os.dup2(errors.fileno(), 2)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # it remembers the folder of an earlier call
     limit_process()
     allow_files(*call.files)
     allow_declared(call.declared)

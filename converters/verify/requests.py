@@ -39,7 +39,9 @@ from .run_request import (
     Group,
     Named,
     Request,
+    alike,
     load_mapped_arrays,
+    model_files,
     numbered,
     save_arrays,
 )
@@ -129,8 +131,9 @@ def answer(request: Request, declared: float, function: Callable[[Request], int]
         folder=request.folder,
         imports=("openvino",) if request.in_openvino else ("onnx", "onnxruntime"),
         seconds=_SECONDS,
-        files=(model, model.with_suffix(".bin"), request.folder / INPUTS),
+        files=(*model_files(request), request.folder / INPUTS),
         declared=declared,
+        name=repr(alike(request)),
     )
     try:
         with forks() as processes:

@@ -6,7 +6,7 @@ import math
 import mmap
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
@@ -115,6 +115,16 @@ class Request:
     threads: int = 0
     as_large: bool = False
     groups: tuple[Group[int], ...] = ()
+
+
+def alike(request: Request) -> Request:
+    """Return what requests have in common for which one loaded model serves."""
+    return replace(request, folder=Path(), groups=())
+
+
+def model_files(request: Request) -> tuple[Path, ...]:
+    """Return the files of the model, as far as their names are known without reading it."""
+    return request.model, request.model.with_suffix(".bin")
 
 
 OFF_BY_LAST_BITS_OF_1 = frozenset(("sigmoid", "softplus"))

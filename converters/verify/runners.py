@@ -41,7 +41,9 @@ from .run_request import (
     USAGE,
     Named,
     Request,
+    alike,
     load_arrays,
+    model_files,
     numbered,
     save_arrays,
 )
@@ -124,9 +126,14 @@ class OpenvinoRunner:
         if not request.optimised:
             model.add_results([_result(output) for output in _spread_out(_outputs(model))])
         self.limit = LimitInput(model) if request.as_large else None
-        self._replacements = [replacements[name] for name in fed]
+        self._fed = fed
+        self.replace(replacements)
         settings = (_PRECISE if request.by_default else _AS_WRITTEN) | {"INFERENCE_NUM_THREADS": request.threads}
         self._model = openvino.Core().compile_model(model, "CPU", settings)
+
+    def replace(self, replacements: Mapping[str, NDArray[Any]]) -> None:
+        """Take other values of the same shapes in place of inner tensors."""
+        self._replacements = [replacements[name] for name in self._fed]
 
     def run(self, arrays: Named, *, as_large: bool = False) -> Named:
         """Return the outputs and shown tensors for arrays in the order of the inputs, or by their names."""
@@ -322,8 +329,12 @@ class OnnxRunner:
         folder = str(request.model.parent)
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
         model, self.count, self._names = _with_outputs(request, replacements)
-        self._replacements = replacements
+        self.replace(replacements)
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def replace(self, replacements: Mapping[str, NDArray[Any]]) -> None:
+        """Take other values of the same shapes in place of inner tensors."""
+        self._replacements = dict(replacements)
 
     def run(self, arrays: Named, *, as_large: bool = False) -> Named:
         """Return the outputs and shown tensors for arrays in the order of the inputs."""
@@ -535,7 +546,23 @@ def _save_as_large(runner: OnnxRunner | OpenvinoRunner, inputs: Path, large: Pat
 
 
 def _runner(request: Request, replacements: dict[str, NDArray[Any]]) -> OnnxRunner | OpenvinoRunner:
-    return (OpenvinoRunner if request.in_openvino else OnnxRunner)(request, replacements)
+    """Return a runner of a model: that of the last request in this process if it differs in values alone."""
+    shapes = tuple((name, array.shape, array.dtype) for name, array in replacements.items())
+    states = tuple(path.stat() if path.exists() else None for path in model_files(request))
+    key = alike(request), shapes, tuple(state and (state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
+    if _Last.runner is None or _Last.key != key:
+        _Last.runner = None  # first, so that two models are never in memory
+        _Last.runner = (OpenvinoRunner if request.in_openvino else OnnxRunner)(request, replacements)
+        _Last.key = key
+    _Last.runner.replace(replacements)
+    return _Last.runner
+
+
+class _Last:
+    """The last runner of this process, and what it was made for."""
+
+    key: object = None
+    runner: OnnxRunner | OpenvinoRunner | None = None
 
 
 def _run(request: Request) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -183,8 +183,13 @@ def limit_process() -> None:
 def allow_files(*paths: Path) -> None:
     """Add the files of a model that is about to be read to the limit, if there is one; the largest model counts."""
     if _Limit.before is not None:
-        _Limit.largest_model = max(_Limit.largest_model, sum(path.stat().st_size for path in paths if is_file(path)))
+        _Limit.largest_model = max(_Limit.largest_model, bytes_of(paths))
         _limit()
+
+
+def bytes_of(paths: Iterable[Path]) -> int:
+    """Return the size of those paths that are files."""
+    return sum(path.stat().st_size for path in paths if is_file(path))
 
 
 def allow_declared(count: float) -> None:

@@ -44,7 +44,7 @@ def processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         return found
 
 
-def asked(request: Request, *, seconds: int = 60) -> Call:
+def asked(request: Request, *, seconds: int = 60, name: str = "", declared: float = 0) -> Call:
     return Call(
         function="ir_interp.converters.verify.runners:answer",
         argument=request,
@@ -52,6 +52,8 @@ def asked(request: Request, *, seconds: int = 60) -> Call:
         imports=("onnx",),
         seconds=seconds,
         files=(request.model,),
+        name=name,
+        declared=declared,
     )
 
 
@@ -113,6 +115,37 @@ def test_what_dies_is_told_apart_from_what_follows(died: str, tmp_path: Path) ->
     os.kill(forked[0] if died == "request" else next(iter(servers)), signal.SIGKILL)
     thread.join(60)
     assert seen == [(-signal.SIGKILL, ""), (0, "")]
+
+
+@pytest.mark.parametrize("options", [{}, {"in_openvino": True}], ids=["onnxruntime", "OpenVINO"])
+def test_a_process_that_is_kept_takes_the_next_call_of_its_name(options: dict[str, bool], tmp_path: Path) -> None:
+    before = set(_children(os.getpid()))
+
+    def forked() -> list[int]:
+        return [child for server in set(_children(os.getpid())) - before for child in _children(server)]
+
+    def run() -> None:
+        with forks() as own:
+
+            def made(graph: str = ABS, name: str = "a", declared: float = 0) -> list[float]:
+                assert own.run(asked(task(tmp_path, graph, **options), name=name, declared=declared)) == (0, "")
+                return load_arrays(tmp_path / OUTPUTS)[0][1].tolist()  # type: ignore[no-any-return]
+
+            assert (made(), made(name=""), made(declared=2.0**30)) == ([1, 2],) * 3
+            assert forked() == []  # the last call of the name was large
+            made()
+            (kept,) = forked()
+            assert (made(), forked()) == ([1, 2], [kept])
+            assert (made(ABS.replace("Abs", "Neg")), forked()) == ([-1, 2], [kept])
+            os.kill(kept, signal.SIGKILL)
+            assert (made(), len(forked())) == ([1, 2], 1)
+            assert kept not in forked()
+            for number in range(module._MOST_FORKS + 2):
+                made(name=str(number))
+            assert len(forked()) == module._MOST_FORKS
+
+    Context().run(run)
+    assert forked() == []
 
 
 def test_one_serves_all_that_is_within() -> None:
