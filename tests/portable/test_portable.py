@@ -640,7 +640,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     ("name", "target"), [("PP-OCRv4 detector", "onnx:11"), ("YuNet", "onnx:17"), ("U-FISH", "openvino")]
 )
 def test_a_real_model(name: str, target: str, tmp_path: Path) -> None:
-    place, resizes, (shapes, *_) = MODELS[name]
+    place, resizes, shapes = MODELS[name]
     source = model_path(place)
     report = ir_interp.convert(source, tmp_path / "p.onnx", target=target, shapes=shapes)
     assert [row.grade.value for row in report.rows] == ["exact"] * resizes

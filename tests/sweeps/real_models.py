@@ -65,7 +65,7 @@ TOLERANCE = 1e-3  # of the largest value: convolutions add up in orders of their
 
 def prepared(name: str, folder: Path) -> tuple[Path, Path]:
     """Return a model with known lengths and one output, and an array for it."""
-    place, _, (shapes, *_) = MODELS[name]
+    place, _, shapes = MODELS[name]
     model = onnx.load(model_path(place))
     held = {each.name for each in model.graph.initializer}
     (given,) = (each for each in model.graph.input if each.name not in held)
