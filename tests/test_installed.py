@@ -104,7 +104,7 @@ def run(code: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("order", ORDERS.values(), ids=list(ORDERS))
 def test_beside_a_users_own_converters(order: str, user: Path, installed: Installed) -> None:
     place, environment = installed

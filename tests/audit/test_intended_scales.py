@@ -59,6 +59,7 @@ def test_scales_that_were_rounded(
     assert rounded_to_half(unfit, (*lengths, None, None), is_certain=False) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("opset", "scale", "length", "rows"),
     [(9, 2.3, 100, 229), (10, 2.3, 100, 229), (10, 0.7, 30, 21), (13, 1.1, 10, 11), (18, 1 / 3, 9, 3)],

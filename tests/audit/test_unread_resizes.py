@@ -135,6 +135,7 @@ def test_a_layer_of_an_ir() -> None:
     assert "unknown value 'nearst'" in report.unread[0].problem
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("scales", [(1, 1, 2, 2), (1, 1, 0.3, 0.4)])
 def test_windows_of_run_time(mode: str, scales: tuple[float, ...]) -> None:

@@ -78,7 +78,7 @@ def test_an_audit_names_files_without_resizes_and_what_an_ir_lacks(capsys: pytes
     assert json.loads(command(capsys, "audit", "0.onnx", "broken.onnx", "--json")[1])["empty"] == ["0.onnx"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

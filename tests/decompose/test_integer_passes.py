@@ -33,7 +33,7 @@ def extremes(dtype: str, shape: list[int]) -> Array:
     return np.where(rng.random(shape) < 0.4, rng.choice(np.array([bounds.min, bounds.max], dtype), shape), values)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
 @pytest.mark.parametrize(
     ("sizes", "corners", "centres"),
@@ -56,6 +56,7 @@ def test_litert(sizes: list[int], corners: bool, centres: bool, dtype: str, tmp_
         assert result.dtype == x.dtype
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("dtype", "sizes", "corners", "centres"),
     [("uint8", [9, 13], False, True), ("int8", [1, 20], True, False), ("int16", [5, 11], False, True)],
@@ -85,6 +86,7 @@ def of_library(call: str, shape: tuple[int | None, ...], sizes: tuple[int, int])
     return replace(op, spec=spec, shape=shape, dtype="uint8")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("call", "sizes", "ends"),
     [
@@ -109,6 +111,7 @@ def test_libraries_with_a_dynamic_batch_and_channels(
             np.testing.assert_array_equal(in_runtime(path, x), ir_interp.resize(x, op.spec))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", [(1, 3, 12, 16), (None, 3, 12, 16)])
 @pytest.mark.parametrize("sizes", [(23, 16), (23, 40), (7, 40)])
 def test_a_box_that_grows_copies_pixels(shape: tuple[int | None, ...], sizes: tuple[int, int], tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ OPS = Computed()
 XP = Functions(OPS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("open_lengths", [True, False], ids=["at run time", "constant"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_resize_of_primitive_operations(seed: int, open_lengths: bool) -> None:
@@ -135,6 +136,7 @@ def test_a_resize_of_primitive_operations(seed: int, open_lengths: bool) -> None
         assert_equal(actual, resize(case.array(), spec_of(case)), copied=case.mode == "nearest")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("open_lengths", [True, False], ids=["at run time", "constant"])
 @pytest.mark.parametrize("largest", [300, 3_000, 30_000])
 def test_no_gather_is_larger_than_it_may_be(largest: int, open_lengths: bool) -> None:

@@ -102,7 +102,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: str(kernel)[:60])
 @pytest.mark.parametrize(("shape", "axes", "sizes"), LARGE, ids=str)
 def test_arrays_of_several_tiles(

@@ -151,6 +151,7 @@ def test_a_length_that_was_missed(scale: str, length: int) -> None:
     assert numpy_helper.to_array(onnx.load("b.onnx").graph.initializer[0]).tolist()[2] == pytest.approx(float(scale))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("scale", "meant"), [(2.3, 2.3), (0.6667, 2 / 3), (1.4, 1.4), (0.3333, 1 / 3), (2.5, None), (0.0000002, None)]
 )
@@ -173,6 +174,7 @@ def test_a_length_that_half_precision_missed() -> None:
     assert [each.text for each in found.repaired[0].remedies][1] == "scales stay, as already fixed"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 @pytest.mark.parametrize("scale", [2.3, 0.3])
 def test_what_the_version_converter_leaves(mode: str, scale: float) -> None:

@@ -34,7 +34,7 @@ def quantised(scales: tuple[float, ...], *, from_floats: bool, mode: str = "line
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("from_floats", [False, True])
 @pytest.mark.parametrize("scales", [(1, 1, 2, 2), (1, 1, 1.3, 1.7), (1, 1, 2.3, 0.7)])
 def test_scales_of_levels(scales: tuple[float, ...], from_floats: bool, tmp_path: Path) -> None:

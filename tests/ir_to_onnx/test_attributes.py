@@ -232,6 +232,7 @@ def _stated(text: str, kind: str, attribute: str, value: str) -> str:
     return stated
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("configuration", "kind", "attribute", "value", "note"),
     [

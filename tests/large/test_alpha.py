@@ -43,7 +43,7 @@ def _geotiff(path: Path, x: Any, **settings: Any) -> None:
         file.write(x)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("interleave", ["pixel", "band"])
 @pytest.mark.parametrize("word", ["BICUBIC", "BOX", "NEAREST"])

@@ -96,7 +96,7 @@ def _scene() -> xarray.DataArray:
     return xarray.DataArray(INDICES, dims=("band", "y", "x"), coords={**places, "spatial_ref": spatial})
 
 
-@pytest.mark.sampled(70)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("call", CALLS)
 def test_a_labelled_map_holds_its_coordinates(call: str) -> None:
     scene, spec = _scene(), load(call, dtype="float32").spec
@@ -117,7 +117,7 @@ def test_a_labelled_map_holds_its_coordinates(call: str) -> None:
             assert apart <= _furthest(call, spec, step) + 1e-4, (sizes, name)
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("factor", [2, 3, 0.5, 0.2])
 def test_a_geotiff_has_the_same_grid(word: str, factor: float, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_geotiff_has_the_same_grid(word: str, factor: float, tmp_path: Path) -
     np.testing.assert_allclose(ys, small.y, rtol=0, atol=1e-6)
 
 
-@pytest.mark.sampled(45)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("word", [word for word in WORDS if not word.startswith(("skimage", "pillow:resample=bic"))])
 @pytest.mark.parametrize("factor", [2, 3, 5])
 def test_a_pyramid_has_the_same_grid(word: str, factor: int, tmp_path: Path) -> None:
@@ -158,6 +158,7 @@ def test_a_pyramid_has_the_same_grid(word: str, factor: int, tmp_path: Path) -> 
         np.testing.assert_allclose(origin + pixel * (centres + 0.5), small[name], rtol=0, atol=1e-6)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("like", ["pillow:nearest,mode=F", "opencv:nearest", "torch:nearest", "jax:nearest"])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_a_mask_lies_on_its_image(like: str, sizes: tuple[int, int]) -> None:

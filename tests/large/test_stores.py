@@ -186,6 +186,7 @@ STORED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", STORED)
 def test_level_0_is_copied_as_it_is_stored(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Codecs that lose something would lose it again otherwise. A chunk of fill values stays absent."""

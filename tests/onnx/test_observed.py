@@ -63,7 +63,7 @@ def test_a_node_is_read_and_converted_as_onnxruntime_computes_it(
     assert doubt in str(refusals.value.exceptions[0])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["opencv-dnn", "mnn", "ncnn"])
 @pytest.mark.parametrize(("dtype", "attributes", "target", "doubt"), ROWS, ids=str)
 def test_a_target_computes_what_onnxruntime_did(

@@ -47,6 +47,7 @@ def model(given: str, inputs: str, outputs: str, nodes: str) -> str:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loop", LOOPS)
 def test_loops_are_simplified(loop: str, tmp_path: Path) -> None:
     source = save_model(tmp_path / "m.onnx", model(*LOOPS[loop]))

@@ -176,6 +176,7 @@ _STEPS = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <float[1] s = {1.3}, floa
     n = Concat <axis = 0> (f, m, w) y = Resize <mode = "linear"> (x, "", "", n) }"""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("steps", "deciding"),
     [

@@ -120,6 +120,7 @@ def saved(folder: Path, after: Array, **options: Any) -> Identified:
 X2 = picture(112, 128)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("quality", [30, 75, 85, 95, 100])
 @pytest.mark.parametrize("name", ["BICUBIC", "LANCZOS"])
 def test_a_jpeg_saved_afterwards(tmp_path: Path, quality: int, name: str) -> None:

@@ -69,6 +69,7 @@ def test_rules(config: dict[str, Any], rule: AlphaRule) -> None:
             pipeline(x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("suffix", "size"), [(".onnx", None), (".onnx", (20, 30)), (".xml", (20, 30))])
 def test_models(size: tuple[int, int] | None, suffix: str, tmp_path: Path) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, 14, 14), tmp_path / f"whole{suffix}"

@@ -134,6 +134,7 @@ def wanted(model: onnx.ModelProto) -> Array:
     return np.asarray(y)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("opset", [11, 13, 18])
 @pytest.mark.parametrize("operator", COMPUTED)
 def test_opencv_is_given_stored_scales(operator: str, opset: int, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ FLOATS = (
 FLOATS_OF_TABLES = ("tensorflow:bicubic", "tensorflow:lanczos5", "tensorflow:gaussian", "tensorflow:area", "jax:area")
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("like", "known"), [*((each, False) for each in FLOATS), *((a, True) for a in FLOATS_OF_TABLES)]
 )

@@ -37,7 +37,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Audited]:
     return dict(zip((report.name for report in REPORTS), found.rows, strict=True))
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name)
 def test_what_the_audit_says(report: Report, audited: Mapping[str, Audited]) -> None:
     """It is also what the runtime does, where that is installed; what corrupts memory may look like anything."""

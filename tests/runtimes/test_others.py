@@ -482,7 +482,7 @@ def test_sizes_that_leave_batch_and_channels(target: str, tmp_path: Path) -> Non
     assert row.form.endswith("a second row for images of height 1" if target == "opencv-dnn" else "Resize-19, kept")
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("target", [*NAMES, "any"])
 @pytest.mark.parametrize(("attributes", "size", "told"), ROWS, ids=str)
 def test_a_model_made_for_them(

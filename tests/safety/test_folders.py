@@ -38,6 +38,7 @@ def save(name: str, element: int, attributes: dict[str, Any]) -> None:
     Path("zoo", f"{name}.onnx").write_bytes(model.SerializeToString())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("options", "modes"),
     [

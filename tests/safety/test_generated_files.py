@@ -259,6 +259,7 @@ def plain_structure(kind: str) -> object:
     return reads(writes("plain"))[0]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=HOSTILE)
 @settings(max_examples=8)

@@ -66,6 +66,7 @@ def program(*arguments: str, folder: Path) -> tuple[int, str, int]:
     return done.returncode, done.stderr, int((folder / "most").read_text()) * 1024
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit data")
 @pytest.mark.parametrize("name", INFERRED)
 def test_what_shape_inference_would_list(name: str, tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda each: printable(" ".join(each)))
 def test_names_are_shown_as_text(arguments: tuple[str, ...], capsys: Printed) -> None:
     _, printed, errors = command(capsys, *arguments)

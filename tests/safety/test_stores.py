@@ -114,7 +114,7 @@ def forks() -> Iterator[Forks]:
     runner.close()
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", STORES)
 def test_a_hostile_store_is_refused(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, forks: Forks

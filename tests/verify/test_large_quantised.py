@@ -75,7 +75,7 @@ def test_groups_of_segments_prove_as_much_as_all_together(tmp_path: Path, monkey
         assert [output.passes for output in parts.outputs] == [True, True]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("bytes_an_element", [4, 2**31])
 @pytest.mark.parametrize("place", [0, 3, 5])
 def test_a_wrong_weight_is_found_in_any_group(

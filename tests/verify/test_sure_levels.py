@@ -106,7 +106,7 @@ def _wrong_pad(model: onnx.ModelProto) -> None:
     pads.ints[:] = [0, 1, 2, 1]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("wrong", [_wrong_weight, _wrong_scale, _wrong_bias, _wrong_pad])
 def test_small_errors_are_found(wrong: Callable[[onnx.ModelProto], None], dtype: Any, tmp_path: Path) -> None:

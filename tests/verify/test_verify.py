@@ -60,6 +60,7 @@ def _break(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
     monkeypatch.setattr(frontends, "resize", wrong)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("place", "name"), [(0, "one"), (1, "two"), (2, "y")])
 def test_a_broken_conversion_is_caught_and_the_resize_named(
     place: int, name: str, chain: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

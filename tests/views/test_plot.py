@@ -61,7 +61,7 @@ def test_a_name_is_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "plot", "a.xml", "p.png") == (0, "wrote p.png\n", "")
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", KINDS)
 @pytest.mark.parametrize("lengths", [("1,1,1,1", "1,3"), ("1,1,2,7", "1,1"), ("1,1,300,20", "500,30")])
 @pytest.mark.parametrize("mode", ["nearest", "cubic"])
