@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -343,10 +343,10 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
 
 
 def _print(report: Audit, form: str) -> None:
-    from ir_interp.converters.audit.audit_report import FORMATS, record
+    from ir_interp.converters.audit.audit_report import FORMATS
 
     if form == "json":
-        print(printed_results.printed_json(record(report)))
+        print(printed_results.printed_json(report))
     elif form in FORMATS:
         print(FORMATS[form](report))
     elif form == "text":
@@ -373,7 +373,7 @@ def fix(
     form = printed_form(options)
     with printed_results.progress_bar(options.quiet) as report_progress:
         done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))
-    print_result(form, done.record, lambda: _show(done))
+    print_result(form, done, lambda: _show(done))
 
 
 def _show(done: Fixed) -> None:
@@ -417,14 +417,6 @@ ir-interp reproduce --kit resizes
 """
 
 
-class KitRecord(TypedDict):
-    """A conformance kit in JSON: the number of cases, and of those in each group."""
-
-    folder: str
-    cases: int
-    groups: dict[str, int]
-
-
 @with_options(ReproduceOptions)
 def reproduce(
     source: Annotated[
@@ -452,7 +444,7 @@ def reproduce(
     with printed_results.progress_bar(options.quiet) as report_progress:
         done = ir_interp.reproduce(source, folder, **keywords(replace(options, progress=report_progress)))
     if form == "json":
-        print(printed_results.printed_json(done.record()))
+        print(printed_results.printed_json(done))
     elif form == "text":
         print(printable(f"{done.runtime}: {done.verdict}"))
         print(printable(f"{done.op.spec}; input {list(done.op.shape or ())}"))
@@ -467,8 +459,7 @@ def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form
     with printed_results.progress_bar(options.quiet, "writing"):
         written = ir_interp.kit(folder)
     if form == "json":
-        record: KitRecord = {"folder": str(folder), "cases": written.count, "groups": dict(written.groups)}
-        print(printed_results.printed_json(record))
+        print(printed_results.printed_json(written))
     elif form == "text":
         print(", ".join(f"{count} {group}" for group, count in written.groups.items()))
         print(printable(f"wrote {folder}: {written.count} cases; python {folder / 'run.py'} onnxruntime runs them"))
