@@ -139,7 +139,7 @@ def _rescaled(code: str, before: tuple[float, ...], after: tuple[float, ...]) ->
     return Remedy(code=code, scales=after, text=f"scales {pairs or 'stay, as already fixed'}")
 
 
-def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
+def _changes(op: ResizeOp, changed: Mapping[str, object]) -> str:
     left_out = {name: default for name, (default, _) in DIALECT.defaults.items()} | {"cubic_coeff_a": PLAIN_COEFFICIENT}
     before = left_out | dict(op.attributes)
     return ", ".join(f"{name}={before[name]} -> {value}" for name, value in changed.items())

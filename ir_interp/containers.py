@@ -240,7 +240,7 @@ _KINDS = {
 }
 
 
-def _kind(x: Any) -> str:
+def _kind(x: object) -> str:
     """Return the kind of a container without importing its library."""
     if type(x) is np.ndarray:
         return "numpy"

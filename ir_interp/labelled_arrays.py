@@ -59,7 +59,7 @@ def _of_bands(values: Any) -> float | None:
 
 
 def resized_dataset(
-    x: Any, names: Sequence[object], spec_of: Callable[[Any], ResizeSpec], resize: Callable[[Any], object]
+    x: object, names: Sequence[object], spec_of: Callable[[Any], ResizeSpec], resize: Callable[[Any], object]
 ) -> object:
     """Return a Dataset or a DataTree whose variables are resized along the dimensions ``names`` by ``resize``.
 

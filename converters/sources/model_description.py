@@ -171,7 +171,7 @@ class Process:
             raise IrInterpError(f"{self.framework.title}: {answer.reason}")
         return answer
 
-    def _answer(self, function: str, item: Any, setting: object, label: str) -> object:
+    def _answer(self, function: str, item: object, setting: object, label: str) -> object:
         module = f"{self.framework.folder}.{self.child}"
         question = Question(
             function=f"{__name__}:answer", setting=(module, function, setting), limit=_SECONDS, attempts=1

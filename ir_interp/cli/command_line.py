@@ -127,7 +127,7 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
     return decorate
 
 
-def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
+def options_of(owner: type[Any], flags: Mapping[str, object]) -> Any:
     """Return options of what typer read of their flags; those that are not given keep their defaults.
 
     Raises IrInterpError, which names the flag, for text that means nothing.

@@ -140,7 +140,7 @@ def _place(argument: Any) -> str:
     return text if argument.required else f"[{text}]"
 
 
-def is_argument(parameter: Any) -> bool:
+def is_argument(parameter: object) -> bool:
     """Say whether a parameter is an argument and no option."""
     return isinstance(parameter, TyperArgument)
 

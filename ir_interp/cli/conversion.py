@@ -134,7 +134,7 @@ ir-interp convert zoo/ converted/ --to .xml --jobs 4
 class NamingDialects(Command):
     """A command whose help names the installed dialects; looked up late, as that takes a while."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
+    def format_help(self, ctx: object, formatter: object) -> None:
         """Print the help."""
         from ir_interp.converters.sources import registry
 

@@ -132,14 +132,14 @@ def _unknown(key: str) -> str:
     return f"unknown key {key!r}; {closest(key, _KEYS)}"
 
 
-def _codes(value: Any, key: str, check: Callable[[tuple[str, ...]], object] = check_codes) -> tuple[str, ...]:
+def _codes(value: object, key: str, check: Callable[[tuple[str, ...]], object] = check_codes) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise ReadError(f'{key} is {value!r}; expected a list of codes, as in ["IRI022"]')
     check(tuple(value))
     return tuple(value)
 
 
-def _runtimes(value: Any, key: str) -> tuple[str, ...]:
+def _runtimes(value: object, key: str) -> tuple[str, ...]:
     from ir_interp.converters.audit.audit_report import check_runtime
 
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
@@ -164,7 +164,7 @@ def _per_file(value: Any, key: str) -> dict[str, tuple[str, ...]]:
     return {pattern: _codes(codes, f"{key} {pattern!r}") for pattern, codes in value.items()}
 
 
-def _entries(value: Any, key: str) -> dict[str, Any]:
+def _entries(value: object, key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ReadError(f"{key} is {value!r}; expected a table")
     return value

@@ -220,7 +220,7 @@ class PreprocessRecord(Record):
         return f"wrote {self.destination}: input {self.input!r}, {self.dtype} [{', '.join(map(str, self.shape))}]"
 
 
-def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
+def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: object) -> None:
     """Print a record as the options of its command ask."""
     print_result(printed_form(options), record, lambda: print(printable(record.text)))
 

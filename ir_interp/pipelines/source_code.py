@@ -84,7 +84,7 @@ def module_text(pipeline: Pipeline, imports: Sequence[str], image: str, body: Se
 
 
 @singledispatch
-def lines(step: Any) -> Iterator[str]:
+def lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
     raise TypeError(f"no step: {step!r}")
 
@@ -255,7 +255,7 @@ def torch(pipeline: Pipeline) -> str:
 
 
 @singledispatch
-def torch_lines(step: Any) -> Iterator[str]:
+def torch_lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
     raise TypeError(f"no step: {step!r}")
 
@@ -484,7 +484,7 @@ def _sized(rule: SizeRule) -> Iterator[str]:
 
 
 @singledispatch
-def cpp_lines(step: Any) -> Iterator[str]:
+def cpp_lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
     raise TypeError(f"no step: {step!r}")
 
