@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import bind, for_each_axis, resize
 from ir_interp.shapes import Array, Shape
 from ir_interp.specs import Antialias, Arithmetic, Linear, ResizeSpec
+
+if TYPE_CHECKING:
+    from xarray import DataArray
 
 _CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
 _TWO = 2  # number of axes of an image
@@ -261,7 +264,7 @@ _CLASSES = (
 )
 
 
-def _of_kind(kind: str, x: object, request: Request, missing: Missing, chunks: object) -> object:
+def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: object) -> object:
     match kind:
         case "xarray":
             return _of_labelled(x, request, missing, chunks)
@@ -317,7 +320,7 @@ def _of_dask(x: object, spec: ResizeSpec, missing: Missing, chunks: object) -> o
     return layout.resized_dask(x, spec, chunks, missing)
 
 
-def _of_labelled(x: Any, request: Request, missing: Missing, chunks: object) -> object:
+def _of_labelled(x: DataArray, request: Request, missing: Missing, chunks: object) -> DataArray:
     from ir_interp import labelled_arrays
 
     spec, missing = _bound(x, request, x.dims), labelled_arrays.missing(x, missing)

@@ -6,11 +6,10 @@ Variables with the named dimensions are resized, others are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-import xarray
+from xarray import DataArray, Dataset, DataTree
 
 from ir_interp.errors import SpecError
 from ir_interp.executor.missing_pixels import Missing
@@ -25,7 +24,7 @@ from ir_interp.plan.moved_coordinates import (
 from ir_interp.specs import ResizeSpec
 
 
-def resized_array(x: Any, spec: ResizeSpec, values: Callable[[Any], object]) -> object:
+def resized_array(x: DataArray, spec: ResizeSpec, values: Callable[[object], object]) -> DataArray:
     """Return a DataArray with its data resized by ``values``, the resize of ``spec`` bound to its shape.
 
     Numeric and time coordinates of resized dimensions are interpolated linearly, and extrapolated beyond their ends.
@@ -40,7 +39,7 @@ def resized_array(x: Any, spec: ResizeSpec, values: Callable[[Any], object]) -> 
     return y
 
 
-def missing(x: Any, missing_pixels: Missing) -> Missing:
+def missing(x: DataArray, missing_pixels: Missing) -> Missing:
     """Return which pixels of a DataArray are missing: by default those equal to its ``_FillValue``."""
     if missing_pixels.nodata is not None:
         return missing_pixels
@@ -50,7 +49,7 @@ def missing(x: Any, missing_pixels: Missing) -> Missing:
     return missing_pixels if value is None else replace(missing_pixels, nodata=float(value))
 
 
-def _of_bands(values: Any) -> float | None:
+def _of_bands(values: Iterable[float | None]) -> float | None:
     """Return the value of missing pixels in ``nodatavals`` of xarray's open_rasterio; None if no band has one."""
     known = {float(value) for value in values if value is not None and not math.isnan(value)}
     if len(known) > 1:
@@ -59,8 +58,11 @@ def _of_bands(values: Any) -> float | None:
 
 
 def resized_dataset(
-    x: object, names: Sequence[object], spec_of: Callable[[Any], ResizeSpec], resize: Callable[[Any], object]
-) -> object:
+    x: Dataset | DataTree,
+    names: Sequence[Hashable],
+    spec_of: Callable[[DataArray], ResizeSpec],
+    resize: Callable[[DataArray], DataArray],
+) -> Dataset | DataTree:
     """Return a Dataset or a DataTree whose variables are resized along the dimensions ``names`` by ``resize``.
 
     ``spec_of`` returns the spec of a variable. Coordinates and the bounds of cells move to the new pixels. Raises
@@ -69,7 +71,7 @@ def resized_dataset(
     """
     if not names:
         raise SpecError("each variable has its own axes; name the dimensions, as in {'y': 512, 'x': 512}")
-    if isinstance(x, xarray.DataTree):
+    if isinstance(x, DataTree):
         if not any(_first(node.dataset, names) is not None for node in x.subtree):
             raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
         datasets = {}
@@ -78,23 +80,25 @@ def resized_dataset(
             first = next((variable for variable in below if variable is not None), None)
             moved = {} if first is None else moved_dimensions(first.dims, first.shape, spec_of(first))
             datasets[node.path] = _of_variables(node.to_dataset(), names, moved, resize)
-        return xarray.DataTree.from_dict(datasets, name=x.name)
+        return DataTree.from_dict(datasets, name=x.name)
     first = _first(x, names)
     if first is None:
         raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
     return _of_variables(x, names, moved_dimensions(first.dims, first.shape, spec_of(first)), resize)
 
 
-def _first(x: Any, names: Sequence[object]) -> Any:
+def _first(x: Dataset, names: Sequence[Hashable]) -> DataArray | None:
     """Return the first variable with all of the dimensions that is not the bounds of another one; None if none is."""
     bounds = names_of_bounds(x.variables.values())
     own = (variable for name, variable in x.data_vars.items() if name not in bounds)
     return next((variable for variable in own if set(names) <= set(variable.dims)), None)
 
 
-def _of_variables(x: Any, names: Sequence[Any], moved: Moved, resize: Callable[[object], Any]) -> Any:
+def _of_variables(
+    x: Dataset, names: Sequence[Hashable], moved: Moved, resize: Callable[[DataArray], DataArray]
+) -> Dataset:
     bounds = names_of_bounds(x.variables.values())
-    variables = {}
+    variables: dict[Hashable, object] = {}
     for name, variable in x.data_vars.items():
         is_placing = "GeoTransform" in variable.attrs and not set(names) & set(variable.dims)
         if name in bounds or is_placing:
