@@ -78,7 +78,7 @@ def _converted(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     op = node.op
     context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
     meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
-    defaults: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
+    defaults: dict[str, object] = {"coordinate_transformation_mode": "asymmetric"}
     tried = [{"nearest_mode": name} for name in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
     for attributes in tried:
         changed = defaults | attributes

@@ -209,7 +209,7 @@ class Results:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, object]]]:
         """Yield the files that have not changed since, with their records."""
         for path in paths:
             if str(path) in self._done:
@@ -469,7 +469,7 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
         return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": identity["exporter"]}
 
 
-def _unanswered(path: Path, why: object) -> dict[str, Any]:
+def _unanswered(path: Path, why: object) -> dict[str, object]:
     """Return the record of a model that no process finished; this one does not read it either, having no time limit."""
     errors = [{"where": str(path), "message": str(why)}]
     return {"file": str(path), "stamp": stamp(path), "exporter": UNKNOWN, "resizes": [], "errors": errors}

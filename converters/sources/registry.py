@@ -13,7 +13,6 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.kinds import json_object, refusal
@@ -170,7 +169,7 @@ def _input(described: object, where: str) -> tuple[tuple[int | None, ...] | None
     return tuple(shape), dtype
 
 
-def _text(document: dict[str, Any], name: str, where: str) -> str:
+def _text(document: dict[str, object], name: str, where: str) -> str:
     value = document.get(name)
     if not isinstance(value, str):
         raise ReadError(f"missing; {closest('', names())}", where)

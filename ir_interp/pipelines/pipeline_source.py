@@ -215,7 +215,7 @@ def _interpolate(head: _Head, layer: Layer) -> Iterator[ImageStep]:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -405,7 +405,7 @@ def cpp(pipeline: Pipeline) -> str:
     )
 
 
-def _infix(form: str) -> Callable[[_Number, Any], _Number]:
+def _infix(form: str) -> Callable[[_Number, object], _Number]:
     """Return the method of an operator, which is written as ``form``."""
     return lambda number, other: _Number(form.format(number.text, _text(other)))
 

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ def _is_of_keras(module: str) -> bool:
     return first == "keras" and (not rest or not _PACKAGES.isdisjoint(inner[:1]))
 
 
-def _objects(config: object, layer: str) -> Iterator[tuple[dict[str, Any], str]]:
+def _objects(config: object, layer: str) -> Iterator[tuple[dict[str, object], str]]:
     """Yield the objects of a configuration, each with the name of its layer."""
     if isinstance(config, dict):
         inner = config.get("config")
@@ -217,7 +216,7 @@ def resize(operation: Resize, file: str, semantics: Semantics = Semantics.RUNTIM
     return replace(op, spec=replace(op.spec, axes=_IMAGE, target=target))
 
 
-def _attributes(operation: Resize, where: str) -> dict[str, Any]:
+def _attributes(operation: Resize, where: str) -> dict[str, object]:
     stated = operation.attributes
     if operation.type != "ScaleAndTranslate":
         return {
