@@ -160,8 +160,7 @@ def _operators(model: tflite_files.Model) -> Iterator[tuple[tflite_files.Operato
         for operator in graph.operators if graph.operators is not None else ():
             code = model.operatorCodes[operator.opcodeIndex]
             if max(code.builtinCode, code.deprecatedBuiltinCode) in kinds:
-                name = graph.tensors[operator.outputs[0]].name
-                yield operator, name.decode() if isinstance(name, bytes) else name
+                yield operator, tflite_files.name_of(graph.tensors[operator.outputs[0]])
 
 
 def _set(model: tflite_files.Model, operator: tflite_files.OperatorTable, attributes: dict[str, Any]) -> None:

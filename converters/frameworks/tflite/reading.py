@@ -113,6 +113,7 @@ def _real(tensor: tflite_files.TensorTable, content: NDArray[Any]) -> NDArray[np
     assert dtype is not None
     assert table is not None
     assert table.scale is not None
+    assert table.zeroPoint is not None
     scales, zeros = np.atleast_1d(table.scale), np.atleast_1d(table.zeroPoint)
     levels = _unpacked(content, tensor.shape) if tensor.type == schema().TensorType.INT4 else content.view(dtype)
     levels = np.atleast_1d(levels.reshape(tensor.shape))
@@ -171,10 +172,10 @@ def _value(graph: tflite_files.Graph, place: int, operator: str) -> Value:
     return Value(
         place=place,
         name=f"t{place}",
-        label=_name(tensor),
+        label=tflite_files.name_of(tensor),
         operator=operator,
         scale=None if levels is None or levels.scale is None else float(np.float32(levels.scale[0])),
-        zero=0 if levels is None else int(levels.zeroPoint[0]),
+        zero=0 if levels is None or levels.zeroPoint is None else int(levels.zeroPoint[0]),
     )
 
 
@@ -205,7 +206,9 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
         if tensor.quantization is not None and tensor.quantization.scale is not None:
             if _is_constant(model, tensor):
                 if _levels_of(tensor) is None:
-                    raise ReadError(f"constant {_name(tensor)!r} has levels of a type that is not read", path.name)
+                    raise ReadError(
+                        f"constant {tflite_files.name_of(tensor)!r} has levels of a type that is not read", path.name
+                    )
                 _make_real(model, tensor, folder)
             tensor.type, tensor.quantization = of.TensorType.FLOAT32, None
     copies = of.OperatorCodeT()
@@ -231,8 +234,8 @@ def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, .
     model = unpacked(path)
     graph, places = model.subgraphs[_MAIN], {}
     for tensor in graph.tensors:
-        if _name(tensor) in shapes:
-            tensor.shape, tensor.shapeSignature = list(shapes[_name(tensor)]), None
+        if tflite_files.name_of(tensor) in shapes:
+            tensor.shape, tensor.shapeSignature = list(shapes[tflite_files.name_of(tensor)]), None
     for end in shown:
         tensor = copy.copy(graph.tensors[end.place])
         tensor.shape, tensor.shapeSignature = list(shapes[end.name]), None
@@ -283,10 +286,6 @@ def _is_shown(tensor: tflite_files.TensorTable) -> bool:
 def _has_one_scale(tensor: tflite_files.TensorTable) -> bool:
     scales = tensor.quantization.scale if tensor.quantization is not None else None
     return scales is not None and len(scales) == 1
-
-
-def _name(tensor: tflite_files.TensorTable) -> str:
-    return tensor.name.decode() if isinstance(tensor.name, bytes) else str(tensor.name)
 
 
 def function(path: Path) -> Callable[..., list[Array]]:

@@ -73,8 +73,9 @@ class Levels(Protocol):
     """The quantisation of a tensor."""
 
     scale: NDArray[np.float32] | None
-    zeroPoint: NDArray[np.int64]  # noqa: N815
+    zeroPoint: NDArray[np.int64] | None  # noqa: N815
     quantizedDimension: int  # noqa: N815
+    details: object
 
 
 class TensorTable(Protocol):
@@ -86,6 +87,12 @@ class TensorTable(Protocol):
     shapeSignature: Sequence[int] | None  # noqa: N815
     buffer: int
     quantization: Levels | None
+    sparsity: object
+
+
+def name_of(tensor: TensorTable) -> str:
+    """Return the name of a tensor."""
+    return tensor.name.decode() if isinstance(tensor.name, bytes) else tensor.name
 
 
 class OperatorTable(Protocol):
