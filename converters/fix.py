@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,6 +23,7 @@ from ir_interp.files.kinds import FileKind, expect
 from ir_interp.files.writing import check_outputs, replacing
 from ir_interp.options.model_options import FixOptions
 from ir_interp.options.shared_options import check_needs
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Nearest, Scales
 from ir_interp.translation.dialect import Context
@@ -41,7 +42,7 @@ from .portable.portable_resize import Edit
 from .runtimes.outcome import PLAIN_COEFFICIENT
 from .sources.model_summary import parts
 from .verify.inputs import Inputs
-from .verify.model_pairs import ComparisonRecord, ModelComparison, compare_models
+from .verify.model_pairs import ModelComparison, compare_models
 
 _COEFFICIENT = -0.5  # of Pillow and PyTorch, where they antialias
 _BEFORE = 10  # the version of Resize that ONNX's version converter raises
@@ -77,7 +78,7 @@ def _converted(node: ResizeNode, scales: tuple[float, ...]) -> Remedy:
     op = node.op
     context = Context(version=_BEFORE, shape=op.shape, dtype=op.dtype)
     meant = DIALECT.parse({"mode": op.attributes.get("mode", "nearest"), "scales": list(scales)}, context)
-    defaults: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
+    defaults: dict[str, object] = {"coordinate_transformation_mode": "asymmetric"}
     tried = [{"nearest_mode": name} for name in ("floor", "ceil")] if isinstance(meant.kernel, Nearest) else [{}]
     for attributes in tried:
         changed = defaults | attributes
@@ -138,7 +139,7 @@ def _rescaled(code: str, before: tuple[float, ...], after: tuple[float, ...]) ->
     return Remedy(code=code, scales=after, text=f"scales {pairs or 'stay, as already fixed'}")
 
 
-def _changes(op: ResizeOp, changed: Mapping[str, Any]) -> str:
+def _changes(op: ResizeOp, changed: Mapping[str, object]) -> str:
     left_out = {name: default for name, (default, _) in DIALECT.defaults.items()} | {"cubic_coeff_a": PLAIN_COEFFICIENT}
     before = left_out | dict(op.attributes)
     return ", ".join(f"{name}={before[name]} -> {value}" for name, value in changed.items())
@@ -298,29 +299,18 @@ def _replace(field: Any, messages: Sequence[Any]) -> None:
     field.extend(copies)
 
 
-class RepairRecord(TypedDict):
-    """A repaired mistake in JSON."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair(Record):
+    """A repaired mistake of a resize."""
 
-    resize: str
-    where: str
-    code: str
-    change: str
+    KEYS = ("op.name as resize", "op.where", "remedy.code", "remedy.text as change")
 
-
-class FixedRecord(TypedDict):
-    """The repairs in JSON."""
-
-    source: str
-    destination: str
-    repaired: list[RepairRecord]
-    unsigned_products: int
-    unread: list[str]
-    comparison: ComparisonRecord | None
-    note: str
+    op: ResizeOp
+    remedy: Remedy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fixed:
+class Fixed(Record):
     """The fixed resizes, and the effect on the model's own input: ``comparison`` of before and after.
 
     ``unsigned_products`` is the number of 8-bit products whose weights became unsigned.
@@ -330,6 +320,16 @@ class Fixed:
     There is no comparison if nothing was fixed, none was requested, or ``note`` states a reason.
     """
 
+    KEYS = (
+        "source",
+        "destination",
+        "repairs as repaired",
+        "unsigned_products",
+        "problems as unread",
+        "comparison",
+        "note",
+    )
+
     source: Path
     destination: Path
     repaired: tuple[RepairedResize, ...]
@@ -338,27 +338,21 @@ class Fixed:
     comparison: ModelComparison | None = None
     note: str = ""
 
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """Every repaired mistake."""
+        return tuple(Repair(op=fixed.op, remedy=remedy) for fixed in self.repaired for remedy in fixed.remedies)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The errors of resizes that cannot be read, as text."""
+        return tuple(map(str, self.unread))
+
     def changed(self, repaired: RepairedResize) -> str:
         """Return the difference of a resize's output from its output before the fix, as text."""
         resizes = (self.comparison.resizes if self.comparison else None) or ()
         compared = next((resize.output for resize in resizes if resize.name == repaired.op.name), None)
         return compared.apart if compared else "not shown"
-
-    def record(self) -> FixedRecord:
-        """Return it as plain values, for JSON."""
-        return {
-            "source": str(self.source),
-            "destination": str(self.destination),
-            "repaired": [
-                {"resize": repair.op.name, "where": repair.op.where, "code": remedy.code, "change": remedy.text}
-                for repair in self.repaired
-                for remedy in repair.remedies
-            ],
-            "unsigned_products": self.unsigned_products,
-            "unread": [str(error) for error in self.unread],
-            "comparison": self.comparison.record() if self.comparison else None,
-            "note": self.note,
-        }
 
 
 def fix(source: Path, destination: Path, options: FixOptions) -> Fixed:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from ir_interp.diagnostic_codes import Severity, fails
 from ir_interp.errors import IrInterpError, ReadError, leaves
@@ -26,10 +26,10 @@ from ir_interp.files.writing import OutputError, opened_alone, replacing
 from ir_interp.options.declaration import identity
 from ir_interp.options.model_options import AuditOptions, ConvertOptions
 from ir_interp.plain_text import flags_stay
+from ir_interp.records import Json, Record
 
 from . import workers
 from .audit import audit_report
-from .audit.audit_report import record as audit_record
 from .conversion.converting import convert
 from .conversion.routes import check_options, conversion_kinds
 from .reports import Progress, silent
@@ -88,24 +88,22 @@ def _number(head: bytes, at: int) -> tuple[int, int]:
     return value, at
 
 
-class SummaryRecord(TypedDict):
-    """The results of many models in JSON: numbers of models, resizes and errors, and counts by name."""
-
-    models: int
-    resizes: int
-    errors: int
-    verdicts: dict[str, dict[str, int]]
-    findings: dict[str, int]
-    exporters: dict[str, int]
-    grades: dict[str, int]
-
-
 @dataclass(slots=True)
-class Summary:
+class Summary(Record):
     """Counts over the records of models: by runtime and verdict, by the code of findings, by exporter, by grade.
 
     ``severities`` are those of the findings by code.
     """
+
+    KEYS = (
+        "models",
+        "resizes",
+        "errors",
+        "by_runtime as verdicts",
+        "by_code as findings",
+        "most_exporters as exporters",
+        "most_grades as grades",
+    )
 
     models: int = 0
     resizes: int = 0
@@ -135,24 +133,32 @@ class Summary:
         """Return whether there is a finding that matters; ``on`` is that of ``Audit.fails``."""
         return any(fails(code, severity, on) for code, severities in self.severities.items() for severity in severities)
 
-    def record(self) -> SummaryRecord:
-        """Return all of it as plain values, for JSON."""
-        return {
-            "models": self.models,
-            "resizes": self.resizes,
-            "errors": self.errors,
-            "verdicts": {name: dict(counts) for name, counts in sorted(self.verdicts.items())},
-            "findings": dict(sorted(self.findings.items())),
-            "exporters": dict(self.exporters.most_common()),
-            "grades": dict(self.grades.most_common()),
-        }
+    @property
+    def by_runtime(self) -> Mapping[str, Mapping[str, int]]:
+        """The verdicts, by runtime in alphabetic order."""
+        return dict(sorted(self.verdicts.items()))
+
+    @property
+    def by_code(self) -> dict[str, int]:
+        """The findings in the order of their codes."""
+        return dict(sorted(self.findings.items()))
+
+    @property
+    def most_exporters(self) -> dict[str, int]:
+        """The exporters, the most frequent first."""
+        return dict(self.exporters.most_common())
+
+    @property
+    def most_grades(self) -> dict[str, int]:
+        """The grades, the most frequent first."""
+        return dict(self.grades.most_common())
 
     def tables(self) -> Iterable[tuple[str, list[tuple[str, str]]]]:
         """Yield each kind of count as a title and rows."""
         yield "runtimes", [(name, _counted(counts)) for name, counts in sorted(self.verdicts.items())]
-        yield "findings", [(code, str(count)) for code, count in sorted(self.findings.items())]
+        yield "findings", [(code, str(count)) for code, count in self.by_code.items()]
         yield "exporters", [(name, str(count)) for name, count in self.exporters.most_common(20)]
-        yield "grades", [(name, str(count)) for name, count in self.grades.most_common()]
+        yield "grades", [(name, str(count)) for name, count in self.most_grades.items()]
 
 
 def _counted(counts: Counter[str]) -> str:
@@ -203,7 +209,7 @@ class Results:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def done(self, paths: list[Path]) -> Iterator[tuple[Path, dict[str, object]]]:
         """Yield the files that have not changed since, with their records."""
         for path in paths:
             if str(path) in self._done:
@@ -347,10 +353,10 @@ class Auditing:
     def prepare(self) -> None:
         """Do nothing: an audit writes only its results."""
 
-    def record(self, path: Path) -> dict[str, object]:
+    def record(self, path: Path) -> dict[str, Json]:
         """Return the result of auditing one model."""
         audit = audit_report.audited([path], replace(self.options, jobs=1, progress=silent))
-        return {**audit_record(audit.with_severities(self.options.severities).without(self.options.per_file_ignores))}
+        return audit.with_severities(self.options.severities).without(self.options.per_file_ignores).record()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -463,7 +469,7 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
         return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": identity["exporter"]}
 
 
-def _unanswered(path: Path, why: object) -> dict[str, Any]:
+def _unanswered(path: Path, why: object) -> dict[str, object]:
     """Return the record of a model that no process finished; this one does not read it either, having no time limit."""
     errors = [{"where": str(path), "message": str(why)}]
     return {"file": str(path), "stamp": stamp(path), "exporter": UNKNOWN, "resizes": [], "errors": errors}

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ir_interp.errors import InexactError, IrInterpError, SpecError
 from ir_interp.resize_op import ResizeOp
@@ -125,7 +124,7 @@ def _context(op: ResizeOp) -> Context:
     return Context(version=10, shape=op.shape, dtype=dtype)
 
 
-def _target(op: ResizeOp) -> dict[str, Any]:
+def _target(op: ResizeOp) -> dict[str, object]:
     """Return the target for every axis, as the layer takes it; nothing if unknown."""
     target, shape = op.spec.target, op.shape
     if shape is None or not isinstance(target, Sizes | Scales):

@@ -9,21 +9,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypedDict, cast
 
 from ir_interp import plain_text, resize_op
 from ir_interp.options.model_options import Form as Form, StateForm as StateForm
 from ir_interp.options.shared_options import Progress as Progress, silent as silent
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.translate import Grade, Translation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Record):
     """The largest difference of an output, absolute and relative to its largest value if that is not 0, and the limit.
 
     ``span`` is the range of its values over all inputs tried: 0 if they are all equal, or there are none. ``shapes``
@@ -87,7 +87,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FedImage:
+class FedImage(Record):
     """An image that a model ran on; ``size`` is the height and width of the input, ``file_size`` that of the file."""
 
     input: str
@@ -118,23 +118,15 @@ def fed_lines(images: Sequence[FedImage]) -> list[str]:
     return lines
 
 
-class LevelsRecord(TypedDict):
-    """Counts of levels in JSON."""
-
-    grade: str
-    count: int
-    flipped: int
-    flipped_by_source: int | None
-    runtime: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
+class Levels(Record):
     """How many values of a quantised model lie one level from those of its source, each segment on the same values.
 
     ``flipped_by_source`` is that count between the integer and float kernels of the source's own ``runtime``; None if
     it cannot run in both ways.
     """
+
+    KEYS = ("grade", "count", "flipped", "flipped_by_source", "runtime")
 
     count: int
     flipped: int
@@ -157,16 +149,6 @@ class Levels:
         """The grade and the counts, in one line."""
         return f"{self.grade}: {self.text}"
 
-    def record(self) -> LevelsRecord:
-        """Return it as plain values, for JSON."""
-        return {
-            "grade": self.grade,
-            "count": self.count,
-            "flipped": self.flipped,
-            "flipped_by_source": self.flipped_by_source,
-            "runtime": self.runtime,
-        }
-
     def __add__(self, other: Levels) -> Levels:
         """Return the sum of both counts, on other inputs."""
         both = (self.flipped_by_source, other.flipped_by_source)
@@ -185,33 +167,18 @@ class Agreement(Enum):
     UNKNOWN = "unknown"
 
 
-class PlainOutputRecord(TypedDict):
-    """An output of a plain call in JSON; ``levels`` is the difference in its levels, if it has them."""
-
-    name: str
-    equal: bool
-    absolute: float | None
-    relative: float | None
-    levels: float | None
-    limit: float | None
-
-
-class PlainCallRecord(TypedDict):
-    """A plain call of a model in JSON."""
-
-    model: str
-    runtime: str
-    processor: str
-    verdict: str
-    outputs: list[PlainOutputRecord]
-    elsewhere: str
-    setting: str
-    problem: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainOutput:
+class PlainOutput(Record):
     """An output of a plain call; ``level`` is the distance of two of its levels, None if it has none."""
+
+    KEYS = (
+        "compared.name",
+        "compared.passes as equal",
+        "compared.absolute",
+        "compared.relative",
+        "levels",
+        "compared.limit",
+    )
 
     compared: Compared
     level: float | None = None
@@ -233,21 +200,9 @@ class PlainOutput:
         limit = "" if self.compared.shapes else f" (last bits explain {self.compared.limit:.3g})"
         return f"output {self.compared.name!r} {self.compared.apart}{levels}{limit}"
 
-    def record(self) -> PlainOutputRecord:
-        """Return it as plain values, for JSON."""
-        compared = self.compared
-        return {
-            "name": compared.name,
-            "equal": compared.passes,
-            "absolute": _finite(compared.absolute),
-            "relative": _finite(compared.relative),
-            "levels": None if self.levels is None else _finite(self.levels),
-            "limit": _finite(compared.limit),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainCall:
+class PlainCall(Record):
     """A quantised model as users call it, by the default settings of its runtime, against the source of the proof.
 
     The proof sums 8-bit products exactly. By default, sums may saturate, depending on the ``processor``, and OpenVINO
@@ -255,6 +210,8 @@ class PlainCall:
     the difference on other processors, and is empty if sums cannot saturate. With the ``setting``, the call computes
     what the proof did.
     """
+
+    KEYS = ("model", "runtime", "processor", "agreement as verdict", "outputs", "elsewhere", "setting", "problem")
 
     model: str
     runtime: str
@@ -285,23 +242,6 @@ class PlainCall:
         call = f"{self.model} by the default settings of {self.runtime} on this processor ({self.processor})"
         return "; ".join(filter(None, (f"{call}: {self.agreement.value}: {found}", elsewhere, advice)))
 
-    def record(self) -> PlainCallRecord:
-        """Return it as plain values, for JSON."""
-        return {
-            "model": self.model,
-            "runtime": self.runtime,
-            "processor": self.processor,
-            "verdict": self.agreement.value,
-            "outputs": [output.record() for output in self.outputs],
-            "elsewhere": self.elsewhere,
-            "setting": self.setting,
-            "problem": self.problem,
-        }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
 
 def differing(calls: Iterable[PlainCall]) -> str:
     """Return that plain calls differ, as the end of a summary; empty if none does."""
@@ -310,7 +250,7 @@ def differing(calls: Iterable[PlainCall]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Verification(Record):
     """The comparisons and their remarks; ``alone`` are resizes that were also run on large tensors.
 
     ``levels`` counts those of a quantised model. ``shapes`` are the shapes of the inputs that both models ran on, by
@@ -342,34 +282,11 @@ class Verification:
         return all(output.is_conclusive for output in self.outputs)
 
 
-class VerificationRecord(TypedDict):
-    """A verification in JSON; shapes by input."""
-
-    images: list[FedImage]
-    outputs: list[Compared]
-    alone: list[Compared]
-    levels: LevelsRecord | None
-    note: str
-    shapes: dict[str, list[int]]
-    more_shapes: list[dict[str, list[int]]]
-    extremes: list[str]
-    calls: list[PlainCallRecord]
-
-
-def plain(verification: Verification | None) -> VerificationRecord | None:
-    """Return a verification as plain values, for JSON."""
-    if verification is None:
-        return None
-    values = asdict(verification) | {
-        "levels": verification.levels.record() if verification.levels else None,
-        "calls": [call.record() for call in verification.calls],
-    }
-    return cast(VerificationRecord, values)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Record):
     """One translated resize: before, after, its grade, and notes; see ``Translation``."""
+
+    KEYS = ("name", "source.where", "configuration", "form", "exactness as grade", "note")
 
     name: str
     source: ResizeOp
@@ -398,7 +315,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mistake:
+class Mistake(Record):
     """A likely mistake in the source of a conversion, which its result keeps; ``command`` repairs or explains it.
 
     Of severity ``note`` it is no mistake, but a resize that releases of its runtime read differently.
@@ -410,13 +327,9 @@ class Mistake:
     message: str
     command: str
 
-    def record(self) -> dict[str, str]:
-        """Return it as plain values, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Record):
     """A state that a model keeps between inferences, which its translation takes and returns.
 
     ``initial`` are its elements before the first inference: one if all are equal, none if it is empty then.
@@ -430,12 +343,8 @@ class State:
     dtype: str
     shape: PartialShape
     initial_shape: PartialShape
-    initial: tuple[Any, ...] | None
+    initial: tuple[bool | int | float, ...] | None
     first: str | None = None
-
-    def record(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
-        return asdict(self)
 
     @property
     def text(self) -> str:
@@ -450,53 +359,39 @@ class State:
         return f"state {self.variable!r}: input {self.input!r}, {end}; at first [{shape}] of {values}"
 
 
-class RowRecord(TypedDict):
-    """A resize of a conversion in JSON."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations(Record):
+    """Operations of both models by type, the most frequent first; None for files without a model."""
 
-    name: str
-    where: str
-    configuration: str
-    form: str
-    grade: str
-    note: str
-
-
-class OperationsRecord(TypedDict):
-    """Operations of both models in JSON, by type; None for files without a model."""
-
-    before: dict[str, int] | None
-    after: dict[str, int] | None
-
-
-class ConversionRecord(TypedDict):
-    """A conversion in JSON."""
-
-    source: str
-    destination: str
-    resizes: list[RowRecord]
-    findings: list[Mistake]
-    notes: list[str]
-    states: list[State]
-    operations: OperationsRecord
-    verification: VerificationRecord | None
+    before: dict[str, int] | None = None
+    after: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ConversionReport:
+class ConversionReport(Record):
     """The files of a conversion, its resizes, and how far its outputs differ, if that was verified.
 
-    ``before`` and ``after`` count the operations of both models by type, the most frequent first. ``mistakes`` are
-    likely ones of the source, which the result keeps, and readings that depend on the release. ``notes`` are on parts
-    of the source without an effect.
+    ``mistakes`` are likely ones of the source, which the result keeps, and readings that depend on the release.
+    ``notes`` are on parts of the source without an effect.
     """
+
+    KEYS = (
+        "source",
+        "destination",
+        "rows as resizes",
+        "mistakes as findings",
+        "notes",
+        "states",
+        "operations",
+        "verification",
+    )
 
     source: Path
     destination: Path
     rows: tuple[Row, ...]
     mistakes: tuple[Mistake, ...] = ()
     verification: Verification | None = None
-    before: dict[str, int] | None = None
-    after: dict[str, int] | None = None
+    operations: Operations = Operations()
     states: tuple[State, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -527,29 +422,6 @@ class ConversionReport:
             return resizes
         compared = ((output.name, output.verdict, output.difference) for output in self.verification.outputs)
         return resizes + plain_text.notebook_columns("Verification", ("output", "verdict", "difference"), compared)
-
-    def record(self) -> ConversionRecord:
-        """Return the report as plain values, for JSON."""
-        return {
-            "source": str(self.source),
-            "destination": str(self.destination),
-            "resizes": [
-                {
-                    "name": row.name,
-                    "where": row.source.where,
-                    "configuration": row.configuration,
-                    "form": row.form,
-                    "grade": row.exactness,
-                    "note": row.note,
-                }
-                for row in self.rows
-            ],
-            "findings": [cast(Mistake, mistake.record()) for mistake in self.mistakes],
-            "notes": list(self.notes),
-            "states": [cast(State, state.record()) for state in self.states],
-            "operations": {"before": self.before, "after": self.after},
-            "verification": plain(self.verification),
-        }
 
 
 def expressed(translation: Translation | ResizeOp) -> str:

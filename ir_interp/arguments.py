@@ -214,7 +214,7 @@ def _several(value: Iterable[Checked], name: str, expected: str) -> tuple[Checke
     return several
 
 
-def pairs(value: Any, name: str) -> tuple[tuple[object, ...], ...]:
+def pairs(value: object, name: str) -> tuple[tuple[object, ...], ...]:
     """Return pairs of images before and after a resize."""
     several = entries(value)
     split = [entries(pair) for pair in several or ()]

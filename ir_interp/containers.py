@@ -6,11 +6,12 @@ share their memory with NumPy. A Pillow call gives an image the bytes that Pillo
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +21,19 @@ from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import missing_pixels, resize as executor
 from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import bind, for_each_axis, resize
+from ir_interp.plan.moved_coordinates import (
+    Moved,
+    links_of,
+    moved_attributes,
+    moved_coordinates,
+    moved_dimensions,
+    names_of_bounds,
+)
 from ir_interp.shapes import Array, Shape
 from ir_interp.specs import Antialias, Arithmetic, Linear, ResizeSpec
+
+if TYPE_CHECKING:
+    from xarray import DataArray, Dataset, DataTree
 
 _CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
 _TWO = 2  # number of axes of an image
@@ -240,7 +252,7 @@ _KINDS = {
 }
 
 
-def _kind(x: Any) -> str:
+def _kind(x: object) -> str:
     """Return the kind of a container without importing its library."""
     if type(x) is np.ndarray:
         return "numpy"
@@ -261,14 +273,12 @@ _CLASSES = (
 )
 
 
-def _of_kind(kind: str, x: object, request: Request, missing: Missing, chunks: object) -> object:
+def _of_kind(kind: str, x: Any, request: Request, missing: Missing, chunks: object) -> object:
     match kind:
         case "xarray":
             return _of_labelled(x, request, missing, chunks)
         case "dataset" | "tree":
-            from ir_interp import labelled_arrays
-
-            return labelled_arrays.resized_dataset(
+            return _resized_dataset(
                 x,
                 request.names,
                 lambda variable: _bound(variable, request, variable.dims),
@@ -317,10 +327,8 @@ def _of_dask(x: object, spec: ResizeSpec, missing: Missing, chunks: object) -> o
     return layout.resized_dask(x, spec, chunks, missing)
 
 
-def _of_labelled(x: Any, request: Request, missing: Missing, chunks: object) -> object:
-    from ir_interp import labelled_arrays
-
-    spec, missing = _bound(x, request, x.dims), labelled_arrays.missing(x, missing)
+def _of_labelled(x: DataArray, request: Request, missing: Missing, chunks: object) -> DataArray:
+    spec, missing = _bound(x, request, x.dims), _missing(x, missing)
 
     def values(data: object) -> object:
         if _kind(data) == "dask":
@@ -329,7 +337,7 @@ def _of_labelled(x: Any, request: Request, missing: Missing, chunks: object) -> 
             raise SpecError("chunks has no effect: x is not a Dask array")
         return _of_numpy(data, Request(spec=spec), missing)
 
-    return labelled_arrays.resized_array(x, spec, values)
+    return _resized_array(x, spec, values)
 
 
 def _of_standard(x: Any, request: Request, missing: Missing) -> Any:
@@ -340,3 +348,103 @@ def _of_standard(x: Any, request: Request, missing: Missing) -> Any:
     except (BufferError, TypeError, AttributeError, RuntimeError) as error:
         raise SpecError(f"NumPy cannot read the memory of x ({error}); copy x to the CPU first") from None
     return namespace.asarray(_of_numpy(values, request, missing))
+
+
+# Arrays, Datasets and DataTrees of xarray: names and attributes are kept, coordinates move to new pixels. Variables
+# with the named dimensions are resized, others are kept.
+
+
+def _resized_array(x: DataArray, spec: ResizeSpec, values: Callable[[object], object]) -> DataArray:
+    """Return a DataArray with its data resized by ``values``, the resize of ``spec`` bound to its shape.
+
+    Numeric and time coordinates of resized dimensions are interpolated linearly, and extrapolated beyond their ends.
+    Raises SpecError for other coordinates along these dimensions.
+    """
+    moved = moved_dimensions(x.dims, x.shape, spec)
+    places = moved_coordinates(x.coords, moved, set())
+    coordinates = x.coords.to_dataset().drop_vars(places).assign_coords(places).coords
+    attributes = moved_attributes(x.name, x.attrs, moved)
+    y = type(x)(values(x.data), dims=x.dims, coords=coordinates, attrs=attributes, name=x.name)
+    y.encoding = links_of(x)
+    return y
+
+
+def _missing(x: DataArray, missing_pixels: Missing) -> Missing:
+    """Return which pixels of a DataArray are missing: by default those equal to its ``_FillValue``."""
+    if missing_pixels.nodata is not None:
+        return missing_pixels
+    value = x.attrs.get("_FillValue", x.attrs.get("missing_value"))
+    if value is None:
+        value = _of_bands(x.attrs.get("nodatavals", ()))
+    return missing_pixels if value is None else replace(missing_pixels, nodata=float(value))
+
+
+def _of_bands(values: Iterable[float | None]) -> float | None:
+    """Return the value of missing pixels in ``nodatavals`` of xarray's open_rasterio; None if no band has one."""
+    known = {float(value) for value in values if value is not None and not math.isnan(value)}
+    if len(known) > 1:
+        raise SpecError(f"nodatavals are {sorted(known)}; expected one value for all bands; resize each band by itself")
+    return next(iter(known), None)
+
+
+def _resized_dataset(
+    x: Dataset | DataTree,
+    names: Sequence[Hashable],
+    spec_of: Callable[[DataArray], ResizeSpec],
+    resize: Callable[[DataArray], DataArray],
+) -> Dataset | DataTree:
+    """Return a Dataset or a DataTree whose variables are resized along the dimensions ``names`` by ``resize``.
+
+    ``spec_of`` returns the spec of a variable. Coordinates and the bounds of cells move to the new pixels. Raises
+    SpecError if ``names`` is empty, if no variable has them, if one has only some of them, or if the values of a
+    coordinate at the new pixels are unknown.
+    """
+    if not names:
+        raise SpecError("each variable has its own axes; name the dimensions, as in {'y': 512, 'x': 512}")
+    from xarray import DataTree
+
+    if isinstance(x, DataTree):
+        if not any(_first_variable(node.dataset, names) is not None for node in x.subtree):
+            raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
+        datasets = {}
+        for node in x.subtree:
+            below = (
+                _first_variable(child.dataset, names) for child in node.subtree
+            )  # which share the dimensions of the node
+            first = next((variable for variable in below if variable is not None), None)
+            moved = {} if first is None else moved_dimensions(first.dims, first.shape, spec_of(first))
+            datasets[node.path] = _of_variables(node.to_dataset(), names, moved, resize)
+        return DataTree.from_dict(datasets, name=x.name)
+    first = _first_variable(x, names)
+    if first is None:
+        raise SpecError(f"no variable has the dimensions {', '.join(map(str, names))}")
+    return _of_variables(x, names, moved_dimensions(first.dims, first.shape, spec_of(first)), resize)
+
+
+def _first_variable(x: Dataset, names: Sequence[Hashable]) -> DataArray | None:
+    """Return the first variable with all of the dimensions that is not the bounds of another one; None if none is."""
+    bounds = names_of_bounds(x.variables.values())
+    own = (variable for name, variable in x.data_vars.items() if name not in bounds)
+    return next((variable for variable in own if set(names) <= set(variable.dims)), None)
+
+
+def _of_variables(
+    x: Dataset, names: Sequence[Hashable], moved: Moved, resize: Callable[[DataArray], DataArray]
+) -> Dataset:
+    bounds = names_of_bounds(x.variables.values())
+    variables: dict[Hashable, object] = {}
+    for name, variable in x.data_vars.items():
+        is_placing = "GeoTransform" in variable.attrs and not set(names) & set(variable.dims)
+        if name in bounds or is_placing:
+            variables[name] = moved_coordinates({name: variable}, moved, bounds).get(name, variable)
+            continue
+        missing = [name for name in names if name not in variable.dims]
+        if missing and len(missing) < len(names):
+            problem = f"variable {name!r} has some of the dimensions to resize, but not {missing[0]!r}"
+            raise SpecError(f"{problem}; drop the variable first")
+        variables[name] = variable.variable if missing else resize(variable.drop_vars(variable.coords)).variable
+    places = moved_coordinates(x.coords, moved, bounds)
+    coordinates = x.coords.to_dataset().drop_vars(places).assign_coords(places)
+    y = coordinates.assign(variables).assign_attrs(moved_attributes("the dataset", x.attrs, moved))
+    y.encoding = x.encoding
+    return y

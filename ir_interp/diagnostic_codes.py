@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ir_interp.errors import ReadError, SpecError, closest
+from ir_interp.records import Record
 
 
 class Severity(Enum):
@@ -22,7 +23,7 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Record):
     """A kind of finding: its ``summary``, its background (``story``), and what to do about it (``remedy``).
 
     ``test`` is the test that proves it: a file of ``tests/`` and a function in it.

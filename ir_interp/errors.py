@@ -7,17 +7,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ir_interp.records import Record
+
 
 class IrInterpError(Exception):
     """The base class; the CLI turns these exceptions into one line and an exit code."""
 
 
-class ReadError(IrInterpError):
+class ReadError(IrInterpError, Record):
     """A file or an attribute that cannot be read: malformed, missing, or unknown.
 
     ``where`` is the place, outermost part first, as in ``model.xml:layer[12 "up2"]@mode``; each level that the
     error passes on its way out prepends its own part with ``under``.
     """
+
+    KEYS = ("where", "problem as message")
+
+    problem: str
+    where: str
 
     def __init__(self, problem: str, where: str = "") -> None:
         self.problem = problem

@@ -18,6 +18,7 @@ from ir_interp.executor.missing_pixels import Missing
 from ir_interp.executor.resize import as_array
 from ir_interp.plain_text import notebook_table
 from ir_interp.plan.taps import check_rank
+from ir_interp.records import Record
 from ir_interp.shapes import PartialShape, static_shape
 from ir_interp.specs import Area, Arithmetic, ResizeSpec
 from ir_interp.translation.dialect import Attributes, Context, Dialect, Semantics
@@ -46,7 +47,7 @@ def shape_text(shape: PartialShape | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
+class Diagnostic(Record):
     """A finding about a layer; ``diagnostic_codes`` documents each code."""
 
     code: str
@@ -57,13 +58,26 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeOp:
+class ResizeOp(Record):
     """One resize of a file.
 
     ``where`` is its place, as in ``model.xml:layer[12 "up2"]``. ``shape`` is the shape of the input, with None for
     dynamic dimensions, or None for an unknown rank; ``dtype`` is the NumPy name of the element type, or None.
     ``attributes`` are the attributes and inputs that the spec was read from, None for inputs known only at run time.
     """
+
+    KEYS = (
+        "name",
+        "where",
+        "dialect",
+        "version",
+        "shape",
+        "dtype",
+        "spec.resized_to as target",
+        "formula",
+        "spec.arithmetic",
+        "diagnostics",
+    )
 
     name: str
     where: str
@@ -74,6 +88,11 @@ class ResizeOp:
     dtype: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     attributes: Attributes = field(default_factory=dict, compare=False)
+
+    @property
+    def formula(self) -> str:
+        """Kernel and source coordinate of output index ``i``, as in ``linear at (i + 1/2) * step - 1/2``."""
+        return formula(self.spec)
 
     @checked
     def run(

@@ -1,6 +1,6 @@
 """An audit as a whole: the models, their resizes, and the selected findings.
 
-It is written as plain data, as GitHub workflow commands, and as SARIF.
+It is written as JSON, as GitHub workflow commands, and as SARIF.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypedDict, cast
 
-from ir_interp import plain_text, resize_op
+from ir_interp import plain_text
 from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES, Severity, check_codes, codes_of, fails, is_chosen
 from ir_interp.errors import ReadError, SpecError, closest
 from ir_interp.files.writing import real
 from ir_interp.options.model_options import AuditOptions
 from ir_interp.plain_text import Tone, labels, quote_uri, workflow_message, workflow_property
+from ir_interp.records import Record
 from ir_interp.resize_op import count
 from ir_interp.version import VERSION
 
@@ -31,7 +31,7 @@ from .preprocessing import CODE, Cost, Preprocessing, by_input, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Audit:
+class Audit(Record):
     """Every resize of some models with its verdicts, the selected findings, and the files that could not be read.
 
     ``unread`` are the resizes of readable files that cannot be read themselves.
@@ -39,6 +39,8 @@ class Audit:
     ``preprocessing`` is the cost of another resize before a model, if requested. ``skipped`` are .xml files of other
     programs in folders, ``empty`` are models without a resize.
     """
+
+    KEYS = ("resizes", "findings", "preprocessing", "errors", "skipped", "empty")
 
     rows: tuple[Audited, ...]
     findings: tuple[Finding, ...]
@@ -49,9 +51,14 @@ class Audit:
     unread: tuple[UnreadResize, ...] = ()
 
     @property
+    def resizes(self) -> tuple[Audited | UnreadResize, ...]:
+        """Every resize, last those that cannot be read."""
+        return (*self.rows, *self.unread)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The file of each resize, also of those that cannot be read."""
-        return (*(row.file for row in self.rows), *(row.file for row in self.unread))
+        return tuple(row.file for row in self.resizes)
 
     @property
     def summary(self) -> str:
@@ -258,122 +265,6 @@ TONES: dict[Kind, Tone] = {
     Kind.CRASHES: "bad",
 }
 """The marks of verdicts in pages and terminals."""
-
-
-class VerdictRecord(TypedDict):
-    """A verdict of an audit in JSON: as seen where ``run``, else as predicted."""
-
-    verdict: str
-    reason: str
-    difference: float | None
-    prediction: str
-    run: bool
-
-
-class ResizeRecord(TypedDict):
-    """A resize of an audit in JSON; verdicts by runtime. One that cannot be read has an error instead of a formula."""
-
-    file: str
-    name: str
-    where: str
-    target: str
-    formula: str
-    error: str
-    verdicts: dict[str, VerdictRecord]
-
-
-class FindingRecord(TypedDict):
-    """A finding of an audit in JSON."""
-
-    code: str
-    severity: str
-    runtime: str | None
-    file: str
-    where: str
-    message: str
-
-
-class ErrorRecord(TypedDict):
-    """A file that could not be read, in JSON."""
-
-    where: str
-    message: str
-
-
-class AuditRecord(TypedDict):
-    """An audit in JSON."""
-
-    resizes: list[ResizeRecord]
-    findings: list[FindingRecord]
-    preprocessing: list[Cost]
-    errors: list[ErrorRecord]
-    skipped: list[str]
-    empty: list[str]
-
-
-def record(audit: Audit) -> AuditRecord:
-    """Return every resize with its verdicts, the findings, and the files that could not be read."""
-    return {
-        "resizes": [*map(_resize, audit.rows), *map(_unread, audit.unread)],
-        "findings": [_finding(finding) for finding in audit.findings],
-        "preprocessing": [cast(Cost, cost.record()) for cost in audit.preprocessing],
-        "errors": [{"where": error.where, "message": error.problem} for error in audit.errors],
-        "skipped": list(audit.skipped),
-        "empty": list(audit.empty),
-    }
-
-
-def _resize(row: Audited) -> ResizeRecord:
-    return {
-        "file": row.file,
-        "name": row.op.name,
-        "where": row.op.where,
-        "target": row.op.spec.resized_to,
-        "formula": resize_op.formula(row.op.spec),
-        "error": "",
-        "verdicts": {
-            name: {
-                "verdict": verdict.kind.value,
-                "reason": verdict.reason,
-                "difference": verdict.difference,
-                "prediction": row.predictions[name].kind.value,
-                "run": name in row.seen,
-            }
-            for name, verdict in row.verdicts.items()
-        },
-    }
-
-
-def _unread(row: UnreadResize) -> ResizeRecord:
-    return {
-        "file": row.file,
-        "name": row.resize,
-        "where": row.where,
-        "target": "",
-        "formula": "",
-        "error": row.problem,
-        "verdicts": {
-            name: {
-                "verdict": verdict.kind.value,
-                "reason": verdict.reason,
-                "difference": None,
-                "prediction": verdict.kind.value,
-                "run": False,
-            }
-            for name, verdict in row.verdicts.items()
-        },
-    }
-
-
-def _finding(finding: Finding) -> FindingRecord:
-    return {
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "runtime": finding.runtime,
-        "file": finding.file,
-        "where": finding.where,
-        "message": finding.message,
-    }
 
 
 def to_github(audit: Audit) -> str:

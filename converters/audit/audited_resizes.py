@@ -27,6 +27,7 @@ from ir_interp.ir.interpolates import known_layers
 from ir_interp.ir.ir_files import Layer, Net
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.plan.taps import plan
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.specs import Nearest, ResizeSpec
@@ -381,11 +382,13 @@ _CODE_OF_KIND = {Kind.CRASHES: "IRI021", Kind.REFUSED: "IRI022", Kind.DIFFERS: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Record):
     """A rule that a resize breaks, and where; a verdict has a ``runtime``. ``severity`` defaults to the rule's.
 
     ``trained`` is the preprocessing that the model was trained with, where that is what differs.
     """
+
+    KEYS = ("code", "severity", "runtime", "file", "where", "message")
 
     code: str
     message: str
@@ -402,11 +405,32 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class Judged(Record):
+    """A verdict beside its prediction; ``run``: it was observed."""
+
+    KEYS = ("verdict.kind as verdict", "verdict.reason", "verdict.difference", "prediction", "run")
+
+    verdict: Verdict
+    prediction: Kind
+    run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited(Record):
     """A resize with its verdict for each runtime: predicted, and observed if the installed runtime was run.
 
     ``ran`` is the shape on which it ran, or why it did not; empty if no run was requested.
     """
+
+    KEYS = (
+        "file",
+        "op.name",
+        "op.where",
+        "op.spec.resized_to as target",
+        "op.formula",
+        "error",
+        "judged as verdicts",
+    )
 
     file: str
     op: ResizeOp
@@ -433,6 +457,19 @@ class Audited:
             **self.seen,
             **{name: replace(verdict, reason=reasons[name]) for name, verdict in agreeing.items()},
         }
+
+    @property
+    def judged(self) -> dict[str, Judged]:
+        """The verdicts beside their predictions."""
+        return {
+            name: Judged(verdict=verdict, prediction=self.predictions[name].kind, run=name in self.seen)
+            for name, verdict in self.verdicts.items()
+        }
+
+    @property
+    def error(self) -> str:
+        """Nothing: it could be read."""
+        return ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -463,8 +500,18 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadResize:
+class UnreadResize(Record):
     """A resize that cannot be read, and why: a row of an audit whose verdicts are unknown."""
+
+    KEYS = (
+        "file",
+        "resize as name",
+        "where",
+        "unknown as target",
+        "unknown as formula",
+        "problem as error",
+        "judged as verdicts",
+    )
 
     file: str
     resize: str
@@ -482,6 +529,16 @@ class UnreadResize:
     def verdicts(self) -> dict[str, Verdict]:
         """An unknown verdict for each runtime."""
         return dict.fromkeys(self.titles, Verdict(kind=Kind.UNKNOWN, reason=f"it cannot be read: {self.problem}"))
+
+    @property
+    def judged(self) -> dict[str, Judged]:
+        """The same for each runtime."""
+        return {name: Judged(verdict=verdict, prediction=verdict.kind) for name, verdict in self.verdicts.items()}
+
+    @property
+    def unknown(self) -> str:
+        """Nothing, for each fact that only reading it would show."""
+        return ""
 
     @property
     def finding(self) -> Finding:

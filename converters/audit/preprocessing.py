@@ -6,12 +6,11 @@ Two pipelines differ on images of usual shapes; each step has a share of the dif
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.libraries import is_call
 from ir_interp.pipelines.pipeline import ImageStep, Normalise, Pipeline, Rescale, Scale
 from ir_interp.pipelines.rules import CHANNELS
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp, shape_text
 from ir_interp.shapes import Array, PartialShape
 from ir_interp.views.image_arrays import opened, orientation, pixels
@@ -230,7 +230,7 @@ class Preprocessing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Record):
     """The difference of two resizes or pipelines where an image enters a model.
 
     ``beyond`` counts the values that differ by more than one level of a pixel. ``where`` is the model and its input,
@@ -251,10 +251,6 @@ class Cost:
         level = "one level of a pixel" if self.steps else "1"
         rounding = f"; {self.beyond} by more than {level}" if self.likeness.unequal else ""
         return "; ".join((f"{self.image}: {self.likeness.text}{rounding}", *(step.text for step in self.steps)))
-
-    def record(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from ir_interp.shapes import PartialShape
 from ..audit.saturation import bounded, saturation
 from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
-from ..reports import ConversionReport, Row, State, Verification, Written
+from ..reports import ConversionReport, Operations, Row, State, Verification, Written
 from ..runtimes.execution import openvino_silent, save_model
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, part, shown_path
@@ -156,8 +156,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
                 *_sizes_in_floats(destination, temporary[-1]),
             ),
             verification=verification,
-            before=operations(source),
-            after=operations(temporary[-1]),
+            operations=Operations(before=operations(source), after=operations(temporary[-1])),
             states=states,
         )
         for path, write_report in options.reports.items():

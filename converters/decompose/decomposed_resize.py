@@ -114,7 +114,7 @@ def _cut(ops: Ops, axis: AxisTaps, is_small: Value) -> tuple[AxisTaps, AxisTaps]
     return first, others
 
 
-def _halves(ops: Ops, array: Any, at: Value) -> tuple[Any, Any]:
+def _halves(ops: Ops, array: object, at: Value) -> tuple[Any, Any]:
     if array is None:
         return None, None
     if isinstance(array, tuple):
@@ -164,7 +164,7 @@ def _count(ops: Ops, indices: Any) -> Value:
     return ops.gather(ops.lengths(indices.value), ops.constant(np.array([0])), 0)
 
 
-def _first(indices: Any) -> Any:
+def _first(indices: object) -> Any:
     return indices[0] if isinstance(indices, tuple) else indices
 
 

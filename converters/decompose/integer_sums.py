@@ -76,7 +76,7 @@ class Steps:
         weights = (aligned(self.ops, step.weights[:, tap], behind) for tap in used)
         return self._total(map(self._product, pixels, weights))
 
-    def _taken(self, x: Value, axis: int, indices: Any, shape: PartialShape) -> Value:
+    def _taken(self, x: Value, axis: int, indices: object, shape: PartialShape) -> Value:
         copied = AxisTaps(axis=axis, count=1, indices=_places(indices))
         return self.resize(x, [copied], shape)
 
@@ -339,7 +339,7 @@ class IntegerPasses:
         ]
         return functools.reduce(operator.add, terms)
 
-    def _taken(self, x: Tensor[Ops], axis: int, indices: Any, shape: PartialShape) -> Tensor[Ops]:
+    def _taken(self, x: Tensor[Ops], axis: int, indices: object, shape: PartialShape) -> Tensor[Ops]:
         copies = AxisTaps(axis=axis, count=1, indices=indices)
         return x.like(self.resize(x.value, [copies], shape))
 

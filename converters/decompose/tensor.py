@@ -281,7 +281,7 @@ class Tensor(Generic[Builder]):
         """Return it in another element type."""
         return self.like(self.ops.convert(self.value, dtype), dtype)
 
-    def take(self, indices: Any, axis: int) -> Tensor[Builder]:
+    def take(self, indices: object, axis: int) -> Tensor[Builder]:
         """Return the entries of an axis at ``indices``: int64, an array or a tensor of any rank."""
         return self.like(self.ops.gather(self.value, self.of(indices, "int64").value, axis))
 

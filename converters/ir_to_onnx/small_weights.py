@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import onnx
@@ -241,7 +240,7 @@ class _Bytes:
     zero: str
 
 
-def convolution_of_bytes(graph: Graph, op: Op, kernel: Array | None, **attributes: Any) -> str | None:
+def convolution_of_bytes(graph: Graph, op: Op, kernel: Array | None, **attributes: object) -> str | None:
     """Return a convolution of bytes; None for anything else. The kernel has no axis of groups.
 
     Weights are unsigned: onnxruntime takes three times as long for signed ones, and older releases have no such kernel.
@@ -269,7 +268,7 @@ def kernel(op: Op) -> Array | None:
     return stored if stored is not None and op.dtype(1) == "int32" else None
 
 
-def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, **attributes: Any) -> str | None:
+def _product(graph: Graph, kind: str, one: _Bytes | None, other: _Bytes | None, **attributes: object) -> str | None:
     if one is None or other is None:
         return None
     return graph.node(kind, one.tensor, other.tensor, one.zero, other.zero, **attributes)

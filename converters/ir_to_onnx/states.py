@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +250,7 @@ def _written(source: Path, folder: Path, net: Net, states: Sequence[State], read
             _result(elements[writer.id], state)
             layers.append(elements[writer.id])
     info = root.find("rt_info")
-    text = json.dumps([state.record() for state in states])
+    text = json.dumps([asdict(state) for state in states])
     etree.SubElement(etree.SubElement(root, "rt_info") if info is None else info, "info", name=INFO, value=text)
     written = folder / source.name
     etree.ElementTree(root).write(str(written), xml_declaration=True, encoding="utf-8")

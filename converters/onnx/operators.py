@@ -32,7 +32,7 @@ def cast(graph: Graph, x: str, dtype: str) -> str:
     return graph.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(target))
 
 
-def scalar(graph: Graph, value: Any, dtype: str) -> str:
+def scalar(graph: Graph, value: object, dtype: str) -> str:
     """Return a constant without dimensions."""
     return graph.constant(np.asarray(value).astype(as_dtype(dtype)))
 

@@ -101,7 +101,7 @@ class Frontend:
     name: str
     title: str
     extension: Callable[..., Any] = ConversionExtension
-    corrected: Mapping[str, Callable[[NodeContext], Any]] = field(default_factory=dict)
+    corrected: Mapping[str, Callable[[NodeContext], object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -223,7 +223,7 @@ def _node(
 ) -> ov.Output:
     """Return ``x`` resized along ``axes``, whose targets stand at ``places`` of the spec's."""
     goal = translation.spec.target
-    values: Any
+    values: object
     if isinstance(goal, Sizes | Scales):
         dtype = np.float32 if isinstance(goal, Scales) else np.int64
         values = ops.constant(np.array([goal.values[place] for place in places], dtype))

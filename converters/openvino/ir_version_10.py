@@ -6,7 +6,6 @@ import functools
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openvino as ov
@@ -17,6 +16,7 @@ from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import UnsupportedLayerError
 from ir_interp.files.writing import scratch
+from ir_interp.shapes import Array
 
 from ..runtimes.execution import save_model
 
@@ -92,10 +92,10 @@ def _name(model: ov.Model) -> None:
         parameter.set_friendly_name(names[0] if names else parameter.get_friendly_name())
 
 
-_Older = Callable[[Any], Any]
+_Older = Callable[[ov.Node], ov.Node | None]
 
 
-def _max_pool(node: Any) -> object:
+def _max_pool(node: ov.Node) -> ov.Node | None:
     stated = node.get_attributes()
     dilated = any(dilation != 1 for dilation in stated["dilations"])
     if dilated or stated["rounding_type"] == "ceil_torch" or node.output(1).get_target_inputs():
@@ -103,7 +103,7 @@ def _max_pool(node: Any) -> object:
     return _made(node, "MaxPool", 1, _kept(stated, *_WINDOWS))
 
 
-def _avg_pool(node: Any) -> object:
+def _avg_pool(node: ov.Node) -> ov.Node | None:
     stated = node.get_attributes()
     if stated["rounding_type"] == "ceil_torch" or any(dilation != 1 for dilation in stated.get("dilations", ())):
         return None
@@ -113,7 +113,7 @@ def _avg_pool(node: Any) -> object:
 _WINDOWS = ("strides", "pads_begin", "pads_end", "kernel", "rounding_type", "auto_pad")
 
 
-def _gather(node: Any) -> Any:
+def _gather(node: ov.Node) -> ov.Node | None:
     """Gather by non-negative indices: counting from behind came with operation set 8."""
     x, places, axis = node.input_values()
     constant = _constant(node, 1)
@@ -133,14 +133,14 @@ def _zero() -> ov.Output:
     return ops.constant(np.int64(0)).output(0)
 
 
-def _softmax(node: Any) -> object:
+def _softmax(node: ov.Node) -> ov.Node | None:
     rank = node.get_input_partial_shape(0).rank
     if rank.is_dynamic:
         return None
     return _made(node, "Softmax", 1, {"axis": node.get_attributes()["axis"] % rank.get_length()})
 
 
-def _slice(node: Any) -> object:
+def _slice(node: ov.Node) -> ov.Node | None:
     """Cut all axes up to the last that is cut, some of them not at all."""
     rank, steps = node.get_input_partial_shape(0).rank, _constant(node, 3)
     axes = _constant(node, 4) if len(node.inputs()) > 4 else np.arange(0 if steps is None else len(steps))
@@ -151,7 +151,8 @@ def _slice(node: Any) -> object:
     # StridedSlice counts its entries from the first axis; those behind the last need none.
     count = max(chosen) + 1
     # With a negative step, a stop below every index includes the first entry: only a mask expresses that.
-    beyond = [axis for axis, place in chosen.items() if steps[place] < 0 and ends[place] < -(2**31)]
+    stops = {} if ends is None else {axis: ends[place] for axis, place in chosen.items() if steps[place] < 0}
+    beyond = [axis for axis, stop in stops.items() if stop < -(2**31)]
     free = [int(axis not in chosen) for axis in range(count)]
     inputs = [node.input_value(0), *(_spread(node.input_value(index), chosen, int(index == 3)) for index in (1, 2, 3))]
     none: list[int] = []
@@ -171,14 +172,14 @@ def _spread(values: ov.Output, chosen: dict[int, int], other: int) -> ov.Output:
     return ops.concat(parts, 0).output(0)
 
 
-def _pad(node: Any) -> object:
+def _pad(node: ov.Node) -> ov.Node | None:
     pads = [_constant(node, index) for index in (1, 2)]
     if any(pad is None or (pad < 0).any() for pad in pads):
         return None
     return _made(node, "Pad", 1, node.get_attributes())
 
 
-def _attention(node: Any) -> object:
+def _attention(node: ov.Node) -> ov.Node | None:
     """Multiply, apply Softplus or the like, multiply."""
     query, key, value, *more = node.input_values()
     shape = query.get_partial_shape()
@@ -198,7 +199,7 @@ def _attention(node: Any) -> object:
 def _same(version: int, *changed: tuple[str, object]) -> _Older:
     """Return a writer for a layer of an older version with the same attributes, except those that are ``changed``."""
 
-    def older(node: Any) -> object:
+    def older(node: ov.Node) -> ov.Node | None:
         stated = dict(node.get_attributes())
         if any(stated.pop(name, value) != value for name, value in changed):
             return None
@@ -228,7 +229,7 @@ _OLDER: dict[str, _Older] = {
 """Writers of layers in an operation set up to the seventh, by type."""
 
 
-def _made(node: Any, kind: str, version: int, attributes: dict[str, object]) -> object:
+def _made(node: ov.Node, kind: str, version: int, attributes: dict[str, object]) -> ov.Node:
     return _factory(version).create(kind, node.input_values(), attributes)
 
 
@@ -236,11 +237,11 @@ def _kept(stated: dict[str, object], *names: str) -> dict[str, object]:
     return {name: stated[name] for name in names}
 
 
-def _constant(node: Any, index: int) -> Any:
+def _constant(node: ov.Node, index: int) -> Array | None:
     source = node.input_value(index).get_node()
     return source.data if source.get_type_name() == "Constant" else None
 
 
 @functools.cache
-def _factory(version: int) -> Any:
+def _factory(version: int) -> NodeFactory:
     return NodeFactory(f"opset{version}")

@@ -349,16 +349,12 @@ def _is_number(node: ov.Node) -> bool:
 
 def _rounding(node: ov.Node) -> Rounding | None:
     """Return how a node rounds numbers of 0 or more; None if it does not."""
-    match node.get_type_name():
-        case "Floor":
-            return Rounding.DOWN
-        case "Ceiling":
-            return Rounding.UP
-        case "Round":
-            is_even = node.get_attributes()["mode"] == "half_to_even"
-            return Rounding.EVEN if is_even else Rounding.AWAY
-        case _:
-            return Rounding.DOWN if _converts_to_integers(node) else None
+    kind = node.get_type_name()
+    if kind == "Round":
+        return Rounding.EVEN if node.get_attributes()["mode"] == "half_to_even" else Rounding.AWAY
+    if kind == "Ceiling":
+        return Rounding.UP
+    return Rounding.DOWN if kind == "Floor" or _converts_to_integers(node) else None
 
 
 def _converts_to_integers(node: ov.Node) -> bool:

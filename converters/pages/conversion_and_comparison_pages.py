@@ -151,8 +151,11 @@ def _compared(result: Compared) -> tuple[str | Element, ...]:
 
 
 def _operations(report: ConversionReport) -> Iterator[Element]:
-    if report.before and report.after:
-        counts = [{"all": sum(counter.values()), **counter}.items() for counter in (report.before, report.after)]
+    if report.operations.before and report.operations.after:
+        counts = [
+            {"all": sum(counter.values()), **counter}.items()
+            for counter in (report.operations.before, report.operations.after)
+        ]
         pairs = zip_longest(*counts, fillvalue=("", ""))
         rows = ((mine, str(many), theirs, str(more)) for (mine, many), (theirs, more) in pairs)
         columns = ("before", "times", "after", "times")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import onnx
 from onnx import helper
@@ -343,7 +342,7 @@ def _label(resize: ResizeNode) -> str:
     return f"{resize.node.op_type}-{resize.op.version}"
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> str:
     """Return the attributes and inputs that were removed, added or changed."""
     old, new = ({name: text(value) for name, value in attributes.items()} for attributes in (before, after))
     gone = [f"without {name}" for name in old if name not in new]

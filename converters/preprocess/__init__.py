@@ -2,5 +2,5 @@
 
 ``conversion`` proves and writes files, ``preprocessed_model`` puts the nodes in front of a model, and ``step_nodes``
 has a form for each step of a pipeline. Resizes are ``fixed_size_resize`` for images of static size, and
-``any_size_resize`` in float64 or ``any_size_single`` in float32 for others.
+``any_size_resize``, in float64 or float32 nodes, for others.
 """

@@ -30,7 +30,7 @@ from ..conversion.converting import checked_kinds, convert
 from ..conversion.next_steps import of_source
 from ..intermediate import merged
 from ..onnx.onnx_graph import save
-from ..reports import ConversionReport
+from ..reports import ConversionReport, Operations
 from ..sources.model_summary import parts, pipeline_of_path, pipeline_of_text
 from ..sources.readers import Source, as_file, operations, reading, shown_path
 from ..verify import model_pairs
@@ -231,8 +231,7 @@ def _converted(original: Source, source: Path, destination: Path, options: Conve
             source=source,
             destination=destination,
             mistakes=of_source(original, source),
-            before=operations(source),
-            after=operations(output),
+            operations=Operations(before=operations(source), after=operations(output)),
         )
         for page, write_report in options.reports.items():
             write_report(report, pages[page])

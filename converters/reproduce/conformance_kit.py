@@ -22,6 +22,7 @@ from onnx import helper, numpy_helper
 
 from ir_interp.files.writing import making
 from ir_interp.plain_text import quote_docstring, quote_python
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
 from ir_interp.specs import Linear, Nearest, ResizeSpec, Scales, Sizes
@@ -179,8 +180,10 @@ _PLACE = "# How runtimes are run\n"  # in the runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kit:
+class Kit(Record):
     """A written kit: its folder, and the number of cases in each group."""
+
+    KEYS = ("folder", "count as cases", "groups")
 
     folder: Path
     groups: Mapping[str, int]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import onnx
@@ -29,8 +29,9 @@ from ir_interp.files.writing import making, scratch
 from ir_interp.options.model_options import ReproduceOptions
 from ir_interp.plain_text import quote_markdown
 from ir_interp.plan.taps import Taps, axis_taps, plan
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import resolve_axes, static_shape
+from ir_interp.shapes import PartialShape, resolve_axes, static_shape
 from ir_interp.specs import Sizes
 from ir_interp.version import VERSION
 
@@ -191,25 +192,23 @@ _OF_DIALECT = {
 }
 
 
-class ReproducedRecord(TypedDict):
-    """A reproduction in JSON; versions by package."""
-
-    folder: str
-    runtime: str
-    resize: str
-    shape: list[int | None]
-    kind: str
-    reason: str
-    difference: float | None
-    versions: dict[str, str]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reproduced:
+class Reproduced(Record):
     """A folder that reproduces a runtime's fault in a resize: ``op``, in the smallest shape that shows it.
 
     ``verdict`` was observed on the folder's own input; ``versions`` are those of the packages involved.
     """
+
+    KEYS = (
+        "folder",
+        "runtime",
+        "resize",
+        "shape",
+        "verdict.kind",
+        "verdict.reason",
+        "verdict.difference",
+        "versions",
+    )
 
     folder: Path
     runtime: str
@@ -217,18 +216,15 @@ class Reproduced:
     verdict: Verdict
     versions: Mapping[str, str]
 
-    def record(self) -> ReproducedRecord:
-        """Return it as plain values, for JSON."""
-        return {
-            "folder": str(self.folder),
-            "runtime": self.runtime,
-            "resize": str(self.op.spec),
-            "shape": list(self.op.shape or ()),
-            "kind": self.verdict.kind.value,
-            "reason": self.verdict.reason,
-            "difference": self.verdict.difference,
-            "versions": dict(self.versions),
-        }
+    @property
+    def resize(self) -> str:
+        """The resize as text."""
+        return str(self.op.spec)
+
+    @property
+    def shape(self) -> PartialShape:
+        """The shape of its input."""
+        return self.op.shape or ()
 
 
 def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:

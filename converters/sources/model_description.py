@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.kinds import Framework, check_readable
 from ir_interp.files.memory import StoredArray
 from ir_interp.files.writing import is_file
+from ir_interp.records import Record
 from ir_interp.shapes import Array, PartialShape
 
 from ..runtimes.execution import first_line
@@ -66,7 +67,7 @@ Length = int | str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
+class Tensor(Record):
     """An input or an output. Dynamic dimensions are None, or their name; ``shape`` is None if the rank is unknown."""
 
     name: str
@@ -78,44 +79,25 @@ class Tensor:
         return f"{self.name}: {self.dtype} " + (shape or ("of any rank" if self.shape is None else "scalar"))
 
 
-class WeightsRecord(TypedDict):
-    """Constants of a model in JSON: how many tensors, and their bytes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights(Record):
+    """Constants of a model: how many tensors, and their bytes."""
 
     tensors: int
     bytes: int
 
 
-class ModelRecord(TypedDict):
-    """A model in brief, in JSON."""
-
-    format: str
-    operator_sets: list[str]
-    inputs: list[Tensor]
-    outputs: list[Tensor]
-    operations: dict[str, int]
-    weights: WeightsRecord
-    files: dict[str, int | None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
-    """A summary of a model. ``weights`` are constant tensors and their bytes; ``files`` its files, and their bytes.
-
-    The size of a file is None if the file is missing.
-    """
+class Brief(Record):
+    """A summary of a model. ``files`` are its files, and their bytes: None for a file that is missing."""
 
     format: str
     operator_sets: tuple[str, ...] = ()
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     operations: dict[str, int] = field(default_factory=dict)
-    weights: tuple[int, int]
+    weights: Weights
     files: dict[str, int | None]
-
-    def record(self) -> ModelRecord:
-        """Return all of it as plain values, for JSON."""
-        tensors, size = self.weights
-        return cast(ModelRecord, asdict(self) | {"weights": {"tensors": tensors, "bytes": size}})
 
 
 def sizes(path: Path, others: Iterable[Path] = ()) -> dict[str, int | None]:
@@ -134,7 +116,7 @@ def of_description(model: Description, files: Sequence[Path]) -> Brief:
         format=model.format,
         inputs=inputs,
         outputs=outputs,
-        weights=(len(model.constants), sum(model.constants)),
+        weights=Weights(tensors=len(model.constants), bytes=sum(model.constants)),
         files=sizes(files[0], files[1:]),
     )
 
@@ -189,7 +171,7 @@ class Process:
             raise IrInterpError(f"{self.framework.title}: {answer.reason}")
         return answer
 
-    def _answer(self, function: str, item: Any, setting: object, label: str) -> object:
+    def _answer(self, function: str, item: object, setting: object, label: str) -> object:
         module = f"{self.framework.folder}.{self.child}"
         question = Question(
             function=f"{__name__}:answer", setting=(module, function, setting), limit=_SECONDS, attempts=1

@@ -21,7 +21,7 @@ from ir_interp.pipelines.pipeline_source import of_file, with_backend
 from ir_interp.pipelines.rules import Backend
 
 from ..onnx.onnx_files import external_files, graphs, read_outline
-from .model_description import Brief, Tensor, of_description, sizes
+from .model_description import Brief, Tensor, Weights, of_description, sizes
 from .readers import counted, model_file, operations, reading
 
 
@@ -66,7 +66,7 @@ def _of_onnx(path: Path) -> Brief:
         operator_sets=tuple(f"{opset.domain or 'ai.onnx'} {opset.version}" for opset in model.opset_import),
         inputs=tuple(_tensor(end) for end in model.graph.input if end.name not in constants),
         outputs=tuple(map(_tensor, model.graph.output)),
-        weights=(len(weights), sum(map(_bytes, weights))),
+        weights=Weights(tensors=len(weights), bytes=sum(map(_bytes, weights))),
         files=sizes(path, external_files(path)),
     )
 
@@ -110,7 +110,7 @@ def _of_ir(path: Path, whole: Net) -> Brief:
         operator_sets=tuple(f"opset{number}" for number in sorted({layer.version or 0 for layer in layers} - {0})),
         inputs=tuple(_end(whole, layer) for layer in whole.layers.values() if layer.type.lower() == "parameter"),
         outputs=tuple(_end(whole, layer) for layer in whole.layers.values() if layer.type.lower() == "result"),
-        weights=(len(weights), sum(_size(layer) for layer in weights)),
+        weights=Weights(tensors=len(weights), bytes=sum(_size(layer) for layer in weights)),
         files=sizes(path, [whole.binary] if weights else []),
     )
 

@@ -13,7 +13,6 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ir_interp.errors import ReadError, closest
 from ir_interp.files.kinds import json_object, refusal
@@ -68,7 +67,7 @@ def _brought() -> Mapping[str, tuple[EntryPoint, ...]]:
     return MappingProxyType({name: tuple(by_value.values()) for name, by_value in entries.items()})
 
 
-def _dialect(module: Any, name: str, place: str) -> Dialect:
+def _dialect(module: object, name: str, place: str) -> Dialect:
     dialect = getattr(module, "DIALECT", None)
     if not isinstance(dialect, Dialect):
         problem = (
@@ -141,7 +140,7 @@ def dump_layers(layers: Iterable[tuple[ResizeOp, Translation]]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics, where: str) -> ResizeOp:
+def _read_layer(layer: object, dialect: Dialect, version: int, semantics: Semantics, where: str) -> ResizeOp:
     if not isinstance(layer, dict):
         raise ReadError("not an object", where)
     known = {*_OWN, *dialect.choices(version), *(name for name, _ in dialect.numbers.values())}
@@ -157,7 +156,7 @@ def _read_layer(layer: Any, dialect: Dialect, version: int, semantics: Semantics
     return read(dialect, settings, context, name=str(layer.get("name", "")), where=where)
 
 
-def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, str | None]:
+def _input(described: object, where: str) -> tuple[tuple[int | None, ...] | None, str | None]:
     """Return the input's shape (null where dynamic) and dtype."""
     shape = described.get("shape") if isinstance(described, dict) else ()
     dtype = described.get("dtype") if isinstance(described, dict) else None
@@ -170,7 +169,7 @@ def _input(described: Any, where: str) -> tuple[tuple[int | None, ...] | None, s
     return tuple(shape), dtype
 
 
-def _text(document: dict[str, Any], name: str, where: str) -> str:
+def _text(document: dict[str, object], name: str, where: str) -> str:
     value = document.get(name)
     if not isinstance(value, str):
         raise ReadError(f"missing; {closest('', names())}", where)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from ir_interp.errors import IrInterpError, ReadError, VerificationError
 from ir_interp.files.kinds import MODELS, FileKind, check_regular, expect
 from ir_interp.files.memory import running
 from ir_interp.files.writing import scratch
+from ir_interp.records import Record
 
-from ..reports import Compared, FedImage, PlainCall, PlainCallRecord, Progress, differing, silent
+from ..reports import Compared, FedImage, PlainCall, Progress, differing, silent
 from ..workers import forks
 from . import ladder, segments as locate
 from .graphs import Graph, is_model, read, resizes_with_tensors
@@ -33,43 +34,31 @@ from .quantisations import within_noise
 from .references import ComputedOutputs, Paired, Reference, SavedOutputs, paired, reference
 from .run_request import Named
 from .segments import FirstLayer, Located, common
-from .tolerances import OutputComparison, OutputRecord, all_pass, compare, finite, output_record, summarised
-
-
-class LocatedRecord(TypedDict):
-    """A resize of both models in JSON: how far its data and its output differ."""
-
-    name: str
-    where: str
-    data: float | None
-    output: float | None
-    equal: bool | None
-
-
-class ComparisonRecord(TypedDict):
-    """A comparison of two models in JSON."""
-
-    first: str
-    second: str
-    images: list[FedImage]
-    notes: list[str]
-    equal: bool
-    outputs: list[OutputRecord]
-    resizes: list[LocatedRecord] | None
-    first_resize_that_differs: str | None
-    first_layer_that_differs: str | None
-    extremes: list[str]
-    calls: list[PlainCallRecord]
+from .tolerances import OutputComparison, all_pass, compare, summarised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ModelComparison:
+class ModelComparison(Record):
     """Two models, output by output, and their resizes in order if requested.
 
     ``images`` are those among the inputs; ``shapes`` are the shapes of the inputs that both ran on, by name. ``notes``
     are about the models: whether their outputs depend on the processor. ``extremes`` are the patterns of extreme inputs
     of a quantised model, and ``calls`` those that users make, by the default settings of a runtime.
     """
+
+    KEYS = (
+        "first",
+        "second",
+        "images",
+        "notes",
+        "passes as equal",
+        "outputs",
+        "resizes",
+        "first_resize.name as first_resize_that_differs",
+        "first_layer.name as first_layer_that_differs",
+        "extremes",
+        "calls",
+    )
 
     first: Path
     second: Path
@@ -146,33 +135,6 @@ class ModelComparison:
         equal = sum(output.is_conclusive for output in passed)
         more = f", {len(passed) - equal} inconclusive" if equal < len(passed) else ""
         return f"{equal} of {len(self.outputs)} outputs equal within the tolerance{more}{differing(self.calls)}"
-
-    def record(self) -> ComparisonRecord:
-        """Return the comparison as plain values, for JSON."""
-        first = self.first_resize
-        return {
-            "first": str(self.first),
-            "second": str(self.second),
-            "images": [cast(FedImage, asdict(image)) for image in self.images],
-            "notes": list(self.notes),
-            "equal": self.passes,
-            "outputs": [output_record(output) for output in self.outputs],
-            "resizes": None if self.resizes is None else [_resize_record(resize) for resize in self.resizes],
-            "first_resize_that_differs": first.name if first else None,
-            "first_layer_that_differs": self.first_layer.name if self.first_layer else None,
-            "extremes": list(self.extremes),
-            "calls": [call.record() for call in self.calls],
-        }
-
-
-def _resize_record(resize: Located) -> LocatedRecord:
-    return {
-        "name": resize.name,
-        "where": resize.where,
-        "data": None if resize.data is None else finite(resize.data.absolute),
-        "output": None if resize.output is None else finite(resize.output.absolute),
-        "equal": None if resize.output is None else resize.output.passes,
-    }
 
 
 Outputs = tuple[OutputComparison, ...]

@@ -18,6 +18,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 
@@ -218,8 +219,10 @@ _MOST_INNOCENT = 8  # differing tensors that change no output, before the search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
+class Located(Record):
     """A resize, and how its data and its output compare between two models; None if they are unavailable in one."""
+
+    KEYS = ("name", "where", "data.absolute as data", "output.absolute as output", "output.passes as equal")
 
     name: str
     where: str

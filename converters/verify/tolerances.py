@@ -10,12 +10,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import VerificationError
+from ir_interp.records import Record
 from ir_interp.shapes import Array, Shape
 
 from ..reports import Compared
@@ -225,8 +226,10 @@ _BINS = 8  # powers of ten in a histogram; smaller differences are counted toget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputValues:
+class OutputValues(Record):
     """A summary of one output: the smallest, mean and largest of its finite values."""
+
+    KEYS = ("shape", "dtype", "smallest as min", "mean", "largest as max")
 
     shape: tuple[int, ...]
     dtype: str
@@ -242,7 +245,7 @@ class OutputValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistogramBin:
+class HistogramBin(Record):
     """How many elements differ by at least ``lower`` and less than ``upper``; NaN and infinity have no upper end."""
 
     lower: float
@@ -260,11 +263,24 @@ class HistogramBin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputComparison:
+class OutputComparison(Record):
     """One output of both models. ``histogram`` starts with the elements that are equal: from 0 to 0.
 
     ``compared`` decides; ``whole`` is the difference of the outputs themselves, if these were compared differently.
     """
+
+    KEYS = (
+        "name",
+        "compared.passes as equal",
+        "compared.is_conclusive as conclusive",
+        "first",
+        "second",
+        "seen.absolute",
+        "seen.relative",
+        "compared.limit",
+        "least_tolerance",
+        "histogram",
+    )
 
     name: str
     first: OutputValues
@@ -306,39 +322,6 @@ class OutputComparison:
         return f"{verdict}: {largest} (allowed {compared.limit:.3g}); {would_pass}{remark}"
 
 
-class ValuesRecord(TypedDict):
-    """The values of an output in JSON; the numbers are those of its finite values."""
-
-    shape: list[int]
-    dtype: str
-    min: float | None
-    mean: float | None
-    max: float | None
-
-
-class BinRecord(TypedDict):
-    """A bin of the differences in JSON; None for infinity and NaN."""
-
-    lower: float | None
-    upper: float | None
-    count: int
-
-
-class OutputRecord(TypedDict):
-    """An output of both models in JSON."""
-
-    name: str
-    equal: bool
-    conclusive: bool
-    first: ValuesRecord
-    second: ValuesRecord
-    absolute: float | None
-    relative: float | None
-    limit: float | None
-    least_tolerance: float | None
-    histogram: list[BinRecord]
-
-
 def summarised(compared: Compared, first: NDArray[Any], second: NDArray[Any]) -> OutputComparison:
     """Return how an output of both models compares, with a summary of its values."""
     return OutputComparison(
@@ -377,37 +360,3 @@ def _histogram(first: NDArray[Any], second: NDArray[Any]) -> tuple[HistogramBin,
         ]
     broken = int((~np.isfinite(apart)).sum())
     return (*bins, HistogramBin(lower=math.inf, upper=math.inf, count=broken)) if broken else tuple(bins)
-
-
-def output_record(output: OutputComparison) -> OutputRecord:
-    """Return an output as plain values, for JSON."""
-    compared = output.compared
-    return {
-        "name": output.name,
-        "equal": compared.passes,
-        "conclusive": compared.is_conclusive,
-        "first": _values_record(output.first),
-        "second": _values_record(output.second),
-        "absolute": finite(output.seen.absolute),
-        "relative": finite(output.seen.relative),
-        "limit": finite(compared.limit),
-        "least_tolerance": output.least_tolerance,
-        "histogram": [
-            {"lower": finite(part.lower), "upper": finite(part.upper), "count": part.count} for part in output.histogram
-        ],
-    }
-
-
-def _values_record(values: OutputValues) -> ValuesRecord:
-    return {
-        "shape": list(values.shape),
-        "dtype": values.dtype,
-        "min": values.smallest,
-        "mean": values.mean,
-        "max": values.largest,
-    }
-
-
-def finite(value: float) -> float | None:
-    """Return a number that JSON can hold: None for infinity and NaN."""
-    return value if math.isfinite(value) else None

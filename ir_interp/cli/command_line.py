@@ -106,7 +106,7 @@ Result = TypeVar("Result")
 _OPTIONS = "options"  # the parameter of a command that gets all of them
 
 
-def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def with_options(owner: type[object]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Return what gives a command the flags of a dataclass; it is called with an instance of that as ``options``."""
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
@@ -127,7 +127,7 @@ def with_options(owner: type[Any]) -> Callable[[Callable[..., Result]], Callable
     return decorate
 
 
-def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
+def options_of(owner: type[Result], flags: Mapping[str, object]) -> Result:
     """Return options of what typer read of their flags; those that are not given keep their defaults.
 
     Raises IrInterpError, which names the flag, for text that means nothing.
@@ -142,7 +142,7 @@ def options_of(owner: type[Any], flags: Mapping[str, Any]) -> Any:
     return owner(**values)
 
 
-def _read(option: Option, value: Any) -> Any:
+def _read(option: Option, value: Any) -> object:
     if option.choices:
         return option.kind.check(value.value, option.flag)
     return option.kind.read(value, option.flag)
@@ -174,10 +174,10 @@ def _spelled(option: Option) -> tuple[str, ...]:
     return ("/".join(option.flags),) if option.default is True else option.flags
 
 
-def _parser(parse: Callable[[str], Any], option: Option) -> Callable[[str], Any]:
+def _parser(parse: Callable[[str], Result], option: Option) -> Callable[[str], Result]:
     expected = f"; expected {option.metavar}, as in {option.kind.example}" if option.kind.example else ""
 
-    def parsed(text: str) -> Any:
+    def parsed(text: str) -> Result:
         try:
             return parse(str(text))
         except ValueError as error:

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from ir_interp.plain_text import quote_shell
 
 _INDENT = "  "
+Parameter = TyperArgument | TyperOption
 COMMON = "Options"
 """The heading of the options that most calls need; ``--help`` ends it."""
 
@@ -104,7 +105,7 @@ def _rendered(lines: Iterable[Line]) -> str:
     return captured.get()
 
 
-def _program_lines(program: Program, ctx: Any) -> Iterator[Line]:
+def _program_lines(program: Program, ctx: typer.Context) -> Iterator[Line]:
     yield str(program.help)
     yield f"Usage: {ctx.command_path} COMMAND [OPTIONS]; COMMAND --help lists its options"
     width = max(len(command.name) for command in program.listed)
@@ -115,46 +116,47 @@ def _program_lines(program: Program, ctx: Any) -> Iterator[Line]:
     yield "--version shows the installed runtimes; --install-completion sets up the shell"
 
 
-def _command_lines(command: Any, ctx: Any) -> Iterator[Line]:
+def _command_lines(command: TyperCommand, ctx: typer.Context) -> Iterator[Line]:
     yield f"Usage: {usage(command, ctx.command_path)}"
-    for paragraph in inspect.cleandoc(command.help).split("\n\n"):
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         yield ""
         yield " ".join(paragraph.split())
-    parameters = [parameter for parameter in command.get_params(ctx) if not parameter.hidden]
+    known = (parameter for parameter in command.get_params(ctx) if isinstance(parameter, Parameter))
+    parameters = [parameter for parameter in known if not parameter.hidden]
     width = max(len(spelled(parameter)) for parameter in parameters)
     for heading, members in headed(parameters).items():
         yield ""
         yield heading, [(spelled(parameter).ljust(width), described(parameter)) for parameter in members]
     yield ""
     yield "Examples", []
-    yield from (f"{_INDENT}{example}" for example in command.epilog.strip().splitlines())
+    yield from (f"{_INDENT}{example}" for example in (command.epilog or "").strip().splitlines())
 
 
-def usage(command: Any, path: str) -> str:
+def usage(command: TyperCommand, path: str) -> str:
     """Return how a command is called, as in ``ir-interp convert SOURCE DESTINATION [OPTIONS]``."""
     return " ".join([path, *(_place(parameter) for parameter in command.params if is_argument(parameter)), "[OPTIONS]"])
 
 
-def _place(argument: Any) -> str:
+def _place(argument: TyperArgument) -> str:
     text = f"{argument.metavar}{'...' if argument.nargs != 1 else ''}"
     return text if argument.required else f"[{text}]"
 
 
-def is_argument(parameter: Any) -> bool:
+def is_argument(parameter: object) -> TypeGuard[TyperArgument]:
     """Say whether a parameter is an argument and no option."""
     return isinstance(parameter, TyperArgument)
 
 
-def headed(parameters: Iterable[Any]) -> dict[str, list[Any]]:
+def headed(parameters: Iterable[Parameter]) -> dict[str, list[Parameter]]:
     """Return parameters by their headings: arguments, common options, then the others as they are declared."""
-    by_heading: dict[str, list[Any]] = {"Arguments": [], COMMON: []}
+    by_heading: dict[str, list[Parameter]] = {"Arguments": [], COMMON: []}
     for parameter in parameters:
         heading = "Arguments" if is_argument(parameter) else parameter.rich_help_panel or COMMON
         by_heading.setdefault(heading, []).append(parameter)
     return {heading: members for heading, members in by_heading.items() if members}
 
 
-def spelled(parameter: Any) -> str:
+def spelled(parameter: Parameter) -> str:
     """Return how a parameter is written: ``SOURCE``, ``-q, --quiet`` or ``--seed INTEGER``."""
     if is_argument(parameter):
         return str(parameter.metavar)
@@ -162,12 +164,12 @@ def spelled(parameter: Any) -> str:
     return " ".join(filter(None, [", ".join(flags), parameter.metavar]))
 
 
-def described(parameter: Any) -> str:
+def described(parameter: Parameter) -> str:
     """Return the help of a parameter, with its default where it has one."""
     default = parameter.default
     shown = default.value if isinstance(default, Enum) else default
     is_shown = shown is not None and not isinstance(shown, bool) and not callable(shown)
-    return f"{parameter.help} [default: {shown}]" if is_shown else parameter.help
+    return f"{parameter.help} [default: {shown}]" if is_shown else parameter.help or ""
 
 
 _COMMAND: ContextVar[Sequence[str]] = ContextVar("command", default=())

@@ -54,9 +54,9 @@ def show_conversion(report: ConversionReport) -> None:
     title = f"{count(len(rows), 'resize')} of {report.source.name}"
     if rows:
         console.table(("resize", "was", "became", "grade"), folded_cells(rows), title=title)
-    if report.before and report.after:
+    if report.operations.before and report.operations.after:
         console.say("operations", "bold")
-        console.print(_operations(report.before, report.after))
+        console.print(_operations(report.operations.before, report.operations.after))
     for state in report.states:
         console.say(state.text)
     for note in report.notes:
@@ -134,7 +134,7 @@ ir-interp convert zoo/ converted/ --to .xml --jobs 4
 class NamingDialects(Command):
     """A command whose help names the installed dialects; looked up late, as that takes a while."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
+    def format_help(self, ctx: object, formatter: object) -> None:
         """Print the help."""
         from ir_interp.converters.sources import registry
 
@@ -198,7 +198,7 @@ def convert(
         if html:
             _save_refusal(html, source, destination, options.semantics, error, provenance(shapes=options.shapes))
         raise
-    print_result(form, conversion.record, lambda: show_conversion(conversion))
+    print_result(form, conversion, lambda: show_conversion(conversion))
     return 0
 
 
@@ -228,7 +228,7 @@ def _convert_folder(source: Path, destination: Path, to: str, options: ConvertOp
 
 
 def _save_json(report: ConversionReport, path: Path) -> None:
-    path.write_text(printed_results.printed_json(report.record()) + "\n", encoding="utf-8")
+    path.write_text(printed_results.printed_json(report) + "\n", encoding="utf-8")
 
 
 def _provenance(**facts: Any) -> Provenance:
@@ -304,7 +304,7 @@ def compare(
         comparison = ir_interp.compare(first, None if is_saved else second, **keywords(options))
     if options.html:
         _save_page(options.html, comparison, options)
-    print_result(form, comparison.record, lambda: _show(comparison))
+    print_result(form, comparison, lambda: _show(comparison))
     return 0 if comparison.passes else 1
 
 
@@ -358,7 +358,7 @@ def _likeness(comparison: Likeness, pair: Any, options: CompareOptions, form: st
         figure = likeness.picture(comparison, pair)
         with replacing(options.picture) as (temporary,):
             figures.save(figure, temporary, FileKind.of(options.picture) or FileKind.PICTURE)
-    print_result(form, comparison.record, lambda: print(printable(comparison.text)))
+    print_result(form, comparison, lambda: print(printable(comparison.text)))
     return 1 if comparison.unequal else 0
 
 

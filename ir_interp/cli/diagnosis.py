@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -132,14 +132,14 @@ def _unknown(key: str) -> str:
     return f"unknown key {key!r}; {closest(key, _KEYS)}"
 
 
-def _codes(value: Any, key: str, check: Callable[[tuple[str, ...]], object] = check_codes) -> tuple[str, ...]:
+def _codes(value: object, key: str, check: Callable[[tuple[str, ...]], object] = check_codes) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise ReadError(f'{key} is {value!r}; expected a list of codes, as in ["IRI022"]')
     check(tuple(value))
     return tuple(value)
 
 
-def _runtimes(value: Any, key: str) -> tuple[str, ...]:
+def _runtimes(value: object, key: str) -> tuple[str, ...]:
     from ir_interp.converters.audit.audit_report import check_runtime
 
     if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
@@ -164,7 +164,7 @@ def _per_file(value: Any, key: str) -> dict[str, tuple[str, ...]]:
     return {pattern: _codes(codes, f"{key} {pattern!r}") for pattern, codes in value.items()}
 
 
-def _entries(value: Any, key: str) -> dict[str, Any]:
+def _entries(value: object, key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ReadError(f"{key} is {value!r}; expected a table")
     return value
@@ -343,10 +343,10 @@ def _audit_fleet(models: list[Path], results: Path, options: AuditOptions, form:
 
 
 def _print(report: Audit, form: str) -> None:
-    from ir_interp.converters.audit.audit_report import FORMATS, record
+    from ir_interp.converters.audit.audit_report import FORMATS
 
     if form == "json":
-        print(printed_results.printed_json(record(report)))
+        print(printed_results.printed_json(report))
     elif form in FORMATS:
         print(FORMATS[form](report))
     elif form == "text":
@@ -373,7 +373,7 @@ def fix(
     form = printed_form(options)
     with printed_results.progress_bar(options.quiet) as report_progress:
         done = ir_interp.fix(model, output, **keywords(replace(options, progress=report_progress)))
-    print_result(form, done.record, lambda: _show(done))
+    print_result(form, done, lambda: _show(done))
 
 
 def _show(done: Fixed) -> None:
@@ -417,14 +417,6 @@ ir-interp reproduce --kit resizes
 """
 
 
-class KitRecord(TypedDict):
-    """A conformance kit in JSON: the number of cases, and of those in each group."""
-
-    folder: str
-    cases: int
-    groups: dict[str, int]
-
-
 @with_options(ReproduceOptions)
 def reproduce(
     source: Annotated[
@@ -452,7 +444,7 @@ def reproduce(
     with printed_results.progress_bar(options.quiet) as report_progress:
         done = ir_interp.reproduce(source, folder, **keywords(replace(options, progress=report_progress)))
     if form == "json":
-        print(printed_results.printed_json(done.record()))
+        print(printed_results.printed_json(done))
     elif form == "text":
         print(printable(f"{done.runtime}: {done.verdict}"))
         print(printable(f"{done.op.spec}; input {list(done.op.shape or ())}"))
@@ -467,8 +459,7 @@ def _write_kit(folder: Path, source: str | None, options: ReproduceOptions, form
     with printed_results.progress_bar(options.quiet, "writing"):
         written = ir_interp.kit(folder)
     if form == "json":
-        record: KitRecord = {"folder": str(folder), "cases": written.count, "groups": dict(written.groups)}
-        print(printed_results.printed_json(record))
+        print(printed_results.printed_json(written))
     elif form == "text":
         print(", ".join(f"{count} {group}" for group, count in written.groups.items()))
         print(printable(f"wrote {folder}: {written.count} cases; python {folder / 'run.py'} onnxruntime runs them"))

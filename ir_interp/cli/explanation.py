@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,7 @@ from ir_interp.cli.printed_results import (
     printed_form,
     report_written,
 )
-from ir_interp.converters.sources.model_description import ModelRecord
+from ir_interp.converters.sources.model_description import Brief
 from ir_interp.diagnostic_codes import RULES
 from ir_interp.errors import IrInterpError, ReadError
 from ir_interp.files.kinds import WITH_RESIZES, FileKind, listed
@@ -38,6 +38,7 @@ from ir_interp.options.shared_options import named_layer
 from ir_interp.pipelines import huggingface, pipeline_source, source_code
 from ir_interp.pipelines.pipeline_source import is_pipeline, with_backend
 from ir_interp.pipelines.rules import CodeLanguage
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp, count
 from ir_interp.translation.translate import OF_SEVERITY
 from ir_interp.views.explanation import AxisTable, Cell, Explanation
@@ -45,47 +46,26 @@ from ir_interp.views.figures import Picture
 
 if TYPE_CHECKING:
     from ir_interp.cli.terminal import Console, TableCell
-    from ir_interp.converters.sources.model_description import Brief
 
 
-class DiagnosticRecord(TypedDict):
-    """A diagnostic in JSON."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown(Record):
+    """A layer that cannot be read without its .bin, and why."""
 
-    code: str
-    message: str
+    KEYS = ("layer.name", "layer.where", "layer.attributes", "error.problem")
 
-
-class OperationRecord(TypedDict):
-    """A resize of a file in JSON; None for dynamic dimensions, and for an unknown shape or element type."""
-
-    name: str
-    where: str
-    dialect: str
-    version: int
-    shape: Sequence[int | None] | None
-    dtype: str | None
-    target: str
-    formula: str
-    arithmetic: str
-    diagnostics: list[DiagnosticRecord]
+    layer: Layer
+    error: ReadError
 
 
-class UnknownRecord(TypedDict):
-    """A layer in JSON that cannot be read without its .bin."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspected(Record):
+    """A file and its resizes; ``model`` is None for single layers."""
 
-    name: str
-    where: str
-    attributes: Mapping[str, str]
-    problem: str
-
-
-class InspectRecord(TypedDict):
-    """A file and its resizes in JSON; ``model`` is None for single layers."""
-
-    file: str
-    model: ModelRecord | None
-    resizes: list[OperationRecord]
-    unknown: list[UnknownRecord]
+    file: Path
+    model: Brief | None
+    resizes: list[ResizeOp]
+    unknown: list[Unknown]
 
 
 INSPECT_EXAMPLES = """
@@ -93,8 +73,6 @@ ir-interp inspect model.onnx
 ir-interp inspect model.xml --json
 ir-interp inspect layer.xml --semantics document
 """
-Unknown = tuple[Layer, ReadError]
-"""A layer of which the file does not tell enough, and why."""
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 
@@ -117,59 +95,30 @@ def inspect(
 
     form, model = printed_form(options), brief(file)
     if model and FileKind.of(file) is FileKind.IR:
-        resizes, unknown = load_known(file, options.semantics)
+        resizes, others = load_known(file, options.semantics)
     else:
-        resizes, unknown = ir_interp.load(file, semantics=options.semantics), []
-    shown = (file, model, resizes, unknown)
-    print_result(form, lambda: _record(*shown), lambda: _show(*shown))
+        resizes, others = ir_interp.load(file, semantics=options.semantics), []
+    unknown = [Unknown(layer=layer, error=error) for layer, error in others]
+    inspected = Inspected(file=file, model=model, resizes=resizes, unknown=unknown)
+    print_result(form, inspected, lambda: _show(inspected))
 
 
-def _record(file: Path, model: Brief | None, resizes: list[ResizeOp], unknown: list[Unknown]) -> InspectRecord:
-    return {
-        "file": str(file),
-        "model": model.record() if model else None,
-        "resizes": list(map(_resize, resizes)),
-        "unknown": list(map(_unknown, unknown)),
-    }
-
-
-def _resize(op: ResizeOp) -> OperationRecord:
-    return {
-        "name": op.name,
-        "where": op.where,
-        "dialect": op.dialect,
-        "version": op.version,
-        "shape": op.shape,
-        "dtype": op.dtype,
-        "target": op.spec.resized_to,
-        "formula": resize_op.formula(op.spec),
-        "arithmetic": op.spec.arithmetic.value,
-        "diagnostics": [{"code": diagnostic.code, "message": diagnostic.message} for diagnostic in op.diagnostics],
-    }
-
-
-def _unknown(refusal: Unknown) -> UnknownRecord:
-    layer, error = refusal
-    return {"name": layer.name, "where": layer.where, "attributes": layer.attributes, "problem": error.problem}
-
-
-def _show(file: Path, model: Brief | None, resizes: list[ResizeOp], unknown: list[Unknown]) -> None:
+def _show(inspected: Inspected) -> None:
     from ir_interp.cli.terminal import Console
 
     console = Console()
-    if model:
-        _show_model(console, file, model)
-    rows = [*map(_row, resizes), *map(_unknown_row, unknown)]
+    if inspected.model:
+        _show_model(console, inspected.file, inspected.model)
+    rows = [*map(_row, inspected.resizes), *map(_unknown_row, inspected.unknown)]
     columns = ("resize", "input", "target", "computes")
     cells: list[tuple[TableCell, ...]] = [((*name_lines(names), rest[0]), *rest[1:]) for names, rest in folded(rows)]
-    console.table(columns, cells, title=f"{count(len(rows), 'resize')} in {file.name}")
-    diagnostics = ((op.where, diagnostic) for op in resizes for diagnostic in op.diagnostics)
+    console.table(columns, cells, title=f"{count(len(rows), 'resize')} in {inspected.file.name}")
+    diagnostics = ((op.where, diagnostic) for op in inspected.resizes for diagnostic in op.diagnostics)
     for places, diagnostic in folded(diagnostics):
         console.mark(f"{place(places)}: {diagnostic}", OF_SEVERITY[RULES[diagnostic.code].severity])
 
 
 def _show_model(console: Console, file: Path, model: Brief) -> None:
-    tensors, size = model.weights
     operations = ", ".join(f"{name} {times}" for name, times in model.operations.items())
     console.say(file.name, "bold")
     console.pairs(
@@ -178,7 +127,7 @@ def _show_model(console: Console, file: Path, model: Brief) -> None:
             *((name, str(tensor)) for name, tensor in zip(_once("input", model.inputs), model.inputs, strict=True)),
             *((name, str(tensor)) for name, tensor in zip(_once("output", model.outputs), model.outputs, strict=True)),
             ("operations", f"{sum(model.operations.values())}" + (f": {operations}" if operations else "")),
-            ("weights", f"{count(tensors, 'tensor')}, {_size(size)}"),
+            ("weights", f"{count(model.weights.tensors, 'tensor')}, {_size(model.weights.bytes)}"),
             ("files", ", ".join(f"{name} {_file_size(size)}" for name, size in model.files.items())),
         ]
     )
@@ -200,16 +149,16 @@ def _file_size(size: int | None) -> str:
 
 
 def _row(op: ResizeOp) -> tuple[str, tuple[str, ...]]:
-    cells = (resize_op.shape_text(op.shape), op.spec.resized_to, resize_op.formula(op.spec))
+    cells = (resize_op.shape_text(op.shape), op.spec.resized_to, op.formula)
     return op.name or op.where, (f"{op.dialect} {op.version}", *cells)
 
 
 def _unknown_row(refusal: Unknown) -> tuple[str, tuple[str, ...]]:
     """Return what is known of a layer of which the rest may be in a .bin that is not there."""
-    layer, error = refusal
+    layer = refusal.layer
     shape = layer.inputs[0].shape if layer.inputs else None
     attributes = ", ".join(f"{name}={value}" for name, value in layer.attributes.items())
-    cells = (resize_op.shape_text(shape), f"not known: {error.problem}", attributes)
+    cells = (resize_op.shape_text(shape), f"not known: {refusal.error.problem}", attributes)
     return layer.name or layer.where, (f"openvino opset{layer.version}", *cells)
 
 
@@ -264,7 +213,7 @@ def explain(
     _check_subject(name)
     check_place(options, RESIZE, "on a resize; it goes with a configuration")
     explanation = ir_interp.explain(subject, **keywords(options) | named_layer(options.layer, options.shape))
-    print_result(form, explanation.record, lambda: _show_tables(explanation, options.every))
+    print_result(form, explanation, lambda: _show_tables(explanation, options.every))
 
 
 def _check_subject(name: str) -> None:
@@ -287,7 +236,7 @@ def _is_preprocessed(path: Path, options: ExplainOptions) -> bool:
 
 def _explain_rule(rule: diagnostic_codes.Rule, as_json: bool) -> None:
     if as_json:
-        print(printed_results.printed_json(asdict(rule) | {"severity": rule.severity.value}))
+        print(printed_results.printed_json(rule))
         return
     from ir_interp.cli.terminal import Console
 

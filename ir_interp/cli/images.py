@@ -274,7 +274,7 @@ def identify(
     with printed_results.progress_bar(options.quiet, "searching") as report:
         pairs = [read_pair(first, second) for first, second in _pairs(before, after)]
         identified = search.identified(pairs, report)
-    print_result(form, identified.record, lambda: print("\n".join(map(printable, identified.text.splitlines()))))
+    print_result(form, identified, lambda: print("\n".join(map(printable, identified.text.splitlines()))))
     return 0 if identified.is_sure else 1
 
 

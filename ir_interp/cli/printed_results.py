@@ -1,6 +1,6 @@
 """Results as commands print them: JSON and its schema, folded rows, reports on written files, progress, fleets.
 
-The schema is derived from the types of the records, so that both stay the same. Identical resizes are one row with
+Identical resizes are one row with
 their count, since models repeat a resize once for each of their levels or blocks. Results of many models go to a file
 as they come, with a summary at the end.
 """
@@ -10,12 +10,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import types
-import typing
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +20,7 @@ from ir_interp.diagnostic_codes import Severity
 from ir_interp.errors import IrInterpError, closest
 from ir_interp.options.model_options import AuditOptions, ConvertOptions
 from ir_interp.plain_text import printable
+from ir_interp.records import Record, Schema, schema_of
 from ir_interp.resize_op import count, shape_text
 from ir_interp.translation.translate import OF_SEVERITY
 from ir_interp.version import VERSION
@@ -35,29 +33,29 @@ SCHEMA_VERSION = 1
 """The version of all schemas; it grows when a key changes its meaning or goes, not when one is added."""
 _KEY = "schema_version"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SUMMARY = "ir_interp.converters.fleet:SummaryRecord"
+_SUMMARY = "ir_interp.converters.fleet:Summary"
 _RECORDS = {
-    "audit": ("ir_interp.converters.audit.audit_report:AuditRecord", _SUMMARY),
-    "compare": ("ir_interp.converters.verify.model_pairs:ComparisonRecord", "ir_interp.views.likeness:Likeness"),
-    "convert": ("ir_interp.converters.reports:ConversionRecord", _SUMMARY),
-    "explain": ("ir_interp.views.explanation:ExplanationRecord", "ir_interp.diagnostic_codes:Rule"),
-    "fix": ("ir_interp.converters.fix:FixedRecord",),
-    "identify": ("ir_interp.origins.candidates:IdentifiedRecord",),
-    "inspect": ("ir_interp.cli.explanation:InspectRecord",),
+    "audit": ("ir_interp.converters.audit.audit_report:Audit", _SUMMARY),
+    "compare": ("ir_interp.converters.verify.model_pairs:ModelComparison", "ir_interp.views.likeness:Likeness"),
+    "convert": ("ir_interp.converters.reports:ConversionReport", _SUMMARY),
+    "explain": ("ir_interp.views.explanation:Explanation", "ir_interp.diagnostic_codes:Rule"),
+    "fix": ("ir_interp.converters.fix:Fixed",),
+    "identify": ("ir_interp.origins.candidates:Identified",),
+    "inspect": ("ir_interp.cli.explanation:Inspected",),
     "plot": ("ir_interp.cli.printed_results:PlotRecord",),
     "preprocess": ("ir_interp.cli.printed_results:PreprocessRecord",),
     "run": ("ir_interp.cli.printed_results:RunRecord",),
-    "reproduce": ("ir_interp.converters.reproduce.reproduction:ReproducedRecord", "ir_interp.cli.diagnosis:KitRecord"),
+    "reproduce": (
+        "ir_interp.converters.reproduce.reproduction:Reproduced",
+        "ir_interp.converters.reproduce.conformance_kit:Kit",
+    ),
 }
 """The records of each command; imported late, as most need the runtimes. Pipelines have a format of their own."""
-_PLAIN: dict[Any, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
-
-Schema = dict[str, Any]
 
 
-def printed_json(record: Mapping[str, Any]) -> str:
+def printed_json(record: Record) -> str:
     """Return a record as the JSON of a command, with the version of its schema."""
-    return json.dumps({_KEY: SCHEMA_VERSION, **record}, indent=2)
+    return json.dumps({_KEY: SCHEMA_VERSION, **record.record()}, indent=2)
 
 
 def prints_json(name: str) -> bool:
@@ -69,61 +67,15 @@ def schema_of_command(name: str) -> Schema:
     """Return the schema of what ``ir-interp NAME --json`` prints. Raises IrInterpError for any other name."""
     if name not in _RECORDS:
         raise IrInterpError(f"no command {name!r} prints JSON; {closest(name, _RECORDS)}")
-    definitions: dict[str, Schema] = {}
-    records = [_type(place) for place in _RECORDS[name]]
-    for record in records:
-        _of_type(record, definitions)
-        whole = definitions[record.__name__]
-        whole["properties"] = {_KEY: {"const": SCHEMA_VERSION}, **whole["properties"]}
-        whole["required"] = [_KEY, *whole["required"]]
-    return {
-        "$schema": _DIALECT,
-        "title": f"ir-interp {name} --json, version {SCHEMA_VERSION}",
-        "anyOf": [_reference(record) for record in records],
-        "$defs": definitions,
-    }
+    title = f"ir-interp {name} --json, version {SCHEMA_VERSION}"
+    kinds = [_type(place) for place in _RECORDS[name]]
+    return {"$schema": _DIALECT, "title": title, **schema_of(kinds, {_KEY: SCHEMA_VERSION})}
 
 
-def _type(place: str) -> Any:
+def _type(place: str) -> type[Record]:
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def _reference(kind: Any) -> Schema:
-    return {"$ref": f"#/$defs/{kind.__name__}"}
-
-
-def _of_type(hint: Any, definitions: dict[str, Schema]) -> Schema:
-    """Return the schema of a type; objects become definitions, which it refers to."""
-    if hint is Any:
-        return {}
-    if hint in _PLAIN:
-        return {"type": _PLAIN[hint]}
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return {"enum": [member.value for member in hint]}
-    if is_dataclass(hint) or typing.is_typeddict(hint):
-        return _of_object(hint, definitions)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (types.UnionType, typing.Union):
-        return {"anyOf": [_of_type(argument, definitions) for argument in arguments]}
-    if issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": _of_type(arguments[1], definitions)}
-    if issubclass(origin, Sequence):
-        kinds = dict.fromkeys(argument for argument in arguments if argument is not ...)
-        elements = [_of_type(argument, definitions) for argument in kinds]
-        return {"type": "array", "items": elements[0] if len(elements) == 1 else {"anyOf": elements}}
-    raise TypeError(f"{origin} has no schema")
-
-
-def _of_object(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    if kind.__name__ not in definitions:
-        hints = typing.get_type_hints(kind)
-        names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(hints)
-        whole = definitions[kind.__name__] = {"type": "object"}  # before its parts, which may refer to it
-        properties = {name: _of_type(hints[name], definitions) for name in names}
-        whole |= {"properties": properties, "required": names, "additionalProperties": False}
-        definitions[kind.__name__] = whole
-    return _reference(kind)
+    kind: type[Record] = getattr(importlib.import_module(module), name)
+    return kind
 
 
 def printed_form(options: Any) -> str:
@@ -139,10 +91,10 @@ def printed_form(options: Any) -> str:
     return chosen.pop() if chosen else "text"
 
 
-def print_result(form: str, record: Callable[[], Mapping[str, Any]], show: Callable[[], None]) -> None:
-    """Print a result: ``record`` as JSON, or as text by ``show``; nothing in the form "none"."""
+def print_result(form: str, record: Record, show: Callable[[], None]) -> None:
+    """Print a result: as JSON, or as text by ``show``; nothing in the form "none"."""
     if form == "json":
-        print(printed_json(record()))
+        print(printed_json(record))
     elif form == "text":
         show()
 
@@ -216,7 +168,7 @@ def print_findings(console: Console, findings: Iterable[tuple[str, FindingKey]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
+class RunRecord(Record):
     """A resized array; ``resize`` is its name or call, ``dtype`` None for a store, which keeps that of its source.
 
     ``caveat`` is how the values may differ from those of the library that is called; empty if none do.
@@ -239,7 +191,7 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlotRecord:
+class PlotRecord(Record):
     """A picture of a resize of ``source``; ``what`` is the value of the option of this name."""
 
     source: str
@@ -253,7 +205,7 @@ class PlotRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreprocessRecord:
+class PreprocessRecord(Record):
     """A model with preprocessing; ``shape`` of its ``input`` has a name for each dynamic dimension."""
 
     source: str
@@ -268,9 +220,9 @@ class PreprocessRecord:
         return f"wrote {self.destination}: input {self.input!r}, {self.dtype} [{', '.join(map(str, self.shape))}]"
 
 
-def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: Any) -> None:
+def report_written(record: RunRecord | PlotRecord | PreprocessRecord, options: object) -> None:
     """Print a record as the options of its command ask."""
-    print_result(printed_form(options), lambda: asdict(record), lambda: print(printable(record.text)))
+    print_result(printed_form(options), record, lambda: print(printable(record.text)))
 
 
 def run_fleet(
@@ -314,7 +266,7 @@ def _print(summary: Summary, form: str, results: Path) -> None:
     from ir_interp.cli.terminal import Console
 
     if form == "json":
-        print(printed_json(summary.record()))
+        print(printed_json(summary))
     elif form == "text":
         console = Console()
         for title, rows in summary.tables():

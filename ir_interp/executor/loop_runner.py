@@ -171,7 +171,7 @@ def _plain(record: tuple[Any, ...]) -> Plain:
     return tuple(_plain(value) if isinstance(value, tuple) else value for value in record)
 
 
-def _kinds(value: Any) -> str:
+def _kinds(value: object) -> str:
     if isinstance(value, tuple):
         return f"({' '.join(map(_kinds, value))})"
     return f"{value.dtype.str}{value.flags.c_contiguous}" if isinstance(value, np.ndarray) else type(value).__name__

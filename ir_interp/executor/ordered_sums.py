@@ -173,7 +173,7 @@ def sampled(axis: AxisPlan | None, length: int, outputs: Range) -> Sampled:
     return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
 
 
-def step_columns(taps: Any) -> list[Array]:
+def step_columns(taps: object) -> list[Array]:
     """Return the taps of each output, column by column."""
     return list(taps) if isinstance(taps, tuple) else list(np.asarray(taps).T)
 

@@ -290,7 +290,7 @@ def _called(
     dtype: np.dtype[Any],
     arithmetic: Arithmetic | str | None,
     name: str,
-    *values: Any,
+    *values: object,
 ) -> Prepared:
     changes: dict[str, Any] = {name: values} if name else {}
     with unchecked():
@@ -427,7 +427,7 @@ def bind(
     return replace(spec, **changes) if changes else spec
 
 
-def for_each_axis(scales: Any, spec: ResizeSpec, shape: PartialShape) -> Any:
+def for_each_axis(scales: object, spec: ResizeSpec, shape: PartialShape) -> Any:
     """Return a single scale as one for each axis that a spec resizes; other values unchanged.
 
     These are the last two if the spec does not tell: models list all axes, batch and channels included.

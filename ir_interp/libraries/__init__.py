@@ -129,7 +129,7 @@ class Library:
         except SpecError as error:
             raise ReadError(str(error), self.name) from error
 
-    def caveat(self, arguments: Mapping[str, Any], context: Context) -> str:
+    def caveat(self, arguments: Mapping[str, object], context: Context) -> str:
         """Return how results of a call may differ from the library's own; an empty text if none do."""
         attributes = self.dialect.complete(self.checked(arguments, context.version), context.version)
         reason = self.approximate(attributes, context)
@@ -138,7 +138,7 @@ class Library:
             return reason
         return f"floats may differ from {self.name}'s in their last places"
 
-    def checked(self, arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
+    def checked(self, arguments: Mapping[str, object], version: int) -> dict[str, Any]:
         """Return arguments with the values of the library: INTER_CUBIC for cubic. Raises ReadError for others."""
         choices = self.dialect.choices(version)
         numbers = {name for name, versions in self.dialect.numbers.values() if version in versions}
@@ -157,7 +157,7 @@ class Library:
         return known.get(int(value), value) if isinstance(value, Integral) else value
 
 
-def _meant(value: Any, choices: tuple[Any, ...]) -> Any:
+def _meant(value: object, choices: tuple[object, ...]) -> Any:
     """Return the member of ``choices`` for a value, in any case unless the case decides, and without INTER_.
 
     Return other values unchanged.
@@ -210,7 +210,7 @@ def load(
     *,
     shape: PartialShape | None = None,
     dtype: str | None = None,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, object] | None = None,
 ) -> ResizeOp:
     """Return the call LIBRARY[@VERSION][:WORD][,NAME=VALUE ...], as in pillow@12:box.
 

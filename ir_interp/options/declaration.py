@@ -207,7 +207,7 @@ def _nothing() -> None:
     """Return the value of an option that is not set."""
 
 
-def _as_read(value: Any, flag: str) -> Any:
+def _as_read(value: object, flag: str) -> Any:
     """Return a value that the command line already has in its type."""
     return value
 
@@ -242,12 +242,12 @@ def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def _any(value: Any, name: str) -> Any:
+def _any(value: object, name: str) -> Any:
     """Return a value that the function itself checks."""
     return value
 
 
-def _array(value: Any, name: str) -> Any:
+def _array(value: object, name: str) -> Any:
     """Return an array as it is, and the name of a file as a path."""
     return arguments.path(value, name) if isinstance(value, str | os.PathLike) else value
 
@@ -360,7 +360,7 @@ class Option:
         """The first of its names on the command line, as in ``--shape``."""
         return self.flags[0]
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> Any:
         """Return the value of a keyword in its settled type. Raises SpecError, which names the flag, for another."""
         name = self.flag if self.flags else self.name
         return self.default if value is None and self.takes_none else self.kind.check(value, name)
@@ -412,7 +412,7 @@ def _parts(whole: Option) -> Iterator[Option]:
             yield replace(part, flags=flags, **known)
 
 
-def settled(owner: type[Options], values: Mapping[str, Any]) -> Options:
+def settled(owner: type[Options], values: Mapping[str, object]) -> Options:
     """Return the options of a call of Python, checked; ``values`` are all its arguments by name.
 
     Raises SpecError for a value that does not fit.
@@ -422,12 +422,12 @@ def settled(owner: type[Options], values: Mapping[str, Any]) -> Options:
     )
 
 
-def keywords(options: Any) -> dict[str, Any]:
+def keywords(options: object) -> dict[str, Any]:
     """Return options as keywords of the function of Python."""
     return {option.name: getattr(options, option.name) for option in declared(type(options)) if option.is_keyword}
 
 
-def options_set(options: Any) -> Iterator[Option]:
+def options_set(options: object) -> Iterator[Option]:
     """Yield the options that have another value than by default, in order; parts in place of what they make up."""
     for option in declared(type(options)):
         value = getattr(options, option.name)
@@ -437,7 +437,7 @@ def options_set(options: Any) -> Iterator[Option]:
         yield from (part for part in _parts(option) if getattr(value, part.name) != part.default)
 
 
-def check_place(options: Any, place: str, why: str, elsewhere: tuple[str, str] = ("", "")) -> None:
+def check_place(options: object, place: str, why: str, elsewhere: tuple[str, str] = ("", "")) -> None:
     """Raise IrInterpError for an option that has no effect in a place of its command, for the reason ``why``.
 
     ``elsewhere`` is another place, and the reason for the options that have an effect there.
@@ -453,5 +453,5 @@ def identity(options: Any) -> str:
     return repr([(name, _ordered(getattr(options, name))) for name in deciding])
 
 
-def _ordered(value: Any) -> Any:
+def _ordered(value: object) -> Any:
     return sorted(value.items()) if isinstance(value, dict) else value

@@ -95,7 +95,7 @@ def moves_channels(start: FileKind, end: FileKind) -> bool:
     return start in CHANNELS_LAST and end in _MODELS
 
 
-def _reports(value: Any, name: str) -> dict[Path, Callable[[Any, Path], None]]:
+def _reports(value: object, name: str) -> dict[Path, Callable[[Any, Path], None]]:
     if not isinstance(value, Mapping):
         raise arguments.misfit(value, name, "a mapping from paths to functions")
     return {

@@ -185,7 +185,7 @@ _IMAGES, _NORMALIZATION = "Images", "Normalisation"
 _COLOUR = replace(NATURAL, check=arguments.whole, metavar="COLOUR")
 
 
-def _pipeline(value: Any, name: str) -> Pipeline:
+def _pipeline(value: object, name: str) -> Pipeline:
     if not isinstance(value, Pipeline):
         raise arguments.misfit(value, name, "Pipeline")
     return value

@@ -149,7 +149,7 @@ class Format(Enum):
     JSON = "json"
 
 
-def _images(value: Any, name: str) -> Images:
+def _images(value: object, name: str) -> Images:
     if not isinstance(value, Images):
         raise arguments.misfit(value, name, "Images")
     return value

@@ -9,10 +9,10 @@ some beyond. The excess is modelled as noise, and the result is the likeliest am
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ir_interp.errors import ReadError, ShapeError
 from ir_interp.executor.resize import as_array
 from ir_interp.files.kinds import FileKind
 from ir_interp.origins.layouts import versions, without_version
+from ir_interp.records import Record
 from ir_interp.shapes import Array
 from ir_interp.views import likeness
 from ir_interp.views.image_arrays import opened, orientation
@@ -236,7 +237,7 @@ _NONE = "none of these: another library, other settings or further steps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Record):
     """A library resize: its calls, the steps around it, and the distance of its result from the image.
 
     ``calls`` are empty for the candidate "none of these". ``first`` is the call of an earlier resize. ``approximate``
@@ -275,28 +276,26 @@ class Candidate:
         return apart + (f" ({self.approximate})" if self.approximate else "")
 
 
-class IdentifiedRecord(TypedDict):
-    """Which call made an image, in JSON; ``further`` is an image size and an output size that tell more."""
-
-    sure: bool
-    call: str | None
-    versions: tuple[int, ...]
-    steps: tuple[str, ...]
-    fitting: list[Candidate]
-    nearest: list[Candidate]
-    none_of_these: list[Candidate]
-    telling: int | None
-    further: tuple[tuple[int, int], tuple[int, int]] | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identified:
+class Identified(Record):
     """The possible origins of an image: all candidates, the likeliest first; "none of these" is always among them.
 
     ``telling`` counts the values on which the tried calls differ; None for JPEG files, which have likelihoods.
     ``further`` is the size of an image and the size to resize it to, as (height, width), on which the fitting
     candidates differ; None if only one fits, or if none of the tried sizes separates them.
     """
+
+    KEYS = (
+        "is_sure as sure",
+        "call",
+        "versions",
+        "steps",
+        "fitting",
+        "nearest",
+        "none_of_these",
+        "telling",
+        "further",
+    )
 
     candidates: tuple[Candidate, ...]
     telling: int | None = None
@@ -306,6 +305,21 @@ class Identified:
     def fitting(self) -> tuple[Candidate, ...]:
         """The calls that can have produced all the images."""
         return tuple(candidate for candidate in self.candidates if candidate.fits and candidate.calls)
+
+    @property
+    def nearest(self) -> tuple[Candidate, ...]:
+        """The likeliest candidates, as many as are shown if none fits."""
+        return self.candidates[:SHOWN]
+
+    @property
+    def none_of_these(self) -> tuple[Candidate, ...]:
+        """The candidate that stands for everything that was not tried."""
+        return tuple(candidate for candidate in self.candidates if not candidate.calls)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps around the likeliest fitting call."""
+        return self.fitting[0].steps if self.fitting else ()
 
     @property
     def call(self) -> str | None:
@@ -331,7 +345,7 @@ class Identified:
 
         It is never certain after an earlier resize, since only the likeliest of these are tried.
         """
-        if self.call is None or any(candidate.fits for candidate in self.candidates if not candidate.calls):
+        if self.call is None or any(candidate.fits for candidate in self.none_of_these):
             return False
         return not self._is_twice and (self.telling is None or self.telling >= ENOUGH)
 
@@ -343,7 +357,7 @@ class Identified:
     def text(self) -> str:
         """The call, the versions that agree, and what would separate the candidates, as lines of text."""
         if not self.fitting:
-            lines = ["no tried call fits; the nearest:", *self._listed(self.candidates[:SHOWN])]
+            lines = ["no tried call fits; the nearest:", *self._listed(self.nearest)]
         elif self.call is None:
             every = list(self._listed(self.fitting))
             more = [f"  and {len(every) - _MOST} more"] if len(every) > _MOST else []
@@ -385,7 +399,7 @@ class Identified:
     def _doubt(self) -> Iterator[str]:
         """Yield the likelihood that none of the calls produced the image."""
         if self.fitting:
-            none = next((candidate for candidate in self.candidates if not candidate.calls), None)
+            none = next(iter(self.none_of_these), None)
             if none is not None and none.likelihood is not None:
                 yield f"  {_NONE}: likelihood {_share(none.likelihood)}"
             elif self.telling is not None:
@@ -400,24 +414,6 @@ class Identified:
             yield f"to tell {them} apart, test an image of {height}x{width} resized to {rows}x{columns}{lossless}"
         elif len(self.fitting) > 1 and not self._is_twice:
             yield "none of the tried sizes separates them"
-
-    def record(self) -> IdentifiedRecord:
-        """Return it as data for JSON."""
-        return {
-            "sure": self.is_sure,
-            "call": self.call,
-            "versions": self.versions,
-            "steps": self.fitting[0].steps if self.fitting else (),
-            "fitting": _records(self.fitting),
-            "nearest": _records(self.candidates[:SHOWN]),
-            "none_of_these": _records(candidate for candidate in self.candidates if not candidate.calls),
-            "telling": self.telling,
-            "further": self.further,
-        }
-
-
-def _records(candidates: Iterable[Candidate]) -> list[Candidate]:
-    return [cast(Candidate, asdict(candidate)) for candidate in candidates]
 
 
 def _known(calls: Sequence[str], name: str) -> tuple[int, ...]:

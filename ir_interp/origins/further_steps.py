@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice, product
-from typing import Any
 
 import numpy as np
 
@@ -193,7 +192,7 @@ def _chosen(every: Iterable[Steps], before: Array, after: Array) -> list[Steps]:
     return [steps for layout, steps in different.values() if layout in chosen]
 
 
-def _rounded(lay_out: Callable[..., Layout | None], size: Any, side: int, text: str) -> Rounded:
+def _rounded(lay_out: Callable[..., Layout | None], size: object, side: int, text: str) -> Rounded:
     return [
         Steps(layout=partial(lay_out, size, side, offset), text=f"{text.format(side)}{rounding}")
         for rounding, offset in _OFFSETS.items()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -258,7 +257,7 @@ def _every(dtype: str, depth: int) -> tuple[KnownCall, ...]:
 
 def _of(name: str, version: int, dtype: str, depth: int) -> Iterator[KnownCall]:
     library, context = get(name), Context(version=version, dtype=dtype)
-    numbers: tuple[Mapping[str, Any], ...] = ({}, *library.usual)
+    numbers: tuple[Mapping[str, object], ...] = ({}, *library.usual)
     for attributes in (
         attribute_set for target in numbers for attribute_set in library.dialect.attribute_sets(version, target)
     ):
@@ -297,7 +296,7 @@ def versions(calls: Sequence[str], name: str) -> tuple[int, ...]:
     return tuple(version for version in known if any(match is None or int(match[1]) == version for match in those))
 
 
-def _suits(library: Library, attributes: dict[str, Any], dtype: str, depth: int) -> bool:
+def _suits(library: Library, attributes: dict[str, object], dtype: str, depth: int) -> bool:
     """Return whether a call applies to images of an element type and a number of channels."""
     if "mode" in library.dialect.vocabulary and library.first != "mode":
         return attributes["mode"] in (_DEEP_MODES.get(dtype) or _MODES.get(depth, ()))
@@ -305,7 +304,7 @@ def _suits(library: Library, attributes: dict[str, Any], dtype: str, depth: int)
     return not is_pillow and not attributes.get("recompute_scale_factor") and attributes.get("rank", 4) == 4
 
 
-def _text(library: Library, version: int, attributes: dict[str, Any]) -> str:
+def _text(library: Library, version: int, attributes: dict[str, object]) -> str:
     """Return a call as text, without arguments that have their default value."""
     defaults = {name: value for name, (value, _) in library.dialect.defaults.items()}
     rest = [

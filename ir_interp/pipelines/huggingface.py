@@ -191,7 +191,7 @@ def _share(config: Configuration, like: str, shortest: int) -> Iterator[ImageSte
     yield _crop(config, Exactly(height=shortest, width=shortest))
 
 
-def _divided(sides: Mapping[str, Any], share: float) -> SizeRule:
+def _divided(sides: Mapping[str, object], share: float) -> SizeRule:
     """Return PoolFormer's rule: sides divided by ``crop_pct``; a square is a shorter side."""
     if "shortest_edge" in sides:
         return ShorterSide(size=int(_edge(sides) / share))

@@ -50,7 +50,7 @@ class Processor:
     ignores: frozenset[str] = frozenset()
     refuses: frozenset[str] = frozenset()
     has_pillow: bool = True
-    stable: Mapping[str, Any] = field(default_factory=dict)
+    stable: Mapping[str, object] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 

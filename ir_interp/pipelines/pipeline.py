@@ -498,7 +498,7 @@ def _decoded(text: str) -> dict[str, Any]:
     return document
 
 
-def _record(value: Any) -> Any:
+def _record(value: object) -> Any:
     """Return a step, a rule or a field as data for JSON."""
     if isinstance(value, Enum):
         return value.value
@@ -535,7 +535,7 @@ def _plain(value: Any, hint: type) -> Any:
     return value
 
 
-def _object(value: Any, kinds: Mapping[str, type]) -> Any:
+def _object(value: object, kinds: Mapping[str, type]) -> Any:
     kind = value.get(_KIND) if isinstance(value, dict) else value
     if not isinstance(value, dict) or not isinstance(kind, str) or kind not in kinds:
         raise SpecError(f"kind {kind!r}; {closest(str(kind), kinds)}")

@@ -215,7 +215,7 @@ def _interpolate(head: _Head, layer: Layer) -> Iterator[ImageStep]:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -346,7 +346,7 @@ def with_backend(text: str) -> tuple[str, Backend | None]:
     return (name, backend) if backend else (text, None)
 
 
-def of_mapping(document: Mapping[str, Any], backend: Backend | None) -> Pipeline:
+def of_mapping(document: Mapping[str, object], backend: Backend | None) -> Pipeline:
     """Return the pipeline of a configuration. Raises ReadError for an unknown key, SpecError for a value."""
     if {"version", "steps"} <= document.keys() or torchvision_transforms.is_timm(document):
         _check_unused(backend)

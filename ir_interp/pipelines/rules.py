@@ -7,6 +7,7 @@ in Python.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Protocol, assert_never, cast, get_args
@@ -78,31 +79,31 @@ class Functions(Protocol):
     """The functions of NumPy that the formulas call."""
 
     @property
-    def floor(self) -> Any:
+    def floor(self) -> Callable[..., Number]:
         """The largest integer that is not larger."""
 
     @property
-    def ceil(self) -> Any:
+    def ceil(self) -> Callable[..., Number]:
         """The smallest integer that is not smaller."""
 
     @property
-    def rint(self) -> Any:
+    def rint(self) -> Callable[..., Number]:
         """The nearest integer, ties to even."""
 
     @property
-    def abs(self) -> Any:
+    def abs(self) -> Callable[..., Number]:
         """The absolute value."""
 
     @property
-    def minimum(self) -> Any:
+    def minimum(self) -> Callable[..., Number]:
         """The smaller of two."""
 
     @property
-    def maximum(self) -> Any:
+    def maximum(self) -> Callable[..., Number]:
         """The larger of two."""
 
     @property
-    def where(self) -> Any:
+    def where(self) -> Callable[..., Number]:
         """The second argument if the first holds, otherwise the third."""
 
 

@@ -84,7 +84,7 @@ def module_text(pipeline: Pipeline, imports: Sequence[str], image: str, body: Se
 
 
 @singledispatch
-def lines(step: Any) -> Iterator[str]:
+def lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
     raise TypeError(f"no step: {step!r}")
 
@@ -255,7 +255,7 @@ def torch(pipeline: Pipeline) -> str:
 
 
 @singledispatch
-def torch_lines(step: Any) -> Iterator[str]:
+def torch_lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
     raise TypeError(f"no step: {step!r}")
 
@@ -405,7 +405,7 @@ def cpp(pipeline: Pipeline) -> str:
     )
 
 
-def _infix(form: str) -> Callable[[_Number, Any], _Number]:
+def _infix(form: str) -> Callable[[_Number, object], _Number]:
     """Return the method of an operator, which is written as ``form``."""
     return lambda number, other: _Number(form.format(number.text, _text(other)))
 
@@ -484,7 +484,7 @@ def _sized(rule: SizeRule) -> Iterator[str]:
 
 
 @singledispatch
-def cpp_lines(step: Any) -> Iterator[str]:
+def cpp_lines(step: object) -> Iterator[str]:
     """Yield the lines of a step."""
     raise TypeError(f"no step: {step!r}")
 

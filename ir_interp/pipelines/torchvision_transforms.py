@@ -383,7 +383,7 @@ def _single(numbers: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(float(np.float32(number)) for number in numbers)
 
 
-def _choice(value: Any, choices: tuple[str, ...], name: str) -> str:
+def _choice(value: object, choices: tuple[str, ...], name: str) -> str:
     if value not in choices:
         raise SpecError(f"{name} is {value!r}; {closest(str(value), choices)}")
     return str(value)

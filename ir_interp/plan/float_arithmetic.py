@@ -35,34 +35,38 @@ _SMALL = 12  # from this term on one float is precise enough: (pi / 4)^12 / 12! 
 _HALVINGS = 6  # of the argument of the exponential
 
 
+Floats = float | NDArray[np.float64]
+"""Numbers in float64."""
+
+
 class Pair(NamedTuple):
     """A sum of two floats; ``low`` is below half a unit in the last place of ``high``."""
 
-    high: Any
-    low: Any
+    high: Floats
+    low: Floats
 
-    def __mul__(self, other: Any) -> Pair:
+    def __mul__(self, other: Pair) -> Pair:  # type: ignore[override]
         high, low = _product(self.high, other.high)
         return _sum(high, low + (self.high * other.low + self.low * other.high))
 
-    def __add__(self, other: Any) -> Pair:
+    def __add__(self, other: Pair) -> Pair:  # type: ignore[override]
         high, low = _sum(self.high, other.high)
         return _sum(high, low + (self.low + other.low))
 
 
-def _sum(a: Any, b: Any) -> Pair:
+def _sum(a: Floats, b: Floats) -> Pair:
     high = a + b  # D. E. Knuth's TwoSum: high + low is exact, whichever of a and b is larger
     other = high - a
     return Pair(high, (a - (high - other)) + (b - other))
 
 
-def _product(a: Any, b: Any) -> Pair:
+def _product(a: Floats, b: Floats) -> Pair:
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     high = a * b  # T. J. Dekker's product: high + low is exact
     return Pair(high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 
-def _halves(a: Any) -> tuple[Any, Any]:
+def _halves(a: Floats) -> tuple[Floats, Floats]:
     scaled = a * _SPLIT
     high = scaled - (scaled - a)
     return high, a - high

@@ -190,7 +190,7 @@ def single(value: SupportsFloat) -> np.float32:
     return np.float32(float(value))
 
 
-def _branch(condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def _branch(condition: object, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     return yes() if condition else no()
 
 

@@ -27,6 +27,7 @@ from ir_interp.specs import (
     Arithmetic,
     Between,
     Coordinates,
+    Crop,
     Cubic,
     FixedPoint,
     FloatingPoint,
@@ -88,7 +89,9 @@ def litert_bits(spec: ResizeSpec, dtype: str) -> int:
     return _OF_XNNPACK if is_of_xnnpack(spec, dtype) else _OWN
 
 
-def litert_taps_of_float32(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any) -> tuple[Any, Any]:
+def litert_taps_of_float32(
+    coordinates: Coordinates | Crop, index: Any, in_size: Any, outputs: Any, xp: Any
+) -> tuple[Any, Any]:
     """Return the first pixel of each output ``index``, and the weight of the second, as float32.
 
     Arrays or tensors, of float32 throughout; ``xp`` holds the functions for them.
@@ -113,7 +116,7 @@ def litert_reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
 
 
 def litert_taps_of_integers(
-    coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
+    coordinates: Coordinates | Crop, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
     """Return the same as ``litert_taps_of_float32``, of integers throughout; ``divided`` rounds quotients down."""
     one, at = 2**_OWN, _places(coordinates, index, in_size, outputs, xp, divided)
@@ -121,7 +124,7 @@ def litert_taps_of_integers(
     return low, xp.where(at < 0, 0, at - low * one)
 
 
-def _places(coordinates: Any, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Any) -> Any:
+def _places(coordinates: Coordinates | Crop, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Any) -> Any:
     """Return where outputs lie, in 1/1024 pixel."""
     one = 2**_OWN
     pixels, parts = in_size, outputs

@@ -6,11 +6,11 @@ too: GDAL's GeoTransform, and those of xarray's and stackstac's readers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 from ir_interp.errors import SpecError
 from ir_interp.plan.formulas import AxisPlan, Blocks
 from ir_interp.plan.taps import plan
-from ir_interp.shapes import Shape
+from ir_interp.shapes import Array, Shape
 from ir_interp.specs import Area, Coordinates, Kernel, Mean, Nearest, ResizeSpec, Rounding
 from ir_interp.specs.modes import DirectedRounding
+
+if TYPE_CHECKING:
+    import xarray
+    from xarray import DataArray as Variable
 
 _HALF = Fraction(1, 2)
 
@@ -118,11 +122,11 @@ class Pixels:
     count: int
 
 
-Moved = Mapping[Any, Pixels]
+Moved = Mapping[Hashable, Pixels]
 """The new pixels of the dimensions that a resize moves, by name."""
 
 
-def moved_dimensions(dims: Sequence[object], shape: Shape, spec: ResizeSpec) -> Moved:
+def moved_dimensions(dims: Sequence[Hashable], shape: Shape, spec: ResizeSpec) -> Moved:
     """Return the dimensions whose pixels a resize moves."""
     bound = plan(spec, shape)
     plans = {axis.axis: axis for axis in bound.axes}
@@ -133,24 +137,26 @@ def moved_dimensions(dims: Sequence[object], shape: Shape, spec: ResizeSpec) -> 
     }
 
 
-def links_of(variable: Any) -> dict[str, object]:
+def links_of(variable: Variable) -> dict[str, object]:
     """Return the names of other variables in the encoding of a variable; its other entries describe the old values."""
     return {name: value for name, value in variable.encoding.items() if name in _LINKS}
 
 
-def names_of_bounds(variables: Iterable[Any]) -> set[object]:
+def names_of_bounds(variables: Iterable[Variable | xarray.Variable]) -> set[object]:
     """Return the names of the variables that hold the ends of the cells of others."""
     named = [{**variable.encoding, **variable.attrs} for variable in variables]
     return {entries[key] for entries in named for key in _OF_CELLS if key in entries}
 
 
-def moved_coordinates(variables: Mapping[object, Any], moved: Moved, bounds: set[object]) -> dict[object, Any]:
+def moved_coordinates(
+    variables: Mapping[Hashable, Variable], moved: Moved, bounds: set[object]
+) -> dict[Hashable, object]:
     """Return the variables that a resize moves, at the new pixels, as arguments of ``assign``.
 
     ``bounds`` are the names of those that hold the ends of cells. Raises SpecError for variables without values
     between the pixels.
     """
-    places = {}
+    places: dict[Hashable, object] = {}
     for name, variable in variables.items():
         if set(variable.dims) & set(moved):
             data = _of_cells(name, variable, moved) if name in bounds else _at_centres(name, variable, moved)
@@ -166,7 +172,7 @@ def moved_attributes(name: object, attributes: Mapping[object, object], moved: M
     return moved_transforms(name, attributes, {dim: pixels.grid for dim, pixels in moved.items()})
 
 
-def _along_itself(variable: Any, moved: Moved) -> dict[object, object]:
+def _along_itself(variable: Variable, moved: Moved) -> dict[object, object]:
     """Return the attributes of a coordinate of one dimension whose ``resolution`` (odc) is along it; empty for others.
 
     The resolution of other variables is along x and y.
@@ -177,7 +183,7 @@ def _along_itself(variable: Any, moved: Moved) -> dict[object, object]:
     return {**variable.attrs, "resolution": float(resolution) * moved[variable.dims[0]].grid.step}
 
 
-def _at_centres(name: object, variable: Any, moved: Moved) -> object:
+def _at_centres(name: object, variable: Variable, moved: Moved) -> object:
     if variable.dtype.kind not in _NUMBERS + _TIMES:
         problem = f"coordinate {name!r} holds {variable.dtype}, which has no values between its pixels"
         raise SpecError(f"{problem}; drop it first, as x.drop_vars({name!r}) does")
@@ -190,7 +196,7 @@ def _at_centres(name: object, variable: Any, moved: Moved) -> object:
     return data
 
 
-def _of_cells(name: object, variable: Any, moved: Moved) -> object:
+def _of_cells(name: object, variable: Variable, moved: Moved) -> object:
     """Return the ends of the new cells of one dimension, on the polyline through the ends of the old ones."""
     dims, data = variable.dims, _data(variable)
     axes = [axis for axis, dim in enumerate(dims) if dim in moved]
@@ -208,18 +214,18 @@ def _of_cells(name: object, variable: Any, moved: Moved) -> object:
     return np.stack(ends[::-1] if is_turned else ends, axis=1)
 
 
-def _data(variable: Any) -> Any:
+def _data(variable: Variable) -> Array:
     """Return the values of a variable, which stay lazy if they are."""
     return variable.values if variable.chunks is None else variable.data
 
 
-def _is_eastward(name: object, variable: Any) -> bool:
+def _is_eastward(name: object, variable: Variable) -> bool:
     attributes = variable.attrs
     named = name in ("lon", "longitude") or attributes.get("standard_name") == "longitude"
     return variable.dtype.kind in _NUMBERS and (named or attributes.get("units") in _EASTWARD)
 
 
-def _check_turn(name: object, data: Any, axis: int) -> None:
+def _check_turn(name: object, data: Array, axis: int) -> None:
     """Raise SpecError for longitudes that jump by a turn, between which a mean would be on the other side."""
     steps = abs(np.diff(data, axis=axis))
     if steps.size and float((steps > _HALF_TURN).max()):
@@ -227,7 +233,7 @@ def _check_turn(name: object, data: Any, axis: int) -> None:
         raise SpecError(f"{problem}; expected longitudes without a jump, as {name!r} % 360 may be")
 
 
-def _between(data: Any, at: NDArray[np.floating], axis: int) -> Any:
+def _between(data: Array, at: NDArray[np.floating], axis: int) -> Array:
     """Return values interpolated linearly at fractional positions of an axis, and extrapolated on both sides."""
     data = np.moveaxis(data, axis, 0)
     if len(data) < 2:
@@ -307,7 +313,7 @@ def _moved_text(text: object, along_x: PixelGrid, along_y: PixelGrid) -> str:
     return " ".join(map(repr, geotransform(numbers, along_x, along_y)))
 
 
-def _moved_affine(matrix: Any, along_x: PixelGrid, along_y: PixelGrid) -> object:
+def _moved_affine(matrix: Iterable[float], along_x: PixelGrid, along_y: PixelGrid) -> object:
     """Return an affine matrix by rows: the steps along x and y, then the corner."""
     x_by_x, x_by_y, corner_x, y_by_x, y_by_y, corner_y = map(float, list(matrix)[:_ROWS])
     old = corner_x, x_by_x, x_by_y, corner_y, y_by_x, y_by_y
@@ -316,23 +322,24 @@ def _moved_affine(matrix: Any, along_x: PixelGrid, along_y: PixelGrid) -> object
     return _of_kind(matrix, (*rows, *list(matrix)[_ROWS:]))
 
 
-def _moved_resolution(resolution: Any, along_x: PixelGrid, along_y: PixelGrid) -> Any:
+def _moved_resolution(resolution: float | Iterable[float], along_x: PixelGrid, along_y: PixelGrid) -> object:
     """Return the size of a pixel along x and y; one number stands for both while they agree."""
-    if not isinstance(resolution, Real):
+    if not isinstance(resolution, float | Real):
         by_x, by_y = resolution
         return _of_kind(resolution, (float(by_x) * along_x.step, float(by_y) * along_y.step))
     by_x, by_y = float(resolution) * along_x.step, float(resolution) * along_y.step
     return by_x if by_x == by_y else (by_x, by_y)
 
 
-def _of_kind(old: Any, numbers: tuple[float, ...]) -> object:
+def _of_kind(old: Iterable[float], numbers: tuple[float, ...]) -> object:
     """Return numbers as the kind of sequence that they were before, such as an Affine."""
     if isinstance(old, np.ndarray):
         return np.array(numbers)
-    return type(old)(*numbers[:_ROWS]) if hasattr(old, "_fields") else type(old)(numbers)
+    kind: Callable[..., object] = type(old)
+    return kind(*numbers[:_ROWS]) if hasattr(old, "_fields") else kind(numbers)
 
 
-_MOVES = {
+_MOVES: dict[object, Callable[[Any, PixelGrid, PixelGrid], object]] = {
     "GeoTransform": _moved_text,
     "transform": _moved_affine,
     "res": _moved_resolution,

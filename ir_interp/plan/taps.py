@@ -489,7 +489,7 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     return Taps(indices.astype(np.intp), weights, beyond)
 
 
-def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: Any) -> Any:
+def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: object) -> Any:
     """Return the source index that a nearest resize takes (ONNX Resize-19, ``nearest_mode``; OpenVINO: ``simple``)."""
     match rounding:
         case Rounding.ROUND_PREFER_FLOOR:

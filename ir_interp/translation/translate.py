@@ -436,7 +436,7 @@ def _graded(spec: ResizeSpec, dialect: Dialect, context: Context) -> Iterator[Tr
 
 
 def _translation(
-    dialect: Dialect, context: Context, spec: ResizeSpec, attributes: dict[str, Any], grade: Grade, within: int = 0
+    dialect: Dialect, context: Context, spec: ResizeSpec, attributes: dict[str, object], grade: Grade, within: int = 0
 ) -> Translation:
     concise = dialect.concise(attributes, context)
     return Translation(

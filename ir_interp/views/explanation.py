@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypedDict, cast
 
 import numpy as np
 
-from ir_interp import resize_op
 from ir_interp.errors import ShapeError
 from ir_interp.executor.resize import bind
 from ir_interp.files.memory import check_bytes
 from ir_interp.plan.formulas import AxisPlan, positions
 from ir_interp.plan.taps import Plan, Taps, axis_taps, check_rank, count, plan
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes, with_ones
 from ir_interp.specs import Arithmetic, ResizeSpec, Scales, Sizes
@@ -29,7 +28,7 @@ _VISIBLE = 1e-4  # weights that differ by less look the same: they are rounding 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Record):
     """The sample of one output: its source coordinate, and the weight of each source pixel; ``None`` extrapolates."""
 
     source: float
@@ -53,8 +52,20 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AxisTable:
+class NamedColumn(Record):
+    """A column of a table, with what its ways have in common."""
+
+    KEYS = ("names", "column.scale", "column.cells as outputs")
+
+    names: tuple[str, ...]
+    column: Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisTable(Record):
     """One axis; ``in_size`` counts the pads."""
+
+    KEYS = ("axis", "in_size as in", "differing", "named_columns as columns")
 
     axis: int
     in_size: int
@@ -75,6 +86,11 @@ class AxisTable:
             if chosen != known
         ]
         return (": ".join(parts) or "all",)
+
+    @property
+    def named_columns(self) -> tuple[NamedColumn, ...]:
+        """Every column with its names."""
+        return tuple(NamedColumn(names=self.names(column), column=column) for column in self.columns)
 
     @property
     def is_copied(self) -> bool:
@@ -105,64 +121,24 @@ def _agree(cells: tuple[Cell | None, ...]) -> bool:
     return all(cell is first or (cell is not None and first is not None and cell.is_like(first)) for cell in cells)
 
 
-class ColumnRecord(TypedDict):
-    """A column of an axis in JSON: the source coordinate of each output, and the weights by source pixel."""
-
-    names: list[str]
-    scale: float
-    outputs: list[Cell]
-
-
-AxisRecord = TypedDict("AxisRecord", {"axis": int, "in": int, "differing": list[int], "columns": list[ColumnRecord]})
 """An axis in JSON; ``differing`` are the outputs on which the columns do not agree."""
 
 
-class ExplanationRecord(TypedDict):
-    """An explanation in JSON."""
-
-    name: str
-    where: str
-    shape: list[int | None]
-    formula: str
-    diagnostics: list[str]
-    axes: list[AxisRecord]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Record):
     """A resize on an input of ``shape``: what each reading makes of it, and a table for each axis that changes."""
+
+    KEYS = ("op.name", "op.where", "shape", "op.formula", "codes as diagnostics", "axes")
 
     op: ResizeOp
     shape: PartialShape
     readings: Readings
     axes: tuple[AxisTable, ...]
 
-    def record(self) -> ExplanationRecord:
-        """Return the explanation as plain values, for JSON."""
-        return {
-            "name": self.op.name,
-            "where": self.op.where,
-            "shape": list(self.shape),
-            "formula": resize_op.formula(self.op.spec),
-            "diagnostics": [diagnostic.code for diagnostic in self.op.diagnostics],
-            "axes": [_axis_record(table) for table in self.axes],
-        }
-
-
-def _axis_record(table: AxisTable) -> AxisRecord:
-    return {
-        "axis": table.axis,
-        "in": table.in_size,
-        "differing": list(table.differing),
-        "columns": [
-            {
-                "names": list(table.names(column)),
-                "scale": column.scale,
-                "outputs": [cast(Cell, {"source": cell.source, "weights": cell.weights}) for cell in column.cells],
-            }
-            for column in table.columns
-        ],
-    }
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of the diagnostics."""
+        return tuple(diagnostic.code for diagnostic in self.op.diagnostics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FileKind
 from ir_interp.libraries import load, named
 from ir_interp.plain_text import labels
+from ir_interp.records import Record
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import Array
 from ir_interp.specs import Alpha, Sizes
@@ -25,7 +26,7 @@ _WITH_ALPHA = (2, 4)  # channels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
+class Likeness(Record):
     """How far two libraries' results differ, in values of pixels: how many do, by how much, and where most.
 
     ``bound`` is how far they may differ on any image of that shape, where both weigh the same pixels.
@@ -56,10 +57,6 @@ class Likeness:
     @property
     def _of_any(self) -> str:
         return f"on any image of this shape by {self.bound} at most"
-
-    def record(self) -> dict[str, Any]:
-        """Return it as data for JSON."""
-        return asdict(self)
 
 
 def read(path: Path) -> tuple[Array, str | None]:

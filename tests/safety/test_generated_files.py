@@ -28,7 +28,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import ReadError, plain_text
 from ir_interp.cli import printed_results
-from ir_interp.converters.audit.audit_report import FORMATS, Audit, record
+from ir_interp.converters.audit.audit_report import FORMATS, Audit
 from ir_interp.converters.audit.audited_resizes import Audited, Finding, Verdict
 from ir_interp.converters.audit.probe import RUNNERS, Ran
 from ir_interp.converters.dialects.tensorrt import DIALECT
@@ -244,7 +244,7 @@ KINDS: dict[str, tuple[Callable[[str], str], Callable[[str], Parsed], Callable[[
     "README.md": (markdown, parsed_markdown, printable),
     "a page": (page, parsed_page, frame.clean),
     "layers as JSON": (json_of_layers, parsed_json, str),
-    "an audit as JSON": (lambda text: printed_results.printed_json(record(audit_of(text))), parsed_json, str),
+    "an audit as JSON": (lambda text: printed_results.printed_json(audit_of(text)), parsed_json, str),
     "SARIF": (lambda text: FORMATS["sarif"](audit_of(text)), parsed_sarif, str),
     "GitHub's commands": (lambda text: FORMATS["github"](audit_of(text)), parsed_workflow, printable),
     "a shell's line": (shell, parsed_shell, str),

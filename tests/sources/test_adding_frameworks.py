@@ -1,4 +1,4 @@
-"""A framework is added by a folder with its modules, and by nothing else (``converters/frameworks``)."""
+"""A framework is added by a folder with its modules, and by nothing else (docs/adding-a-framework.md)."""
 
 from __future__ import annotations
 
@@ -6,119 +6,14 @@ import json
 import os
 import re
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
+from tests.support.additions import add
 from tests.support.clones import Clone, copied
 from tests.support.graphs import save_model
 
 SHAPE = [1, 2, 4, 6]
-MODULES = {
-    "__init__": """
-        from ir_interp.files.kinds import Framework
-
-        FRAMEWORK = Framework(
-            folder=__name__, title="Blocks", packages=("blocks",), extra="blocks", extensions=(".blk", ".blocks"),
-            stand_in=".onnx", is_in_folders=True, file_in_folder="main.blk",
-        )
-    """,
-    "reading": """
-        import json
-
-        from ir_interp.resize_op import read
-        from ir_interp.translation.dialect import Context
-
-        from ...dialects.onnx import DIALECT
-        from ...sources.readers import Reading
-        from ...sources.model_description import Description, End
-        from . import FRAMEWORK
-
-
-        def shape_of(path):
-            FRAMEWORK.check_installed(FRAMEWORK.label(path))
-            return tuple(json.loads(path.read_text()))
-
-
-        def load(path, semantics):
-            attributes = {
-                "mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric",
-                "scales": [1, 1, 2, 2],
-            }
-            context = Context(version=19, shape=shape_of(path), dtype="float32", semantics=semantics)
-            label = FRAMEWORK.label(path)
-            return [read(DIALECT, attributes, context, name="up", where=f"{label}:up")]
-
-
-        def describe(path):
-            batch, channels, height, width = shape_of(path)
-            ends = ("x", shape_of(path)), ("y", (batch, channels, 2 * height, 2 * width))
-            x, y = (End(tensor=name, name=name, dtype="float32", shape=shape) for name, shape in ends)
-            return Description(
-                format="Blocks, version 1", inputs=(x,), outputs=(y,), operations=("Double",), constants=()
-            )
-
-
-        def function(path):
-            FRAMEWORK.check_installed(FRAMEWORK.label(path))
-            import blocks
-
-            return blocks.double
-
-
-        READING = Reading(load=load, describe=describe, function=function)
-    """,
-    "conversion": """
-        from contextlib import contextmanager
-
-        import onnx.parser
-
-        from ir_interp.files.writing import scratch
-
-        from ...intermediate import Intermediate
-        from .reading import load, shape_of
-
-        TEXT = '''<ir_version: 9, opset_import: ["" : 19]> net (float[{}] x) => (float[{}] y)
-            <float[4] s = {{1, 1, 2, 2}}> {{
-            [up] y = Resize<mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric"> (x, , s)
-        }}'''
-
-
-        def saved(source, path):
-            batch, channels, height, width = shape_of(source)
-            shapes = [(batch, channels, height, width), (batch, channels, 2 * height, 2 * width)]
-            onnx.save(onnx.parser.parse_model(TEXT.format(*(",".join(map(str, shape)) for shape in shapes))), path)
-            return path
-
-
-        @contextmanager
-        def intermediate(source, destination, policy, options):
-            with scratch() as folder:
-                yield Intermediate(model=saved(source, folder / "net.onnx"), rows=lambda rows: rows)
-    """,
-    "exporters": """
-        from ir_interp.files.kinds import FileKind
-
-        from ...audit.framework_exporters import Writer, asked, random_image
-        from .conversion import saved
-        from .reading import function, shape_of
-
-        EXPORTERS = {
-            "blocks": Writer(
-                title="Blocks's exporter", package="blocks", kind=FileKind.ONNX, writer=f"{__name__}:write"
-            )
-        }
-
-
-        def verdicts(path):
-            array = random_image(shape_of(path), "float32")
-            yield asked(EXPORTERS, path, array, *function(path)(array))
-
-
-        def write(source, array, path):
-            saved(source, path)
-    """,
-}
 PACKAGE = "def double(x): return [x.repeat(2, 2).repeat(2, 3)]\n"
 
 
@@ -130,10 +25,8 @@ LISTED = ".blk, .blocks, .h5, .keras, .pb, .pdmodel, .pt2, .tflite"
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A copy of the project with one more folder."""
     clone = copied(tmp_path_factory.mktemp("added"))
-    folder = clone.root / "converters" / "frameworks" / "blocks"
-    folder.mkdir()
-    for name, text in MODULES.items():
-        (folder / f"{name}.py").write_text(dedent(text), encoding="utf-8")
+    added = add("adding-a-framework.md", clone.root)
+    assert {str(Path(name).parent) for name in added} == {"converters/frameworks/blocks"}
     return clone
 
 

@@ -537,7 +537,7 @@ class Attention(torch.nn.Module):
 def test_attention_is_exported_with_any_strides_and_rank(exporter: str) -> None:
     report = ir_interp.convert(program(Attention()), "net.onnx", exporter=exporter)
     assert report.verification is not None
-    assert "Identity" not in (report.after or {})
+    assert "Identity" not in (report.operations.after or {})
 
 
 class Unknown(torch.nn.Module):
@@ -572,7 +572,7 @@ def test_each_exporter_is_proven(exporter: str, suffix: str) -> None:
     assert "before conversion the model is equal to program.pt2 within " in report.verification.note
     changes = f"{line(Cured, 2)}: PyTorch's exporter changed this resize: "
     assert any(note.startswith(changes) for note in report.notes) is (exporter == "torchscript")
-    assert (report.after or {}).get("Reshape", 0) == (exporter == "openvino")  # that of the pool
+    assert (report.operations.after or {}).get("Reshape", 0) == (exporter == "openvino")  # that of the pool
     assert ir_interp.compare(f"net{suffix}", program(Cured()), seed=2).passes
 
 

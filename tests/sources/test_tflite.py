@@ -444,9 +444,8 @@ def leaky(path: Path, dtype: str = "int8", zero: int = -3, scales: tuple[float, 
     (graph,), (code,) = model.subgraphs, model.operatorCodes
     code.builtinCode = code.deprecatedBuiltinCode = of.BuiltinOperator.LEAKY_RELU
     code.version = 2
-    (node,) = graph.operators
-    node.builtinOptionsType, node.builtinOptions = of.BuiltinOptions.LeakyReluOptions, of.LeakyReluOptionsT()
-    node.builtinOptions.alpha = 0.3
+    (node,), options = graph.operators or (), of.LeakyReluOptionsT()
+    node.builtinOptionsType, node.builtinOptions, options.alpha = of.BuiltinOptions.LeakyReluOptions, options, 0.3
     node.inputs = node.inputs[:1]
     ends = [graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]]
     for tensor, scale in zip(ends, scales, strict=True):

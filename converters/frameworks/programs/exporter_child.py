@@ -82,7 +82,7 @@ def _described(operation: Any) -> str:
     return " ".join((operation.op_type, *settings))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number | np.bool_)
 
 

@@ -173,7 +173,7 @@ def _scales(arguments: dict[str, Any], where: str) -> tuple[float, ...] | None:
 
 
 def _check_sizes(
-    sizes: Any, scales: tuple[float, ...], shape: PartialShape, out_shape: PartialShape, where: str
+    sizes: object, scales: tuple[float, ...], shape: PartialShape, out_shape: PartialShape, where: str
 ) -> None:
     """Raise UnsupportedLayerError for sizes that are not known to follow from the scales beside them."""
     lengths = [None if length is None else int(length * scale) for length, scale in zip(shape[2:], scales, strict=True)]

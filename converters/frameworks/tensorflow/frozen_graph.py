@@ -137,7 +137,7 @@ def frozen(function: Any) -> tuple[Any, Any, dict[str, object]]:
 class _StandIn:
     """Stands for a variable whose value the conversion does not copy."""
 
-    handle: Any
+    handle: object
     value: Array
 
     def numpy(self) -> Array:

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ def unpack(path: Path, folder: Path) -> None:
         members.extractall(folder)
 
 
-def check(config: Any, file: str) -> None:
+def check(config: object, file: str) -> None:
     """Raise UnsupportedLayerError for the first object of a configuration that is not of Keras itself."""
     for entry, layer in _objects(config, ""):
         kind, module, registered = (entry.get(key) for key in ("class_name", "module", "registered_name"))
@@ -95,7 +94,7 @@ def check(config: Any, file: str) -> None:
             )
 
 
-def _check_files(config: Any, where: str) -> None:
+def _check_files(config: object, where: str) -> None:
     named = [key for key in _FILES if isinstance(config, dict) and isinstance(config.get(key), str)]
     if named:
         raise UnsupportedLayerError(f"{named[0]} is the path of a file, which is not loaded", where)
@@ -108,7 +107,7 @@ def _is_of_keras(module: str) -> bool:
     return first == "keras" and (not rest or not _PACKAGES.isdisjoint(inner[:1]))
 
 
-def _objects(config: Any, layer: str) -> Iterator[tuple[dict[str, Any], str]]:
+def _objects(config: object, layer: str) -> Iterator[tuple[dict[str, object], str]]:
     """Yield the objects of a configuration, each with the name of its layer."""
     if isinstance(config, dict):
         inner = config.get("config")
@@ -217,7 +216,7 @@ def resize(operation: Resize, file: str, semantics: Semantics = Semantics.RUNTIM
     return replace(op, spec=replace(op.spec, axes=_IMAGE, target=target))
 
 
-def _attributes(operation: Resize, where: str) -> dict[str, Any]:
+def _attributes(operation: Resize, where: str) -> dict[str, object]:
     stated = operation.attributes
     if operation.type != "ScaleAndTranslate":
         return {

@@ -25,6 +25,7 @@ from ir_interp.translation.translate import Translation, write
 from ...dialects.tflite import DIALECT
 from ...intermediate import Intermediate, as_ir
 from ...reports import FormPolicy, Row, expressed
+from . import tflite_files
 from .tflite_files import DTYPES, KINDS, load, packed, read_file, schema, unpacked, write as write_model
 
 _VERSION = 3  # of the file format
@@ -81,15 +82,15 @@ def _packed(attributes: Any, shape: tuple[int | None, ...], dtype: str) -> bytes
     return packed(model)
 
 
-def operator_code(number: int) -> object:
+def operator_code(number: int) -> tflite_files.OperatorCode:
     """Return the code of an operator, of the version that has both flags."""
-    code = schema().OperatorCodeT()
+    code: tflite_files.OperatorCode = schema().OperatorCodeT()
     code.builtinCode = code.deprecatedBuiltinCode = number
     code.version = OF_OPERATOR
     return code
 
 
-def set_options(operator: Any, attributes: Mapping[str, Any]) -> None:
+def set_options(operator: tflite_files.OperatorTable, attributes: Mapping[str, Any]) -> None:
     """Give an operator the options of a resize."""
     table = KINDS[attributes["op"]]
     options = getattr(schema(), f"{table}T")()
@@ -143,7 +144,7 @@ def _settings(layer: ResizeOp, there: ResizeOp) -> tuple[dict[str, object], Row]
     )
 
 
-def _changed(path: Path, settings: dict[str, dict[str, object]]) -> object:
+def _changed(path: Path, settings: dict[str, dict[str, object]]) -> tflite_files.Model:
     model = unpacked(path)
     for operator, name in _operators(model):
         if name in settings:
@@ -151,7 +152,7 @@ def _changed(path: Path, settings: dict[str, dict[str, object]]) -> object:
     return model
 
 
-def _operators(model: Any) -> Iterator[tuple[object, str]]:
+def _operators(model: tflite_files.Model) -> Iterator[tuple[tflite_files.OperatorTable, str]]:
     """Yield every resize and the name of its output."""
     of = schema()
     kinds = {getattr(of.BuiltinOperator, kind) for kind in KINDS}
@@ -159,16 +160,15 @@ def _operators(model: Any) -> Iterator[tuple[object, str]]:
         for operator in graph.operators if graph.operators is not None else ():
             code = model.operatorCodes[operator.opcodeIndex]
             if max(code.builtinCode, code.deprecatedBuiltinCode) in kinds:
-                name = graph.tensors[operator.outputs[0]].name
-                yield operator, name.decode() if isinstance(name, bytes) else name
+                yield operator, tflite_files.name_of(graph.tensors[operator.outputs[0]])
 
 
-def _set(model: object, operator: Any, attributes: dict[str, Any]) -> None:
+def _set(model: tflite_files.Model, operator: tflite_files.OperatorTable, attributes: dict[str, Any]) -> None:
     operator.opcodeIndex = _code(model, getattr(schema().BuiltinOperator, attributes["op"]))
     set_options(operator, attributes)
 
 
-def _code(model: Any, number: int) -> int:
+def _code(model: tflite_files.Model, number: int) -> int:
     """Return the index of an operator's code, added if the model has none of the version that has both flags."""
     for place, code in enumerate(model.operatorCodes):
         if max(code.builtinCode, code.deprecatedBuiltinCode) == number and code.version >= OF_OPERATOR:

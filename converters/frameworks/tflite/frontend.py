@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import openvino as ov
@@ -41,6 +41,7 @@ from ...openvino.interpolate_subgraph import (
 from ...openvino.openvino_primitives import constant_of, element_name
 from ...reports import FormPolicy
 from ...runtimes import litert
+from . import tflite_files
 from .tflite_files import (
     BROKEN,
     DTYPES,
@@ -91,7 +92,7 @@ def write(source: Path, path: Path) -> dict[str, Weight]:
     return weights
 
 
-def _weights(model: Any, source: Path) -> Iterator[tuple[str, Weight]]:
+def _weights(model: tflite_files.Model, source: Path) -> Iterator[tuple[str, Weight]]:
     """Make inputs of the larger weights of the first graph."""
     graph = model.subgraphs[0]
     names, ends = Counter(tensor.name for tensor in graph.tensors), {*_listed(graph.inputs), *_listed(graph.outputs)}
@@ -104,10 +105,10 @@ def _weights(model: Any, source: Path) -> Iterator[tuple[str, Weight]]:
             tensor.type, tensor.quantization = schema().TensorType.FLOAT32, None
         tensor.buffer = 0
         graph.inputs = [*_listed(graph.inputs), place]
-        yield tensor.name.decode(), weight
+        yield tflite_files.name_of(tensor), weight
 
 
-def _weight(tensor: Any, buffer: Any, source: Path) -> Weight | None:
+def _weight(tensor: tflite_files.TensorTable, buffer: tflite_files.Buffer, source: Path) -> Weight | None:
     """Return a tensor as a weight; None for one that is left to the frontend."""
     dtypes = {getattr(schema().TensorType, name): dtype for dtype, name in DTYPES.items()}
     dtype, shape = dtypes.get(tensor.type, ""), tuple(map(int, _listed(tensor.shape)))

@@ -22,7 +22,7 @@ from ir_interp.shapes import Array
 
 from ...sources.model_description import Description, End, Process
 from ...sources.readers import Reading
-from . import FRAMEWORK
+from . import FRAMEWORK, tflite_files
 from .tflite_files import File, Tensor, is_quantised, known, load, read_file, schema, unpacked, write_apart
 
 _PROCESS = Process(framework=FRAMEWORK, child="reading")
@@ -90,7 +90,7 @@ def in_float32(path: Path, folder: Path) -> Path:
     return _written(model, folder / path.name) if weights else path
 
 
-def _hybrid_weights(model: object, graph: Any) -> Iterator[object]:
+def _hybrid_weights(model: tflite_files.Model, graph: tflite_files.Graph) -> Iterator[tflite_files.TensorTable]:
     of = schema()
     for operator in _operators(graph):
         data = [graph.tensors[place] for place in operator.inputs if place >= 0]
@@ -99,7 +99,7 @@ def _hybrid_weights(model: object, graph: Any) -> Iterator[object]:
             yield from (tensor for tensor in data if tensor.type in kinds and _is_constant(model, tensor))
 
 
-def _make_real(model: Any, tensor: Any, folder: Path) -> None:
+def _make_real(model: tflite_files.Model, tensor: tflite_files.TensorTable, folder: Path) -> None:
     """Give a constant in levels a buffer of its real values, which is in a file."""
     real = append(_real(tensor, np.asarray(model.buffers[tensor.buffer].data)), folder / "reals")
     tensor.type, tensor.quantization, tensor.buffer = schema().TensorType.FLOAT32, None, len(model.buffers)
@@ -107,16 +107,19 @@ def _make_real(model: Any, tensor: Any, folder: Path) -> None:
     model.buffers[-1].data = real.mapped().view(np.uint8)
 
 
-def _real(tensor: Any, content: NDArray[Any]) -> NDArray[np.float32]:
+def _real(tensor: tflite_files.TensorTable, content: NDArray[Any]) -> NDArray[np.float32]:
     """Return the real values of a constant in levels, flat."""
-    scales, zeros = (np.atleast_1d(values) for values in (tensor.quantization.scale, tensor.quantization.zeroPoint))
-    dtype = _levels_of(tensor)
+    dtype, table = _levels_of(tensor), tensor.quantization
     assert dtype is not None
+    assert table is not None
+    assert table.scale is not None
+    assert table.zeroPoint is not None
+    scales, zeros = np.atleast_1d(table.scale), np.atleast_1d(table.zeroPoint)
     levels = _unpacked(content, tensor.shape) if tensor.type == schema().TensorType.INT4 else content.view(dtype)
     levels = np.atleast_1d(levels.reshape(tensor.shape))
     along = [1] * levels.ndim
     if len(scales) > 1:
-        along[tensor.quantization.quantizedDimension] = len(scales)
+        along[table.quantizedDimension] = len(scales)
     # The difference is exact, so that the product with the scale is the only rounding, as in LiteRT.
     real = levels.astype(np.float32)
     real -= zeros.astype(np.float32).reshape(along if len(zeros) > 1 else [1])
@@ -163,16 +166,16 @@ def values(path: Path) -> list[Value]:
     ]
 
 
-def _value(graph: Any, place: int, operator: str) -> Value:
+def _value(graph: tflite_files.Graph, place: int, operator: str) -> Value:
     tensor = graph.tensors[place]
-    is_rounded = tensor.type != schema().TensorType.FLOAT32
+    levels = tensor.quantization if tensor.type != schema().TensorType.FLOAT32 else None
     return Value(
         place=place,
         name=f"t{place}",
-        label=_name(tensor),
+        label=tflite_files.name_of(tensor),
         operator=operator,
-        scale=float(np.float32(tensor.quantization.scale[0])) if is_rounded else None,
-        zero=int(tensor.quantization.zeroPoint[0]) if is_rounded else 0,
+        scale=None if levels is None or levels.scale is None else float(np.float32(levels.scale[0])),
+        zero=0 if levels is None or levels.zeroPoint is None else int(levels.zeroPoint[0]),
     )
 
 
@@ -203,7 +206,9 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
         if tensor.quantization is not None and tensor.quantization.scale is not None:
             if _is_constant(model, tensor):
                 if _levels_of(tensor) is None:
-                    raise ReadError(f"constant {_name(tensor)!r} has levels of a type that is not read", path.name)
+                    raise ReadError(
+                        f"constant {tflite_files.name_of(tensor)!r} has levels of a type that is not read", path.name
+                    )
                 _make_real(model, tensor, folder)
             tensor.type, tensor.quantization = of.TensorType.FLOAT32, None
     copies = of.OperatorCodeT()
@@ -217,7 +222,7 @@ def apart_in_float32(path: Path, shown: Sequence[Value], shapes: Mapping[str, tu
     return _written(model, folder / "floats.tflite")
 
 
-def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
+def _levels_of(tensor: tflite_files.TensorTable) -> type[np.integer[Any]] | None:
     """Return the NumPy type of a tensor of levels; None if it is none of those that are read."""
     numbers: dict[object, type[np.integer[Any]]] = {
         getattr(schema().TensorType, name): dtype for name, dtype in _IN_LEVELS.items()
@@ -225,12 +230,12 @@ def _levels_of(tensor: Any) -> type[np.integer[Any]] | None:
     return numbers.get(tensor.type)
 
 
-def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> Any:
+def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, ...]]) -> tflite_files.Model:
     model = unpacked(path)
     graph, places = model.subgraphs[_MAIN], {}
     for tensor in graph.tensors:
-        if _name(tensor) in shapes:
-            tensor.shape, tensor.shapeSignature = list(shapes[_name(tensor)]), None
+        if tflite_files.name_of(tensor) in shapes:
+            tensor.shape, tensor.shapeSignature = list(shapes[tflite_files.name_of(tensor)]), None
     for end in shown:
         tensor = copy.copy(graph.tensors[end.place])
         tensor.shape, tensor.shapeSignature = list(shapes[end.name]), None
@@ -245,12 +250,12 @@ def _apart(path: Path, shown: Sequence[Value], shapes: Mapping[str, tuple[int, .
     return model
 
 
-def _written(model: Any, path: Path) -> Path:
+def _written(model: tflite_files.Model, path: Path) -> Path:
     write_apart(model, path)
     return path
 
 
-def _computing(model: object, graph: Any) -> Iterator[Any]:
+def _computing(model: tflite_files.Model, graph: tflite_files.Graph) -> Iterator[tflite_files.OperatorTable]:
     """Yield the operators that do not only unpack constants, such as weights in half precision."""
     for operator in _operators(graph):
         tensors = [graph.tensors[place] for place in operator.inputs if place >= 0]
@@ -258,33 +263,29 @@ def _computing(model: object, graph: Any) -> Iterator[Any]:
             yield operator
 
 
-def _operators(graph: Any) -> Sequence[Any]:
+def _operators(graph: tflite_files.Graph) -> Sequence[tflite_files.OperatorTable]:
     return graph.operators if graph.operators is not None else ()
 
 
-def _number(model: Any, operator: Any) -> int:
+def _number(model: tflite_files.Model, operator: tflite_files.OperatorTable) -> int:
     code = model.operatorCodes[operator.opcodeIndex]
     return int(max(code.builtinCode, code.deprecatedBuiltinCode))
 
 
-def _is_constant(model: Any, tensor: Any) -> bool:
+def _is_constant(model: tflite_files.Model, tensor: tflite_files.TensorTable) -> bool:
     data = model.buffers[tensor.buffer].data
     return data is not None and len(data) > 0
 
 
-def _is_shown(tensor: Any) -> bool:
+def _is_shown(tensor: tflite_files.TensorTable) -> bool:
     of = schema().TensorType
     is_rounded = tensor.type in [getattr(of, name) for name in _ROUNDED]
     return tensor.type == of.FLOAT32 or (is_rounded and _has_one_scale(tensor))
 
 
-def _has_one_scale(tensor: Any) -> bool:
+def _has_one_scale(tensor: tflite_files.TensorTable) -> bool:
     scales = tensor.quantization.scale if tensor.quantization is not None else None
     return scales is not None and len(scales) == 1
-
-
-def _name(tensor: Any) -> str:
-    return tensor.name.decode() if isinstance(tensor.name, bytes) else str(tensor.name)
 
 
 def function(path: Path) -> Callable[..., list[Array]]:

@@ -7,11 +7,12 @@ back.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,80 @@ _MOST = 2**31 - _REST  # bytes in the buffers of a model, whose offsets have 31 
 _ALIGNMENT = 64  # bytes
 
 
-def unpacked(path: Path) -> Any:
+class Buffer(Protocol):
+    """The bytes of a constant; with an offset above ``INSIDE`` they are behind the model."""
+
+    data: NDArray[np.uint8] | None
+    offset: int
+    size: int
+
+
+class Levels(Protocol):
+    """The quantisation of a tensor."""
+
+    scale: NDArray[np.float32] | None
+    zeroPoint: NDArray[np.int64] | None  # noqa: N815
+    quantizedDimension: int  # noqa: N815
+    details: object
+
+
+class TensorTable(Protocol):
+    """A tensor of a graph."""
+
+    name: bytes | str
+    type: int
+    shape: Sequence[int]
+    shapeSignature: Sequence[int] | None  # noqa: N815
+    buffer: int
+    quantization: Levels | None
+    sparsity: object
+
+
+def name_of(tensor: TensorTable) -> str:
+    """Return the name of a tensor."""
+    return tensor.name.decode() if isinstance(tensor.name, bytes) else tensor.name
+
+
+class OperatorTable(Protocol):
+    """An operator of a graph; its tensors by place, -1 for one that is left out."""
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    opcodeIndex: int  # noqa: N815
+    builtinOptionsType: int  # noqa: N815
+    builtinOptions: object  # noqa: N815
+
+
+class Graph(Protocol):
+    """A graph of a model."""
+
+    tensors: list[TensorTable]
+    operators: Sequence[OperatorTable] | None
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+
+
+class OperatorCode(Protocol):
+    """A type of operators; small numbers stand in both fields."""
+
+    builtinCode: int  # noqa: N815
+    deprecatedBuiltinCode: int  # noqa: N815
+    version: int
+
+
+class Model(Protocol):
+    """The tables of a file, by the names of its schema."""
+
+    subgraphs: list[Graph]
+    buffers: list[Buffer]
+    operatorCodes: list[OperatorCode]  # noqa: N815
+    signatureDefs: object  # noqa: N815
+
+    def Pack(self, builder: object) -> int:  # noqa: N802
+        """Write it by a builder of FlatBuffers."""
+
+
+def unpacked(path: Path) -> Model:
     """Return the model of a file; the bytes of its buffers stay there, at their ``offset``.
 
     Raises ReadError if it is broken.
@@ -68,7 +142,7 @@ def unpacked(path: Path) -> Any:
     try:
         with opened(path) as file:
             content = mapped(file)
-        model = schema().ModelT.InitFromPackedBuf(content, 0)
+        model: Model = schema().ModelT.InitFromPackedBuf(content, 0)
         start = np.frombuffer(content, np.uint8).ctypes.data
         for buffer in model.buffers or ():
             if buffer.offset > INSIDE:
@@ -85,23 +159,23 @@ def behind(content: bytes | mmap, offset: int, size: int) -> NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, size, offset)
 
 
-def packed(model: Any) -> bytes:
+def packed(model: Model) -> bytes:
     """Return a model as the content of a file, with the bytes of all buffers inside."""
     for buffer in model.buffers:
         buffer.offset = buffer.size = 0
     return _packed(model)
 
 
-def _packed(model: Any) -> bytes:
+def _packed(model: Model) -> bytes:
     import flatbuffers
 
     # With room for the rest: it doubles when it is full, while bytes that are not written take no memory.
-    builder = flatbuffers.Builder(_REST + sum(len(buffer.data) for buffer in _filled(model)))
+    builder = flatbuffers.Builder(_REST + sum(len(data) for _, data in _filled(model)))
     builder.Finish(model.Pack(builder), file_identifier=IDENTIFIER)
     return bytes(memoryview(builder.Bytes)[builder.Head() :])
 
 
-def write(model: object, path: Path) -> None:
+def write(model: Model, path: Path) -> None:
     """Write a model as a file, with the bytes of all buffers inside; behind it if a model cannot hold them."""
     if fits(model):
         path.write_bytes(packed(model))
@@ -109,20 +183,19 @@ def write(model: object, path: Path) -> None:
         write_apart(model, path)
 
 
-def fits(model: object) -> bool:
+def fits(model: Model) -> bool:
     """Return whether a model can hold the bytes of all buffers."""
-    return sum(len(buffer.data) for buffer in _filled(model)) < _MOST
+    return sum(len(data) for _, data in _filled(model)) < _MOST
 
 
-def write_apart(model: object, path: Path) -> None:
+def write_apart(model: Model, path: Path) -> None:
     """Write a model as a file, with the bytes of all buffers behind it; they are never in memory as a whole."""
-    buffers = _filled(model)
-    contents = [np.asarray(buffer.data, np.uint8) for buffer in buffers]
-    for buffer in buffers:
+    filled = [(buffer, np.asarray(data, np.uint8)) for buffer, data in _filled(model)]
+    for buffer, _ in filled:
         buffer.data, buffer.offset, buffer.size = None, INSIDE + 1, 1
     with path.open("wb") as file:
         file.write(_packed(model))  # for its size: numbers have a fixed width
-        for buffer, content in zip(buffers, contents, strict=True):
+        for buffer, content in filled:
             file.write(bytes(-file.tell() % _ALIGNMENT))
             buffer.offset, buffer.size = file.tell(), len(content)
             file.writelines(blocks(content))
@@ -130,8 +203,9 @@ def write_apart(model: object, path: Path) -> None:
         file.write(_packed(model))
 
 
-def _filled(model: Any) -> list[Any]:
-    return [buffer for buffer in model.buffers if buffer.data is not None and len(buffer.data)]
+def _filled(model: Model) -> list[tuple[Buffer, NDArray[np.uint8]]]:
+    """Return the buffers with bytes, and these."""
+    return [(buffer, buffer.data) for buffer in model.buffers if buffer.data is not None and len(buffer.data)]
 
 
 KINDS = {"RESIZE_BILINEAR": "ResizeBilinearOptions", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighborOptions"}

@@ -15,7 +15,7 @@ from ...onnx import operators
 from ...onnx.onnx_graph import Graph
 from ...onnx.operators import NodeTensor, as_dtype, node, scalar
 from .. import layers, small_weights
-from ..layers import WHOLE, Op, operand
+from ..layers import WHOLE, Op, as_type, operand, tensor
 
 _SINCE = {"float8_e4m3fn": 19, "float8_e5m2": 19, "int4": 21, "uint4": 21, "nf4": 21}  # operator sets with the type
 _HALVES = ("float16", "bfloat16")
@@ -59,19 +59,19 @@ def _promoted(graph: Graph, op: Op) -> tuple[str, ...]:
     )
 
 
-def _fake_convert(graph: Graph, op: Op) -> str:
+def _fake_convert(graph: Graph, op: Op) -> NodeTensor:
     """Round to 8-bit floating-point numbers; scaled and shifted before, and back after."""
     op.needs(19, graph.opset, "8-bit floating point numbers")  # Cast has them since then
     kind = op.word("destination_type", tuple(_EIGHT_BITS), "f8e4m3")
-    x = graph.node("Mul", op.inputs[0], op.inputs[1])
-    x = graph.node("Sub", x, op.inputs[2]) if op.has(2) else x
+    scale = operand(graph, op, 1)
+    x = operand(graph, op) * scale
+    x = x - operand(graph, op, 2) if op.has(2) else x
     limit = _LARGEST[kind]
     # A cast to 8 bits may turn larger numbers into infinity or NaN, depending on its saturation.
-    x = operators.clip(graph, x, -limit, limit, "float32")
-    half = operators.cast(graph, x, "float16")  # OpenVINO rounds twice
-    x = operators.cast(graph, operators.cast(graph, half, _EIGHT_BITS[kind]), "float32")
-    x = graph.node("Add", x, op.inputs[2]) if op.has(2) else x
-    return graph.node("Div", x, op.inputs[1])
+    x = x.like(operators.clip(graph, x.value, -limit, limit, "float32"))
+    x = x.cast("float16").cast(_EIGHT_BITS[kind]).cast("float32")  # OpenVINO rounds twice
+    x = x + operand(graph, op, 2) if op.has(2) else x
+    return x / scale
 
 
 _EIGHT_BITS = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
@@ -300,12 +300,11 @@ def _halved(graph: Graph, op: Op, x: str, y: str) -> str:
     """Shift signed integers to the right; negative ones by way of -1 - x, which inverts all bits."""
     wide = "int64" if op.dtype() == "int64" else "int32"
     x = x if op.dtype() == wide else operators.cast(graph, x, wide)
-    one, zero = (operators.scalar(graph, number, wide) for number in (1, 0))
-    is_negative = graph.node("Less", x, zero)
-    size = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", x), one), x)
-    moved = operators.cast(graph, _shifted(graph, size, y, f"u{wide}", "RIGHT"), wide)
-    output = graph.node("Where", is_negative, graph.node("Sub", graph.node("Neg", moved), one), moved)
-    return output if op.dtype() == wide else operators.cast(graph, output, op.dtype())
+    number = tensor(graph, x, wide)
+    is_negative = number < 0
+    size = is_negative.where(-number - 1, number)
+    moved = tensor(graph, _shifted(graph, size.value, y, f"u{wide}", "RIGHT"), f"u{wide}").cast(wide)
+    return str(as_type(is_negative.where(-moved - 1, moved), op.dtype()).value)
 
 
 def _shifted(graph: Graph, x: str, y: str, unsigned: str, direction: str) -> str:
@@ -382,14 +381,14 @@ def _divide(graph: Graph, op: Op, x: str, y: str) -> str:
 def _floor_mod(graph: Graph, op: Op, x: str, y: str) -> str:
     if op.dtype() in WHOLE:
         return graph.node("Mod", x, y)
-    whole = graph.node("Floor", graph.node("Div", x, y))
-    return graph.node("Sub", x, graph.node("Mul", y, whole))
+    dividend, divisor = (tensor(graph, name, op.dtype()) for name in (x, y))
+    return str((dividend - divisor * (dividend / divisor).floor()).value)
 
 
 def _squared_difference(graph: Graph, op: Op, x: str, y: str) -> str:
     _refuse_narrow(op)
-    difference = graph.node("Sub", x, y)
-    return graph.node("Mul", difference, difference)
+    difference = tensor(graph, x, op.dtype()) - tensor(graph, y, op.dtype())
+    return str((difference * difference).value)
 
 
 def _prelu(graph: Graph, op: Op) -> str:

@@ -13,7 +13,7 @@ from ...onnx import operators
 from ...onnx.onnx_graph import Graph
 from ...onnx.operators import NodeTensor, as_dtype, node, scalar
 from .. import layers
-from ..layers import WHOLE, Op, operand, reduction, shape, tensor
+from ..layers import WHOLE, Op, cut, joined, operand, reduction, shape, tensor, with_shape
 from ..small_weights import BROADCASTS, PDPD_AXIS
 
 
@@ -163,7 +163,7 @@ def _topk(graph: Graph, op: Op) -> tuple[str, ...]:
     return values, places if element == "int64" else operators.cast(graph, places, element)
 
 
-def _one_hot(graph: Graph, op: Op) -> str:
+def _one_hot(graph: Graph, op: Op) -> NodeTensor:
     """Compare with every index: one beyond the depth matches nothing.
 
     A negative one counts from the depth if ``negative_indices_mode`` is set so (version 16), else it matches nothing.
@@ -172,12 +172,12 @@ def _one_hot(graph: Graph, op: Op) -> str:
     axis = op.from_first(op.integer("axis"), rank + 1)
     dtype = op.dtype()
     numbers = np.arange(depth).reshape(depth, *[1] * (rank - axis))
-    indices = operators.unsqueeze(graph, op.inputs[0], [axis])
-    same = graph.node("Equal", indices, graph.constant(numbers, dtype))
+    indices = operand(graph, op).unsqueeze(axis)
+    same = indices == numbers
     wraps = op.word("negative_indices_mode", ("ignore_negative", "normalize"), "ignore_negative") == "normalize"
     if wraps and not dtype.startswith("u"):
-        same = graph.node("Or", same, graph.node("Equal", indices, graph.constant(numbers - depth, dtype)))
-    return graph.node("Where", same, op.inputs[2], op.inputs[3])
+        same = same | (indices == numbers - depth)
+    return same.where(operand(graph, op, 2), operand(graph, op, 3))
 
 
 def _non_zero(graph: Graph, op: Op) -> str:
@@ -299,33 +299,31 @@ def _grn(graph: Graph, op: Op) -> NodeTensor:
     return x / node("Sqrt", reduction("ReduceSum", x * x, 1) + op.real("bias"))
 
 
-def _segment_max(graph: Graph, op: Op) -> str:
+def _segment_max(graph: Graph, op: Op) -> NodeTensor:
     """Scatter rows into those of their segments, keeping the largest; rows of no segment are left out."""
     op.needs(18, graph.opset, "a scatter that keeps the largest")  # ScatterND reduces by max since then
     dtype = op.dtype()
-    numbers = layers.int64(graph, op, 1)
+    numbers = tensor(graph, layers.int64(graph, op, 1), "int64")
     count = _segment_count(graph, op, numbers)
     run_as = "int32" if dtype == "int64" else dtype  # as OpenVINO does on CPU
     least = np.iinfo(run_as).min if dtype in WHOLE else np.finfo(np.float32).min
-    one = graph.node("Add", count, graph.ints([1]))  # a last row for numbers of no segment
-    row = graph.node("Where", graph.node("Less", numbers, count), numbers, count)
-    rest = operators.cut(graph, graph.node("Shape", op.inputs[0]), [1], [operators.END], [0])
-    empty = graph.node("Expand", operators.scalar(graph, least, dtype), graph.node("Concat", one, rest, axis=0))
-    output = graph.node("ScatterND", empty, operators.unsqueeze(graph, row, [1]), op.inputs[0], reduction="max")
+    rows = count + 1  # a last row for numbers of no segment
+    row = (numbers < count).where(numbers, count).unsqueeze(1)
+    x = operand(graph, op)
+    empty = node("Expand", x.of(least), joined([rows, cut(shape(x), 1, operators.END, 0)], 0))
+    output = node("ScatterND", empty, row, x, reduction="max")
     if op.word("fill_mode", ("zero", "lowest")) == "zero":
-        none = graph.node("Expand", operators.scalar(graph, False, "bool"), one)
-        flags = graph.node("Expand", operators.scalar(graph, True, "bool"), graph.node("Shape", numbers))
-        is_held = graph.node("ScatterND", none, operators.unsqueeze(graph, row, [1]), flags)
-        shape = graph.ints([-1, *[1] * (op.rank() - 1)])
-        output = graph.node("Where", graph.node("Reshape", is_held, shape), output, operators.scalar(graph, 0, dtype))
-    return graph.node("Slice", output, graph.ints([0]), count, graph.ints([0]))
+        none, flags = x.of(False, "bool"), node("Expand", x.of(True, "bool"), shape(numbers))
+        is_held = node("ScatterND", node("Expand", none, rows), row, flags)
+        output = with_shape(is_held, -1, *[1] * (op.rank() - 1)).where(output, 0)
+    return node("Slice", output, count.of([0]), count, count.of([0]))
 
 
-def _segment_count(graph: Graph, op: Op, numbers: str) -> str:
+def _segment_count(graph: Graph, op: Op, numbers: NodeTensor) -> NodeTensor:
     """Return the number of segments: one more than the last number if no input specifies it."""
     if op.has(2):
-        return layers.int64(graph, op, 2)
-    return graph.node("Add", operators.cut(graph, numbers, [-1], [operators.END], [0]), graph.ints([1]))
+        return tensor(graph, layers.int64(graph, op, 2), "int64")
+    return cut(numbers, -1, operators.END, 0) + 1
 
 
 def _fill_empty_rows(graph: Graph, op: Op) -> tuple[str, ...]:

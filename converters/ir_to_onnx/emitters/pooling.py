@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import onnx
@@ -49,7 +48,7 @@ def _max_pool(graph: Graph, op: Op) -> tuple[str, ...]:
     return largest, _within_axes(graph, op, places)
 
 
-def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, attributes: dict[str, Any]) -> str:
+def _pooled_first(graph: Graph, before: onnx.NodeProto, after: onnx.NodeProto, attributes: dict[str, object]) -> str:
     """Return the maximum of floats, rounded: rounding keeps the order, so it equals the maximum of rounded values.
 
     There are fewer of them, and the node before need not reorder its channels. Nothing may show onnxruntime that it

@@ -123,12 +123,11 @@ def _variadic_split(graph: Graph, op: Op) -> tuple[str, ...]:
 
 def _with_rest(graph: Graph, op: Op, axis: int) -> str:
     """Return sizes known only at run time, with -1 among them replaced by the rest of the axis."""
-    lengths = layers.int64(graph, op, 2)
-    length = graph.node("Gather", graph.node("Shape", op.inputs[0]), graph.ints([axis]))
+    lengths = layers.tensor(graph, layers.int64(graph, op, 2), "int64")
+    length = layers.shape(layers.operand(graph, op)).take([axis], 0)
     # The sum counts the -1 too, so 1 is added.
-    others = graph.node("Add", operators.reduction(graph, "ReduceSum", lengths, [0]), graph.ints([1]))
-    open_ones = graph.node("Less", lengths, graph.ints([0]))
-    return graph.node("Where", open_ones, graph.node("Sub", length, others), lengths)
+    others = layers.reduction("ReduceSum", lengths, 0) + 1
+    return str((lengths < 0).where(length - others, lengths).value)
 
 
 def _cut_around(graph: Graph, op: Op, lengths: Sequence[int], axis: int) -> tuple[str, ...]:
@@ -307,8 +306,8 @@ def _cut_at_run_time(graph: Graph, op: Op, cuts: list[_Cut], steps: tuple[int, .
 
 def _following(graph: Graph, starts: str) -> str:
     """Return the indices after some; that after the last, -1, is the end."""
-    following = graph.node("Add", starts, graph.ints([1]))
-    return graph.node("Where", graph.node("Equal", following, graph.ints([0])), graph.ints([END]), following)
+    following = layers.tensor(graph, starts, "int64") + 1
+    return str((following == 0).where(END, following).value)
 
 
 def _where(graph: Graph, masked: list[bool], replacement: str, run_time: str) -> str:

@@ -372,13 +372,12 @@ def _scores(graph: Graph, op: Op) -> tuple[list[int], str, Shape]:
         images, count = op.lengths(0, [0, 1])
         return classes, scores, (images, len(classes), count)
     (images,), count = op.lengths(2), op.lengths(1)[1]
-    number = layers.int64(graph, op, 2)
-    end = graph.node("CumSum", number, operators.scalar(graph, 0, "int64"))
-    place = graph.constant(np.arange(count), np.int64)
-    begins, ends = (operators.unsqueeze(graph, edge, [1, 2]) for edge in (graph.node("Sub", end, number), end))
-    inside = graph.node("And", graph.node("Not", graph.node("Less", place, begins)), graph.node("Less", place, ends))
-    none = operators.scalar(graph, NONE, "float32")
-    return classes, graph.node("Where", inside, scores, none), (images, len(classes), count)
+    number = tensor(graph, layers.int64(graph, op, 2), "int64")
+    end = node("CumSum", number, number.of(0))
+    place = number.of(np.arange(count))
+    begins, ends = (edge.unsqueeze(1, 2) for edge in (end - number, end))
+    inside = ~(place < begins) & (place < ends)
+    return classes, str(inside.where(tensor(graph, scores), NONE).value), (images, len(classes), count)
 
 
 def _best(graph: Graph, op: Op, left: str, classes: list[int], shape: Shape) -> list[str]:
@@ -410,10 +409,9 @@ def _listed(graph: Graph, op: Op, listed: list[str], shape: Shape) -> tuple[str,
 
 def _of_classes(graph: Graph, op: Op, labels: str, boxes: str) -> tuple[str, str]:
     """Return the places of each class' boxes among [classes, boxes], and their numbers in the output."""
-    classes, count = (operators.scalar(graph, length, "int64") for length in op.lengths(1))
-    label = operators.cast(graph, labels, "int64")
-    rows = graph.node("Add", graph.node("Mul", label, count), boxes)
-    return rows, graph.node("Add", graph.node("Mul", boxes, classes), label)
+    classes, count = op.lengths(1)
+    label, box = tensor(graph, labels).cast("int64"), tensor(graph, boxes, "int64")
+    return str((label * count + box).value), str((box * classes + label).value)
 
 
 def _across(graph: Graph, op: Op, rows: list[str]) -> list[str]:
