@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ir_interp.executor.loop_calls import Call, Loop
+from ir_interp.executor.numba_settings import import_numba
 from ir_interp.executor.threads import (
     ActiveWaiting,
     Forked,
@@ -227,6 +228,7 @@ class _Loops:
             self.problem = f"{VARIABLE} is 0"
             return
         try:
+            import_numba()
             module: Any = importlib.import_module("ir_interp.executor.loops")
             self._module = module
         except ImportError as error:
