@@ -11,9 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +19,7 @@ import typer
 from ir_interp.cli.commands import Listed, Program, remember
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, closest, hint, leaves
 from ir_interp.files.memory import limit_process, memory_refusal
+from ir_interp.imports import guard_program
 from ir_interp.plain_text import flags_stay, printable
 from ir_interp.version import show_config
 
@@ -209,21 +208,11 @@ def entry() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _stop)
-    _forget_settings_of_the_folder()
+    guard_program()
     code = limited()
     if not _is_written():  # Python would try once more at its end, and print a traceback
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
-
-
-def _forget_settings_of_the_folder() -> None:
-    """Import Matplotlib from another folder, where the current one has settings of it: they could start programs."""
-    if os.path.lexists("matplotlibrc"):
-        here = Path.cwd()
-        os.chdir(sys.prefix)
-        with suppress(ImportError):
-            import matplotlib  # noqa: F401
-        os.chdir(here)
 
 
 def limited() -> int:

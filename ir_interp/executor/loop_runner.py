@@ -24,7 +24,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from ir_interp.executor.loop_calls import Call, Loop
-from ir_interp.executor.numba_settings import import_numba
 from ir_interp.executor.threads import (
     ActiveWaiting,
     Forked,
@@ -34,6 +33,7 @@ from ir_interp.executor.threads import (
     is_within_another,
     threads,
 )
+from ir_interp.imports import guard_numba
 from ir_interp.plan.integer_sums import Piece, Windows
 from ir_interp.shapes import Array, Shape
 
@@ -228,7 +228,7 @@ class _Loops:
             self.problem = f"{VARIABLE} is 0"
             return
         try:
-            import_numba()
+            guard_numba()
             module: Any = importlib.import_module("ir_interp.executor.loops")
             self._module = module
         except ImportError as error:

@@ -9,16 +9,18 @@ import shutil
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from ir_interp.converters.audit.probe import Job, run
+from ir_interp.converters.workers import Question, Worker
 from ir_interp.executor.loop_runner import VARIABLE
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
@@ -78,6 +80,15 @@ def test_settings_of_matplotlib_in_the_folder_are_not_read(untrusted: Path) -> N
     assert (untrusted / "a.svg").read_bytes() == plain
 
 
+def test_a_child_reads_no_settings_of_matplotlib(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras imports it, in a process that works in the current folder."""
+    monkeypatch.chdir(untrusted)
+    (untrusted / "matplotlibrc").write_text("figure.facecolor: red\n")
+    with closing(Worker()) as worker:
+        colour = "__import__('matplotlib').rcParams['figure.facecolor']"
+        assert worker.answer(Question(function="builtins:eval", setting={}), colour) == "white"
+
+
 def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
     """A wheel holds converters/ inside of ir_interp/; its children run what it holds, not what else is installed."""
     site = tmp_path / "site"
@@ -117,13 +128,13 @@ RUN = ("run", "a.png", "--output", "b.png", "--like", "pillow:bicubic", "--sizes
 def planted_code(folder: Path) -> Path:
     """Fill a folder with the index files that numba looks for there, which mark that they were unpickled."""
     import numba
-    from numba.core.caching import UserProvidedCacheLocator
+    from numba.core import caching
 
-    loops = import_module("ir_interp.executor.loops")
+    loops, locator = import_module("ir_interp.executor.loops"), cast("Any", caching.UserProvidedCacheLocator)
     for loop in loops.LOOPS.values():
         cache: Any = loop
         file = inspect.getfile(cache.py_func)
-        place = folder / UserProvidedCacheLocator.get_suitable_cache_subpath(file)
+        place = folder / locator.get_suitable_cache_subpath(file)
         place.mkdir(parents=True, exist_ok=True)
         index = place / f"{cache._cache._impl.filename_base}.nbi"
         index.write_bytes(pickle.dumps(numba.__version__) + pickle.dumps(Marking()))

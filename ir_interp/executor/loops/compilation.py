@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import caching
+from numba.core import caching, config
+
+from ir_interp.imports import check_guarded
+
+check_guarded(config)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _SOURCES = hashlib.sha256(
