@@ -184,7 +184,7 @@ def test_operations_that_reach_outside_a_graph(types: tuple[str, ...], outside: 
 def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str]) -> None:
     Path("text.keras").write_text("text", encoding="utf-8")
     for name, problem in (
-        ("text.keras", "not a Keras file, which is a ZIP archive"),
+        ("text.keras", "not a Keras file, which is a ZIP archive: File is not a zip file"),
         ("none.keras", "cannot be read: No such file or directory"),
     ):
         assert command(capsys, "inspect", name) == (2, "", f"error: {name}: {problem}\n")
