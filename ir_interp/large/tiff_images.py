@@ -23,6 +23,7 @@ from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
 from ir_interp.files.kinds import check_regular, has_multiplied_colours, is_tiff
 from ir_interp.large.layout import Layout, Slices, Work
+from ir_interp.large.tiff_neighbours import SETTINGS, check_neighbours
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
 from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
 from ir_interp.shapes import Shape
@@ -254,11 +255,12 @@ def opened_raster(path: Path) -> Raster:
         raise IrInterpError(f"rasterio is not installed: {_RASTERIO}") from None
     check_regular(path)
     with ExitStack() as stack:
-        stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE))
+        stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE, **SETTINGS))
         with reported(path, "GeoTIFF", "rasterio"), warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # an image that is only large
             idle = [stack.enter_context(_dataset(path)) for _ in range(os.cpu_count() or 1)]
             _check(idle[0], path)
+            check_neighbours(path, is_placed=not idle[0].transform.is_identity)
             profile, chunks = idle[0].profile, _chunks(idle[0])
         return Raster(path, profile, chunks, idle, stack.pop_all())
 
@@ -289,6 +291,11 @@ def _check(dataset: Any, path: Path) -> None:
         "ground control points place it; expected a geotransform, as gdalwarp makes it": bool(dataset.gcps[0]),
         "rational polynomials place it; expected a geotransform, as gdalwarp makes it": dataset.rpcs is not None,
         "it has subdatasets; expected one image": bool(dataset.subdatasets),
+        "it names another file for its overviews, which is not read; expected none": any(
+            dataset.tags(number, ns=domain)
+            for domain in ("OVERVIEWS", "ProxyOverviewRequest")
+            for number in range(dataset.count + 1)
+        ),
     }
     for problem, holds in problems.items():
         if holds:

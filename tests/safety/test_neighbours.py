@@ -1,0 +1,122 @@
+"""Files beside a named one: none is opened that the format does not name, and none outside of its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.commands import command
+from tests.support.watched import CAN_WATCH, listening, opened_in
+
+SIDECARS = (
+    "a.tif.msk", "a.tif.ovr", "a.tif.aux.xml", "a.aux", "a.aux.xml", "a.tfw", "a.tifw", "a.wld", "a.tab", "a.RPB",
+    "a_RPC.TXT", "a_rpc.txt", "a.IMD", "a.pvl", "a.xml", "METADATA.DIM", "a.tif.MSK", "a.TFW", "a_MTL.txt",
+)  # fmt: skip
+IMPORTANT = {
+    "a.tif.msk": "a mask marks its missing pixels, a.tif.msk; expected a nodata value",
+    "a.tif.MSK": "a mask marks its missing pixels, a.tif.MSK; expected a nodata value",
+    "a.RPB": "a.RPB: rational polynomials place it; expected a geotransform, as gdalwarp makes it",
+    "a_RPC.TXT": "a_RPC.TXT: rational polynomials place it; expected a geotransform, as gdalwarp makes it",
+    "a_rpc.txt": "a_rpc.txt: rational polynomials place it; expected a geotransform, as gdalwarp makes it",
+}
+RUN = ("run", "a.tif", "--like", "pillow:bicubic", "--sizes", "20,30", "-q", "--output", "b.tif")
+REMEDY = "which is not read; `gdal_translate` writes one file that holds all"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def raster(tmp_path: Path) -> Any:
+    """Return rasterio, with a GeoTIFF beside which files may lie."""
+    rasterio = pytest.importorskip("rasterio", reason="pip install 'ir-interp[geo]'")
+    pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
+    geotiff(rasterio, transform=rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6))
+    return rasterio
+
+
+def geotiff(rasterio: Any, **settings: Any) -> None:
+    profile: dict[str, Any] = {"driver": "GTiff", "width": 60, "height": 40, "count": 1, "dtype": "uint8"}
+    with rasterio.open("a.tif", "w", **profile, crs="EPSG:32633", **settings) as file:
+        file.write(np.arange(2400, dtype=np.uint8).reshape(1, 40, 60))
+
+
+@pytest.mark.skipif(not CAN_WATCH, reason="the watch is one of Linux")
+@pytest.mark.parametrize("kind", ["WMTS", "WCS", "warped", "tiled"])
+def test_neighbours_of_a_geotiff_do_not_connect(kind: str, raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with listening() as listener:
+        url = f"{listener.url}/x"
+        text = {
+            "WMTS": f"<GDAL_WMTS><GetCapabilitiesUrl>{url}</GetCapabilitiesUrl></GDAL_WMTS>",
+            "WCS": f"<WCS_GDAL><ServiceURL>{url}?</ServiceURL><CoverageName>c</CoverageName></WCS_GDAL>",
+            "warped": '<VRTDataset rasterXSize="60" rasterYSize="40" subClass="VRTWarpedDataset"><GDALWarpOptions>'
+            f"<SourceDataset>/vsicurl/{url}.tif</SourceDataset></GDALWarpOptions></VRTDataset>",
+            "tiled": f'<GDAL_WMS><Service name="TiledWMS"><ServerUrl>{url}?</ServerUrl><TiledGroupName>g'
+            "</TiledGroupName></Service></GDAL_WMS>",
+        }[kind]
+        for name in SIDECARS:
+            Path(name).write_text(text)
+        with opened_in(Path()) as opened:
+            assert command(capsys, *RUN)[0] == 2
+            for name in (*IMPORTANT, "a.tif.aux.xml"):  # which are refused
+                Path(name).unlink()
+            assert command(capsys, *RUN)[::2] == (0, "")
+        assert listener.connections == 0
+        assert opened & set(SIDECARS) == set()
+
+
+@pytest.mark.parametrize("name", SIDECARS)
+def test_a_pipe_beside_a_geotiff_is_not_waited_for(name: str, raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(name)
+    code, _, errors = command(capsys, *RUN)
+    unreadable = {"a.tif.aux.xml": "a.tif.aux.xml cannot be read: Not a regular file"}
+    problem = (IMPORTANT | unreadable).get(name)
+    assert (code, errors) == ((2, f"error: a.tif: {problem}\n") if problem else (0, ""))
+
+
+@pytest.mark.parametrize(
+    ("content", "element"),
+    [
+        ("<PAMDataset><Metadata><MDI key='STATISTICS_MEAN'>1</MDI></Metadata></PAMDataset>", ""),
+        ("<PAMDataset><PAMRasterBand band='1'><Histograms/></PAMRasterBand></PAMDataset>", ""),
+        (
+            "<PAMDataset><PAMRasterBand><NoDataValue>1</NoDataValue></PAMRasterBand></PAMDataset>",
+            "NoDataValue",
+        ),
+        ("<PAMDataset><GeoTransform>0, 1, 0, 0, 0, 1</GeoTransform></PAMDataset>", "GeoTransform"),
+        ("<PAMDataset><SRS>EPSG:4326</SRS></PAMDataset>", "SRS"),
+        (
+            "<PAMDataset><Metadata domain='OVERVIEWS'><MDI key='OVERVIEW_FILE'>b.vrt</MDI></Metadata></PAMDataset>",
+            "Metadata",
+        ),
+    ],
+)
+def test_what_an_auxiliary_file_holds_is_not_lost(
+    content: str, element: str, raster: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.tif.aux.xml").write_text(content)
+    code, _, errors = command(capsys, *RUN)
+    problem = f"error: a.tif: a.tif.aux.xml holds {element}, {REMEDY}\n"
+    assert (code, errors) == ((2, problem) if element else (0, ""))
+
+
+@pytest.mark.filterwarnings("ignore:Dataset has no geotransform")
+@pytest.mark.parametrize("name", ["a.tfw", "a.TFW", "a.wld", "a.tab"])
+def test_a_place_beside_a_geotiff_is_not_lost(name: str, raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    geotiff(raster)
+    Path(name).write_text("10\n0\n0\n-10\n5\n5\n")
+    assert command(capsys, *RUN)[::2] == (2, f"error: a.tif: {name} places it, {REMEDY}\n")
+    assert not Path("b.tif").exists()
+
+
+def test_overviews_that_a_geotiff_names_are_refused(raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with raster.open("a.tif", "r+") as file:
+        file.update_tags(ns="OVERVIEWS", OVERVIEW_FILE="b.vrt")
+    problem = "it names another file for its overviews, which is not read; expected none"
+    assert command(capsys, *RUN)[::2] == (2, f"error: a.tif: {problem}\n")
