@@ -111,7 +111,8 @@ def test_names_of_tensors_need_not_be_paths(capsys: pytest.CaptureFixture[str]) 
     """numpy.savez takes any name, and PyTorch's exporter writes those that begin with a slash."""
     name = "/model/../up"
     save_model(Path("a.onnx"), RESIZE.replace("[out]", json.dumps(name)))
-    arrays: Any = {"x": np.ones((1, 1, 2, 2), np.float32), name: np.ones((1, 1, 4, 4), np.float32)}
+    x = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    arrays: Any = {"x": x, name: x.repeat(2, axis=2).repeat(2, axis=3)}
     np.savez("y.npz", **arrays)
     code, printed, errors = command(capsys, "compare", "a.onnx", "y.npz", "--json")
     assert (code, errors) == (0, "")
