@@ -115,6 +115,52 @@ def test_a_place_beside_a_geotiff_is_not_lost(name: str, raster: Any, capsys: py
     assert not Path("b.tif").exists()
 
 
+@pytest.fixture
+def microscopy(tmp_path: Path) -> Any:
+    """Return tifffile, with an OME-TIFF of three planes, the second of which another file holds."""
+    tifffile = pytest.importorskip("tifffile", reason="pip install 'ir-interp[microscopy]'")
+    pytest.importorskip("zarr", reason="pip install 'ir-interp[dask]'")
+    Path("in").mkdir()
+    return tifffile
+
+
+def ome(tifffile: Any, other: str) -> None:
+    """Write an OME-TIFF of two planes, of which another file holds the second."""
+    parts = "".join(
+        f'<TiffData FirstZ="{plane}" IFD="0" PlaneCount="1"><UUID FileName="{name}">urn:uuid:{plane}</UUID></TiffData>'
+        for plane, name in enumerate(("a.ome.tif", other))
+    )
+    pixels = 'DimensionOrder="XYZCT" Type="uint8" SizeX="60" SizeY="40" SizeZ="2" SizeC="1" SizeT="1"'
+    text = (
+        '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="urn:uuid:0"><Image ID="Image:0">'
+        f'<Pixels ID="Pixels:0" {pixels}>{parts}</Pixels></Image></OME>'
+    )
+    tifffile.imwrite("in/a.ome.tif", np.zeros((40, 60), np.uint8), description=text, metadata=None)
+
+
+@pytest.mark.parametrize("other", ["../secret.tif", "/secret.tif", "link.tif", "pipe.tif", "b.tif", "x/../b.tif"])
+def test_an_ome_tiff_names_files_of_its_folder_alone(
+    other: str, microscopy: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    microscopy.imwrite("secret.tif", np.full((40, 60), 99, np.uint8), metadata=None)
+    microscopy.imwrite("in/b.tif", np.full((40, 60), 7, np.uint8), metadata=None)
+    Path("in/link.tif").symlink_to("../secret.tif")
+    Path("in/x").mkdir()
+    os.mkfifo("in/pipe.tif")
+    other = f"{tmp_path}/secret.tif" if other.startswith("/") else other
+    ome(microscopy, other)
+    run = ("run", "in/a.ome.tif", "--like", "opencv:linear", "--sizes", "20,30", "-q", "--output", "b.zarr")
+    outside = f"error: in/a.ome.tif: it names {other!r}, which is outside its folder and is not read\n"
+    unreadable = "error: in/pipe.tif: cannot be read: Not a regular file\n"
+    errors = {"b.tif": "", "x/../b.tif": "", "pipe.tif": unreadable}.get(other, outside)
+    assert command(capsys, *run)[::2] == (2 if errors else 0, errors)
+    if not errors:
+        import zarr
+
+        group: Any = zarr.open("b.zarr", mode="r")
+        assert np.asarray(group[...])[:, 0, 0].tolist() == [0, 7]
+
+
 def test_overviews_that_a_geotiff_names_are_refused(raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with raster.open("a.tif", "r+") as file:
         file.update_tags(ns="OVERVIEWS", OVERVIEW_FILE="b.vrt")
