@@ -161,6 +161,37 @@ def test_an_ome_tiff_names_files_of_its_folder_alone(
         assert np.asarray(group[...])[:, 0, 0].tolist() == [0, 7]
 
 
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [
+        ("variables/variables.index", "pipe"),
+        ("variables/variables.data-00000-of-00001", "pipe"),
+        ("fingerprint.pb", "pipe"),
+        ("assets/words.txt", "pipe"),
+        ("variables/variables.index", "link"),
+        ("variables", "link"),
+    ],
+)
+def test_a_saved_model_is_in_its_folder(part: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("net/variables", "net/assets", "outside"):
+        Path(name).mkdir(parents=True)
+    for name in ("net/saved_model.pb", "outside/variables.index"):
+        Path(name).touch()
+    path = Path("net", part)
+    if kind == "pipe":
+        os.mkfifo(path)
+        problem = f"error: {path}: cannot be read: Not a regular file\n"
+    elif part == "variables":
+        path.rmdir()
+        path.symlink_to("../outside")
+        problem = "error: net: variables/variables.index points outside its folder, and is not read\n"
+    else:
+        path.unlink(missing_ok=True)
+        path.symlink_to(f"{'../' * part.count('/')}../outside/variables.index")
+        problem = f"error: net: {part} points outside its folder, and is not read\n"
+    assert command(capsys, "convert", "net", "net.xml") == (2, "", problem)
+
+
 def test_overviews_that_a_geotiff_names_are_refused(raster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with raster.open("a.tif", "r+") as file:
         file.update_tags(ns="OVERVIEWS", OVERVIEW_FILE="b.vrt")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError
 from ir_interp.files.archives import Archive, opened_archive
-from ir_interp.files.kinds import FileKind
+from ir_interp.files.kinds import FileKind, check_readable, is_beside
 from ir_interp.files.writing import scratch
 from ir_interp.libraries.tensorflow import LIBRARY
 from ir_interp.resize_op import ResizeOp, read
@@ -172,12 +172,26 @@ def parts(path: Path) -> list[Path]:
     return [path, *(path.parent.glob("variables/variables.*") if is_saved_model(path) else ())]
 
 
+_PARTS = ("saved_model.*", "*_metadata.pb", "fingerprint.pb", "variables/**/*", "assets/**/*", "debug/**/*")
+
+
+def _parts_of_saved_model(path: Path) -> Iterator[Path]:
+    """Yield every file in the folder of a SavedModel that TensorFlow may read."""
+    for pattern in _PARTS if is_saved_model(path) else ():
+        yield from (part for part in path.parent.glob(pattern) if not part.is_dir())
+
+
 def is_saved_model(path: Path) -> bool:
     """Return whether a file is the graph of a SavedModel, not a frozen graph."""
     return path.name == FRAMEWORK.file_in_folder
 
 
 def _check(path: Path) -> None:
+    for part in _parts_of_saved_model(path):
+        if not is_beside(part, path):
+            problem = f"{part.relative_to(path.parent)} points outside its folder, and is not read"
+            raise ReadError(problem, FRAMEWORK.label(path))
+        check_readable(part)
     if FileKind.of(path) is KERAS:
         check_file(path)
 
