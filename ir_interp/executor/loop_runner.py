@@ -231,7 +231,7 @@ class _Loops:
             guard_numba()
             module: Any = importlib.import_module("ir_interp.executor.loops")
             self._module = module
-        except ImportError as error:
+        except (ImportError, OSError) as error:  # its own libraries, for which memory may be missing
             self.problem = f"{error}" if is_installed() else "numba is not installed"
 
     @property

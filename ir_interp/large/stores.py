@@ -13,13 +13,13 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ir_interp.containers import Request as Call
-from ir_interp.errors import IrInterpError, ShapeError, SpecError
+from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor import loop_runner, missing_pixels
 from ir_interp.executor.cases import in_steps
 from ir_interp.executor.missing_pixels import Missing
@@ -138,7 +138,7 @@ class Journal:
         if not lines:
             shutil.rmtree(self.partial, ignore_errors=True)
             self._file.truncate(0)
-            self.add(head)
+            self._write(head)
         elif first != head:
             raise IrInterpError(f"{self.path} records another, unfinished resize; remove it and {self.partial.name}")
         else:
@@ -155,8 +155,12 @@ class Journal:
     def add(self, line: str) -> None:
         """Record that a chunk has been written."""
         with self._lock:
-            self._file.write(line.encode() + b"\n")
-            self._file.flush()  # at once, so that a process that is killed has recorded its finished chunks
+            self.done.add(line)
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        self._file.write(line.encode() + b"\n")
+        self._file.flush()  # at once, so that a process that is killed has recorded its finished chunks
 
     def finish(self, result: Path, destination: Path) -> None:
         """Rename the result, which is the folder or a file in it, to its final name."""
@@ -165,6 +169,25 @@ class Journal:
         result.replace(destination)
         shutil.rmtree(self.partial, ignore_errors=True)
         self.path.unlink()
+
+    def forget(self) -> None:
+        """Remove the unfinished result."""
+        shutil.rmtree(self.partial, ignore_errors=True)
+        self.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _left_resumable(journal: Journal) -> Iterator[None]:
+    """Remove an unfinished result if the resize is refused, since the same call would be refused again.
+
+    Finished chunks stay if another one cannot be read, as when a network fails.
+    """
+    try:
+        yield
+    except IrInterpError as error:
+        if not isinstance(error, ReadError) or not journal.done:
+            journal.forget()
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +264,7 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
     run = _Run(request=request, source=source, memory=bytes_left(request.memory), progress=progress)
-    with journal:
+    with journal, _left_resumable(journal):
         paths = [partial / str(level) if is_group else partial for level in range(len(layouts))]
         if isinstance(source, Raster) and request.levels is not None:
             paths[_COPY] = source.path  # GDAL reads the image from the file itself
