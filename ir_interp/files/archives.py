@@ -57,7 +57,7 @@ class Archive:
         for member in self._members.infolist():
             name = member.orig_filename
             path = PurePosixPath(name)
-            is_canonical = name == (f"{path}/" if member.is_dir() else str(path)) and not {"\\", "\0"} & set(name)
+            is_canonical = name == (f"{path}/" if name.endswith("/") else str(path)) and not {"\\", "\0"} & set(name)
             is_inside = not path.is_absolute() and ".." not in path.parts and not PureWindowsPath(name).drive
             if not (is_canonical and is_inside and path.parts):
                 raise self._refusal(member, "is not the path of a file in it, as in folder/file")
@@ -88,7 +88,7 @@ class Archive:
             raise ReadError("two members of the archive become one file; expected names that differ", self._path.name)
         for member in self._members.infolist():
             path = folder / member.orig_filename
-            if member.is_dir():
+            if member.orig_filename.endswith("/"):
                 path.mkdir(parents=True, exist_ok=True)
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -56,6 +56,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a//config.json", NOT_A_PATH),
         ("a\\config.json", NOT_A_PATH),
         ("C:config.json", NOT_A_PATH),
+        ("", NOT_A_PATH),
         ("config.json\0x", NOT_A_PATH),
         ("config.json", "occurs twice; expected one member of each name"),
     ],
