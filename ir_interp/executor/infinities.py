@@ -92,7 +92,9 @@ def _hides(bound: Plan, piece: Piece, axis: int, read: Reads, place: int | None)
         return piece.inputs[axis] != piece.outputs[axis]  # neighbours of outputs that are copies
     taps = distinct(window_taps(bound, place, piece.outputs[axis]))
     weighted = taps.indices if taps.weights is None else taps.indices[taps.weights != 0]
-    return not bool(np.isin(read.indices, weighted).all())
+    is_weighted = np.zeros(1 + max(weighted.max(), read.indices.max()), np.bool_)
+    is_weighted[weighted] = True
+    return not bool(is_weighted[read.indices].all())
 
 
 def spread(x: Array, y: Array, bound: Plan, piece: Piece) -> None:
