@@ -125,6 +125,9 @@ class Journal:
         self.path = partial.with_name(f"{partial.name}.done")
         self.done: set[str] = set()
         self._lock = threading.Lock()
+        for path in (self.partial, self.path):
+            if path.is_symlink():
+                raise IrInterpError(f"{path} is a link, through which nothing is written; remove it")
         self._file = opened_alone(self.path)
         try:
             self._begin(json.dumps(identity))
@@ -135,11 +138,11 @@ class Journal:
     def _begin(self, head: str) -> None:
         """Read the finished chunks; without a complete first line there are none."""
         first, *lines = self._file.read().decode("latin-1").split("\n")
-        if not lines:
+        if not lines and head.startswith(first):  # it may be truncated
             shutil.rmtree(self.partial, ignore_errors=True)
             self._file.truncate(0)
             self._write(head)
-        elif first != head:
+        elif not lines or first != head:
             raise IrInterpError(f"{self.path} records another, unfinished resize; remove it and {self.partial.name}")
         else:
             self.done = set(lines[:-1])  # after the last line feed there is nothing, or a truncated line

@@ -159,3 +159,30 @@ def test_links_inside_of_a_store_are_followed(
     save_model(Path("a.onnx"), 'g (float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { [up] y = Resize (x, "", s) }')
     assert command(capsys, "run", "a.onnx", "--input=b.zarr", "--output=c.zarr")[::2] == (0, "")
     assert Path("c.zarr").is_dir()
+
+
+@pytest.mark.parametrize("planted", ["b.zarr.partial", "b.zarr.partial.done"])
+def test_nothing_is_written_through_a_planted_link(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store(bytes(64))
+    Path("outside").mkdir()
+    Path("outside/file").write_text("precious")
+    Path(planted).symlink_to("outside" if planted.endswith("partial") else "outside/file")
+    run = ("run", "a.zarr", "--like", "opencv:linear", "--sizes", "2,2", "--output", "b.zarr")
+    problem = f"error: {planted} is a link, through which nothing is written; remove it\n"
+    assert command(capsys, *run) == (2, "", problem)
+    assert [path.name for path in Path("outside").iterdir()] == ["file"]
+    assert Path("outside/file").read_text() == "precious"
+
+
+def test_a_file_that_is_no_journal_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store(bytes(64))
+    Path("b.zarr.partial.done").write_text("precious")
+    run = ("run", "a.zarr", "--like", "opencv:linear", "--sizes", "2,2", "--output", "b.zarr")
+    assert command(capsys, *run)[0] == 2
+    assert Path("b.zarr.partial.done").read_text() == "precious"
