@@ -22,6 +22,7 @@ from typing import Any
 from ir_interp.diagnostic_codes import Severity, fails
 from ir_interp.errors import IrInterpError, ReadError, leaves
 from ir_interp.files.kinds import FileKind, opened
+from ir_interp.files.memory import unforeseen
 from ir_interp.files.writing import OutputError, opened_alone, replacing
 from ir_interp.options.declaration import identity
 from ir_interp.options.model_options import AuditOptions, ConvertOptions
@@ -186,7 +187,7 @@ class Results:
     def _read(self) -> None:
         at = 0
         for number, line in enumerate(self._file, start=1):
-            if not line.endswith(b"\n"):
+            if _is_half(line):
                 break
             try:
                 record = json.loads(line)
@@ -197,6 +198,8 @@ class Results:
                 raise ReadError(
                     f"line {number} is not a result of a model; choose another name", str(self._path)
                 ) from None
+            if not line.endswith(b"\n"):
+                break
             if setting == self._setting:
                 self._done[file_name] = (at, len(line))
             at += len(line)
@@ -223,6 +226,20 @@ class Results:
         """Add the record of a model."""
         self._file.write(json.dumps({**record, "setting": self._setting}).encode() + b"\n")
         self._file.flush()
+
+
+_BEGINNING = json.dumps({"file": ""}).encode()[:-2]
+
+
+def _is_half(line: bytes) -> bool:
+    """Return whether a line may be a truncated record of this program, not that of another file."""
+    if line.endswith(b"\n") or not (line.startswith(_BEGINNING) or _BEGINNING.startswith(line)):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def stamp(path: Path) -> list[int]:
@@ -466,7 +483,7 @@ def record_of(path: Path, setting: Work) -> dict[str, Any]:
         errors = [{"where": str(path), "message": str(leaf)} for leaf in leaves(error)]
         return identity | {"resizes": [], "errors": errors}
     except Exception as error:  # of one model among thousands
-        return _unanswered(path, f"unexpected {type(error).__name__}: {error}") | {"exporter": identity["exporter"]}
+        return _unanswered(path, unforeseen(error)) | {"exporter": identity["exporter"]}
 
 
 def _unanswered(path: Path, why: object) -> dict[str, object]:

@@ -36,7 +36,7 @@ from ir_interp.errors import IrInterpError
 from ir_interp.files.memory import allow_declared, allow_files, bytes_of, limit_process
 from ir_interp.files.writing import scratch
 
-from .runtimes.execution import openvino_silent, silent_environment
+from .runtimes.execution import silent_environment
 
 # Start modules of this program as separate processes, whatever lies in the current folder.
 #
@@ -51,7 +51,9 @@ if own not in sys.path:  # not installed: another version of this program may be
 sys.path += [place for place in known if place not in sys.path]
 sys.argv[:] = [module, *sys.argv[2:]]
 from ir_interp.files.memory import limit_process
+from ir_interp.imports import guard_program
 limit_process()
+guard_program()
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 _ISOLATED = "-I"  # without the current folder and PYTHON... variables
@@ -548,7 +550,7 @@ def _code(call: Call, setting: _Setting) -> int:
 
 def _import(call: Call) -> None:
     """Import the modules of a call; if that fails, the call itself will report it."""
-    with suppress(Exception), openvino_silent():
+    with suppress(Exception):
         for module in (call.function.partition(":")[0], *call.imports):
             importlib.import_module(module)
 

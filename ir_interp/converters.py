@@ -6,5 +6,8 @@ the ``converters.py`` that many users have beside their scripts, so nothing impo
 
 from pathlib import Path
 
+from ir_interp.imports import guard_openvino
+
 _HERE = Path(__file__).parent
 __path__ = [str(folder) for folder in (_HERE / "converters", _HERE.parent / "converters") if folder.is_dir()]
+guard_openvino()

@@ -37,7 +37,7 @@ from .. import predictions
 from ..onnx.onnx_files import functions_of, inlined, read_outline
 from ..onnx.resize_nodes import ResizeNode, UnreadNode, known_nodes
 from ..predictions import completed, runtimes_of
-from ..runtimes.execution import openvino_silent, save_model
+from ..runtimes.execution import save_model
 from ..runtimes.outcome import Kind, Outcome, Rounded
 from ..sources.model_summary import brief
 from ..sources.readers import load, part, reading
@@ -90,8 +90,7 @@ def reshaped_model(path: Path, shapes: Shapes) -> Iterator[Path]:
     if FileKind.of(path) is not FileKind.IR or not shapes:
         yield path
         return
-    with openvino_silent():
-        import openvino
+    import openvino
 
     with scratch() as folder:
         model = openvino.Core().read_model(path)

@@ -25,7 +25,7 @@ from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, leaves
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed, opened
-from ir_interp.files.memory import check_bytes, memory_refusal
+from ir_interp.files.memory import check_bytes, unforeseen
 from ir_interp.files.writing import exists, real, scratch
 from ir_interp.ir.ir_files import is_foreign
 from ir_interp.plan.taps import plan
@@ -74,9 +74,7 @@ def _mishap(error: BaseException, where: str) -> ReadError:
         return error
     if isinstance(error, IrInterpError):
         return ReadError(str(error), where)
-    if isinstance(error, MemoryError):
-        return ReadError(memory_refusal(error), where)
-    return ReadError(f"unexpected {type(error).__name__}: {error}; please report it", where)
+    return ReadError(unforeseen(error), where)
 
 
 _IR_VERSION = 10  # of the ONNX format

@@ -11,7 +11,7 @@ from typing import Any
 from ir_interp.shapes import Array
 
 from ..openvino.ir_save import save as save_ir
-from ..runtimes.execution import openvino_silent, reason
+from ..runtimes.execution import reason
 from ..runtimes.outcome import Kind
 from .audited_resizes import Verdict
 
@@ -38,5 +38,4 @@ def read(source: Path, array: Array, path: Path) -> None:
     """Write the IR that OpenVINO's frontend makes of a file."""
     import openvino
 
-    with openvino_silent():
-        save_ir(openvino.convert_model(source), path)
+    save_ir(openvino.convert_model(source), path)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..reports import Progress, silent
-from ..runtimes.execution import openvino_silent, reason
+from ..runtimes.execution import reason
 from ..runtimes.runtime import Run, Runner, runtimes
 from ..workers import Died, Late, Question, Worker
 
@@ -97,15 +97,9 @@ def answer(job: Job, _: None) -> Path | str:
     return path
 
 
-def _in_silent_openvino(model: str, x: NDArray[Any]) -> NDArray[Any]:
-    with openvino_silent():
-        import openvino  # noqa: F401  # and later imports find it
-    return ALL["openvino"].run(model, x)
-
-
 INSTALLED: Mapping[str, Run] = {
     **{name: interpreter.run for name, interpreter in ALL.items() if interpreter.is_installed},
-    "openvino": _in_silent_openvino,
-    "openvino-converted": _in_silent_openvino,
+    "openvino": ALL["openvino"].run,
+    "openvino-converted": ALL["openvino"].run,
 }
 """The runtimes that can be run, and how."""

@@ -28,7 +28,7 @@ from ..audit.saturation import bounded, saturation
 from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
-from ..runtimes.execution import openvino_silent, save_model
+from ..runtimes.execution import save_model
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, operations, part, shown_path
 from ..verify import graphs
@@ -75,8 +75,7 @@ def _freeze_onnx(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -
 
 
 def _freeze_ir(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> None:
-    with openvino_silent():
-        import openvino
+    import openvino
 
     model = openvino.Core().read_model(source)
     model.reshape(

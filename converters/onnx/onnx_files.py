@@ -199,14 +199,23 @@ def inlined(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
     """
     if not model.functions:
         return model
-    try:
-        without = onnx.inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
-        problem = str(error).strip().splitlines()[0]
-        raise ReadError(f"its functions cannot be inlined: {_PLACE_IN_SOURCE.sub('', problem)}", where) from None
+    without = _inlined(lambda: onnx.inliner.inline_local_functions(model), where)
     # Attributes of a function that refer to those of its node have values only now.
     _check_nodes(without.graph, f"{where}:")
     return without
+
+
+def with_inlined(model: onnx.ModelProto, functions: Iterable[tuple[str, str]], where: str) -> onnx.ModelProto:
+    """Return a copy of a model in which some functions, by domain and name, are inlined. Raises as ``inlined``."""
+    return _inlined(lambda: onnx.inliner.inline_selected_functions(model, sorted(functions)), where)
+
+
+def _inlined(inline: Callable[[], onnx.ModelProto], where: str) -> onnx.ModelProto:
+    try:
+        return inline()
+    except (RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+        problem = str(error).strip().splitlines()[0]
+        raise ReadError(f"its functions cannot be inlined: {_PLACE_IN_SOURCE.sub('', problem)}", where) from None
 
 
 def functions_of(model: onnx.ModelProto) -> Functions:

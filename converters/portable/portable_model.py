@@ -23,7 +23,16 @@ from ir_interp.specs import Nearest, ResizeSpec, Scales
 from ir_interp.translation.dialect import Semantics
 
 from ..onnx import operators
-from ..onnx.onnx_files import default_opset, external_files, graphs, inlined, needed, read_file, with_inner
+from ..onnx.onnx_files import (
+    default_opset,
+    external_files,
+    graphs,
+    inlined,
+    needed,
+    read_file,
+    with_inlined,
+    with_inner,
+)
 from ..onnx.onnx_graph import Graph, halve, read_by
 from ..onnx.resize_nodes import OPS, ResizeNode, every_node, known_nodes, nodes_in
 from ..onnx.resize_subgraph import invalid
@@ -309,7 +318,7 @@ def with_resizes_in_sight(model: onnx.ModelProto, where: str, opset: int | None 
             )
         }
     if holding:
-        model = onnx.inliner.inline_selected_functions(model, sorted(holding))
+        model = with_inlined(model, holding, where)
     for function in model.functions:
         if (function.domain, function.name) in holding:
             raise ReadError(f"its local function {function.name!r} holds a resize and cannot be inlined", where)

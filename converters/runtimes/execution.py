@@ -1,4 +1,4 @@
-"""Facts about any run of a runtime: telemetry, messages, saturating sums of bytes, largest sizes, saving."""
+"""Facts about any run of a runtime: its environment, messages, saturating sums of bytes, largest sizes, saving."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import errno
 import math
 import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,31 +15,9 @@ from ir_interp.version import Processor
 if TYPE_CHECKING:
     import openvino
 
-# Telemetry of runtimes, which this program disables in its own processes.
-#
-# OpenVINO's Python tools report to Google Analytics that they were imported, and keep an identifier in ~/intel; without
-# their package openvino_telemetry they do not. onnxruntime from 1.29 on reports every session to Microsoft, with the
-# name of the model and a digest of its weights, unless a variable forbids it. Neither the user's files nor the user's
-# environment is changed.
-
-_PACKAGE = "openvino_telemetry"
 _VARIABLE = "ORT_DISABLE_TELEMETRY"
-
-
-@contextmanager
-def openvino_silent() -> Iterator[None]:
-    """Import OpenVINO inside this context without telemetry: it does not find the package that would report.
-
-    If it was imported before, it stays as it is.
-    """
-    if _PACKAGE in sys.modules:
-        yield
-        return
-    sys.modules[_PACKAGE] = None  # type: ignore[assignment]  # an import of it fails
-    try:
-        yield
-    finally:
-        del sys.modules[_PACKAGE]
+"""onnxruntime from 1.29 on reports every session to Microsoft, with the name of the model and a digest of its weights,
+unless this variable forbids it. The user's own environment is not changed."""
 
 
 def silent_environment() -> dict[str, str]:

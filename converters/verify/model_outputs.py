@@ -25,7 +25,7 @@ from ir_interp.shapes import Array
 
 from ..onnx import low_precision
 from ..reports import Compared, Verification
-from ..runtimes.execution import openvino_silent, save_model
+from ..runtimes.execution import save_model
 from . import tolerances
 from .graphs import Graph, Step
 from .processes import Runs
@@ -256,8 +256,7 @@ def with_half_weights(run: Runs, model: Path) -> Path:
     """Return a model, ONNX or an IR, whose float32 weights, except those of resizes, are in half precision."""
     path = run.folder / f"half-{model.stem}{model.suffix}"
     if FileKind.of(model) is FileKind.IR:
-        with openvino_silent():
-            import openvino
+        import openvino
 
         save_model(openvino.Core().read_model(model), path, half=True)
     else:

@@ -6,20 +6,22 @@ The last part moves the channels of images, for a source with channels last and 
 from __future__ import annotations
 
 import os
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.format import read_array
 
 from ir_interp import arguments
 from ir_interp.errors import IrInterpError, ReadError, SpecError
-from ir_interp.files.kinds import CHANNELS_LAST, FOREIGN, FileKind, check_regular, expect
-from ir_interp.files.memory import MemoryBoundError, check_bytes
+from ir_interp.files.archives import Archive, opened_archive
+from ir_interp.files.kinds import CHANNELS_LAST, FOREIGN, FileKind, expect
+from ir_interp.files.memory import MemoryBoundError
 from ir_interp.options.shared_options import IMAGE_RANK
 from ir_interp.shapes import Array
 from ir_interp.views.image_arrays import array as array_of
@@ -96,17 +98,21 @@ def _read(path: Path) -> Named:
     if expect(path, FileKind.ARRAYS, FileKind.ARRAY, *FOREIGN) is FileKind.ARRAY:
         return [("", array_of(path))]
     try:
-        check_regular(path)
-        with zipfile.ZipFile(path) as members:  # declared sizes, before one is read
-            check_bytes(sum(member.file_size for member in members.infolist()), path.name)
-        with np.load(path, allow_pickle=False) as file:
-            return [(name, _checked(array, f"{name} in {path.name}")) for name, array in file.items()]
-    except MemoryBoundError:
+        with opened_archive(path) as archive:
+            archive.check_size()  # as declared, before a member is read
+            return [_member(archive, name, path) for name in archive.names]
+    except (MemoryBoundError, ReadError):
         raise
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except (ValueError, EOFError, BadZipFile, zlib.error) as error:
         raise ReadError(f"not arrays as numpy.savez writes them: {error}", path.name) from error
+
+
+def _member(archive: Archive, member: str, path: Path) -> tuple[str, Array]:
+    name = member.removesuffix(FileKind.ARRAY.value)
+    with archive.opened(member) as file:
+        return name, _checked(read_array(file, allow_pickle=False), f"{name} in {path.name}")
 
 
 def _named(value: object, what: str) -> Named:

@@ -24,7 +24,7 @@ from ..onnx.byte_products import make_factors_unsigned
 from ..onnx.low_precision import IN_FLOAT32
 from ..onnx.onnx_files import needed
 from ..onnx.static_values import infer
-from ..runtimes.execution import LARGEST_GATHER, ONNXRUNTIME, openvino_silent, reason
+from ..runtimes.execution import LARGEST_GATHER, ONNXRUNTIME, reason
 from .run_request import (
     INPUTS,
     LARGE,
@@ -98,8 +98,7 @@ class OpenvinoRunner:
     """An IR, or an ONNX model, in OpenVINO's CPU plugin, in float32; ``count`` is the number of its outputs."""
 
     def __init__(self, request: Request, replacements: dict[str, NDArray[Any]]) -> None:
-        with openvino_silent():
-            import openvino
+        import openvino
 
         model = openvino.Core().read_model(str(request.model))
         self._inputs = [min(port.get_names(), default=port.node.get_friendly_name()) for port in model.inputs]

@@ -13,14 +13,14 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from ir_interp.cli.commands import Listed, Program, remember
 from ir_interp.errors import InexactError, IrInterpError, VerificationError, closest, hint, leaves
-from ir_interp.files.memory import limit_process, memory_refusal
+from ir_interp.files.memory import limit_process, memory_refusal, unforeseen
+from ir_interp.imports import guard_program
 from ir_interp.plain_text import flags_stay, printable
 from ir_interp.version import show_config
 
@@ -141,27 +141,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (IrInterpError, ExceptionGroup) as error:
         problems = list(leaves(error))
         for problem in problems:
-            print(f"error: {printable(str(problem))}", file=sys.stderr)
+            _report(str(problem))
         # A model without an exact form is a finding, exit code 1; anything else is a bad call.
         are_of_models = all(isinstance(problem, InexactError | VerificationError) for problem in problems)
         return NOT_EXACT if are_of_models else BAD_INPUT
     except MemoryError as error:
-        print(f"error: {printable(memory_refusal(error))}", file=sys.stderr)
+        _report(memory_refusal(error))
         return BAD_INPUT
     except OSError as error:
-        print(f"error: {printable(_refusal(error))}", file=sys.stderr)
+        _report(_refusal(error))
         return BAD_INPUT
     except (typer.Exit, typer.Abort) as stop:
         return int(getattr(stop, "exit_code", BAD_INPUT))
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's usage errors, of any release
-            print(usage_error_text(error), file=sys.stderr)
+            _report(usage_error_text(error), title="")
             return int(error.exit_code)
         if os.environ.get("IR_INTERP_TRACEBACK"):
             raise
-        print(f"error: unexpected {type(error).__name__}: {printable(str(error))}; please report it", file=sys.stderr)
+        _report(unforeseen(error))
         return BAD_INPUT
     return int(code or 0)
+
+
+def _report(problem: str, title: str = "error: ") -> None:
+    """Print an error, if it can be: the exit code reports it in any case."""
+    text = printable(problem) if title else problem
+    with suppress(OSError):
+        print(f"{title}{text}", file=sys.stderr, flush=True)
 
 
 def _call(arguments: Sequence[str] | None) -> int | None:
@@ -186,13 +193,13 @@ def _refusal(error: OSError) -> str:
     reason = error.strerror or str(error)
     if error.filename is not None:
         return f"{error.filename}: {reason}"
-    return reason if _is_written() else f"standard output cannot be written: {reason}"
+    return reason if _is_written(sys.stdout) else f"standard output cannot be written: {reason}"
 
 
-def _is_written() -> bool:
+def _is_written(stream: TextIO) -> bool:
     """Say whether all that was printed could be written."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
         return False
     return True
@@ -200,6 +207,7 @@ def _is_written() -> bool:
 
 def entry() -> None:
     """Run as a program, which cleans up when it is stopped, and prints only what a terminal can show."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal of another encoding would end the program at the first name that it cannot show.
@@ -209,21 +217,23 @@ def entry() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _stop)
-    _forget_settings_of_the_folder()
+    guard_program()
     code = limited()
-    if not _is_written():  # Python would try once more at its end, and print a traceback
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        if not _is_written(stream):  # Python would try once more at its end, and print a traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 
 
-def _forget_settings_of_the_folder() -> None:
-    """Import Matplotlib from another folder, where the current one has settings of it: they could start programs."""
-    if os.path.lexists("matplotlibrc"):
-        here = Path.cwd()
-        os.chdir(sys.prefix)
-        with suppress(ImportError):
-            import matplotlib  # noqa: F401
-        os.chdir(here)
+def _open_missing_streams() -> None:
+    """Discard what is printed to a stream that the caller closed: the next file that is opened would receive it."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            place = os.open(os.devnull, os.O_RDWR)
+            if place != descriptor:
+                os.dup2(place, descriptor)
+                os.close(place)
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115
 
 
 def limited() -> int:
@@ -231,7 +241,7 @@ def limited() -> int:
     try:
         limit_process()
     except IrInterpError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _report(str(error))
         return BAD_INPUT
     return main()
 

@@ -22,7 +22,7 @@ from ir_interp.executor.stages import band, prepare
 from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.integer_sums import ABOUT_ONE, Piece, WholeSum, doubt
 from ir_interp.plan.library_passes import Pass
-from ir_interp.plan.taps import Taps
+from ir_interp.plan.taps import Taps, ascending
 from ir_interp.shapes import Array, Shape
 from ir_interp.specs import IntegerRounding, Unrounded
 
@@ -396,7 +396,7 @@ def _made(
     row_ranges = []
     for start in range(0, count, height):
         segment = slice(start, min(start + height, count))
-        used = np.unique(indices[segment])
+        used = ascending(indices[segment])
         begin, end = int(used[0]), int(used[-1]) + 1
         needed = slice(begin, end) if len(used) == end - begin else used
         row_ranges.append(RowRange(segment, needed, add(np.searchsorted(used, indices[segment]), segment, cells)))

@@ -19,6 +19,7 @@ from ir_interp.arguments import shown
 from ir_interp.errors import ShapeError, SpecError
 from ir_interp.executor import ordered_sums
 from ir_interp.executor.definition import axes_in_order, distinct
+from ir_interp.executor.infinities import reads
 from ir_interp.executor.loop_calls import (
     BLOCK,
     TO_HALF,
@@ -225,6 +226,7 @@ def _taken(bound: Plan, outputs: tuple[Range, ...]) -> Iterator[tuple[int, Indic
         yield axis.axis, window_taps(bound, place, outputs[axis.axis]).indices
     if bound.axes and opencv_sums.is_of_ipp(bound):  # which also sums along an axis that keeps its size
         yield from ((stage.axis, stage.indices[slice(*outputs[stage.axis])]) for stage in passes(bound, "uint8"))
+    yield from ((axis, read.indices) for axis, read in reads(bound, outputs).items())
     for dtype in _TYPES_WITH_STEPS:
         for step in planned_steps(bound, dtype, outputs) or ():
             pairs = (

@@ -24,7 +24,7 @@ from ir_interp.executor.tiles import Operation
 from ir_interp.plan.integer_sums import Piece, Range
 from ir_interp.plan.library_passes import Pass, passes
 from ir_interp.plan.library_weights import Order, Orders, Patch, patches
-from ir_interp.plan.taps import Plan, Reduced, Taps
+from ir_interp.plan.taps import Plan, Reduced, Taps, ascending
 from ir_interp.shapes import Array, Shape, resolve_axes
 from ir_interp.specs import IntegerRounding, Unrounded
 
@@ -256,7 +256,7 @@ def _parts_of_patch(patch: Patch, depth: int) -> Iterator[Patch]:
 def _summed_patch(x: Array, part: Patch, rows: Pass, columns: Pass) -> Array:
     """Return the sums of a part of [outer, rows, columns, channels]."""
     high, wide = rows.indices[part.rows], columns.indices[part.columns]
-    needed = np.unique(high)
+    needed = ascending(high)
     band, places = x[:, needed].astype(np.float32), np.searchsorted(needed, high).T
     beside = [band[:, :, column] for column in wide.T]
     across = columns.weights[part.columns].T[:, :, None]

@@ -33,6 +33,7 @@ from ir_interp.executor.threads import (
     is_within_another,
     threads,
 )
+from ir_interp.imports import guard_numba
 from ir_interp.plan.integer_sums import Piece, Windows
 from ir_interp.shapes import Array, Shape
 
@@ -227,9 +228,10 @@ class _Loops:
             self.problem = f"{VARIABLE} is 0"
             return
         try:
+            guard_numba()
             module: Any = importlib.import_module("ir_interp.executor.loops")
             self._module = module
-        except ImportError as error:
+        except (ImportError, OSError) as error:  # its own libraries, for which memory may be missing
             self.problem = f"{error}" if is_installed() else "numba is not installed"
 
     @property

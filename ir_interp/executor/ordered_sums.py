@@ -51,7 +51,7 @@ from ir_interp.plan.integer_sums import (
 )
 from ir_interp.plan.library_passes import Pass, passes
 from ir_interp.plan.library_weights import SINGLE, Sampled, across
-from ir_interp.plan.taps import Plan
+from ir_interp.plan.taps import Plan, ascending
 from ir_interp.shapes import Array, Shape
 from ir_interp.specs import IntegerRounding, Unrounded
 
@@ -108,7 +108,7 @@ def run_corners(x: Array, step: Corners, origin: Shape) -> Array:
 
 def _needed(x: Array, axis: int, of_axis: Sides) -> tuple[Array, Sides]:
     """Return the needed inputs of an axis, if they are few, and both sides as places in these."""
-    used = np.unique(np.concatenate([side.places for side in of_axis]))
+    used = ascending(np.concatenate([side.places for side in of_axis]))
     if len(used) >= _FEW * x.shape[axis]:
         return x, of_axis
     sides_of_used = (Side(np.searchsorted(used, side.places), side.weights) for side in of_axis)

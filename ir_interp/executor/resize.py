@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ir_interp import arguments
 from ir_interp.arguments import checked, shown
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.executor import library_sums, loop_runner, strategies
+from ir_interp.executor import infinities, library_sums, loop_runner, strategies
 from ir_interp.executor.cases import Case, check_memory, jobs_of, piece_of
 from ir_interp.executor.definition import by_definition, is_finite, store
 from ir_interp.executor.threads import cached_property
@@ -70,7 +70,8 @@ class Prepared:
         self.spec, self.dtype = bound.spec, dtype
         self.out_shape = piece.shape
         self.shape = tuple(span.stop - span.start for span in piece.of_input(bound))
-        alone = piece if dtype.kind in "iu" else piece.without_neighbours(bound)  # only integers are summed with them
+        sums_neighbours = dtype.kind in "iu" and not infinities.reads(bound, piece.outputs)  # of an image library
+        alone = piece if sums_neighbours else piece.without_neighbours(bound)
         self._case, self._bound, self._piece = Case(bound, alone, dtype), bound, piece
         self._own = None if alone == piece else alone.within(piece)
         self._sums_floats = dtype.kind not in "iub" and not self._case.copies
@@ -115,6 +116,7 @@ class Prepared:
             if infinite:
                 with unchecked():
                     by_definition(x, y, self._case.work, self._bound, self._case.piece)
+                    infinities.spread(x, y, self._bound, self._piece)
         elif self._native:
             y[...] = self._native.run(x.astype(self._native.dtype), None)
         elif self._moved:
@@ -123,7 +125,8 @@ class Prepared:
         elif y.size:
             with unchecked():
                 padded = np.pad(x, self._pads) if self._pads else x
-                self._fill(padded[self._own] if self._own else padded, y)
+                if self._fill(padded[self._own] if self._own else padded, y) or self._hides:
+                    infinities.spread(padded, y, self._bound, self._piece)
                 extrapolate(y, self._bound, self._piece)
         return y
 
@@ -139,16 +142,17 @@ class Prepared:
             raise SpecError("out must not overlap the input")
         return out
 
-    def _fill(self, x: Array, y: Array) -> None:
-        """Fill ``y`` from ``x``, padded already."""
+    def _fill(self, x: Array, y: Array) -> bool:
+        """Fill ``y`` from ``x``, padded already; return whether a sum of floats is an infinity or NaN."""
         if not self._bound.axes:
             y[...] = x[..., slice(*self._piece.outputs[-1])] if self._case.is_premultiplied else x
         elif self._reduced:
             y[...] = self._of_blocks(x, *self._reduced)
         else:
-            self._sum(x, y)
+            return self._sum(x, y)
+        return False
 
-    def _sum(self, x: Array, y: Array) -> None:
+    def _sum(self, x: Array, y: Array) -> bool:
         infinite = loop_runner.run(x, y, self._jobs) if self._jobs else None
         if infinite is None:
             _, run = self._in_numpy
@@ -156,6 +160,12 @@ class Prepared:
             infinite = self._sums_floats and not is_finite(x if self.dtype == np.float16 else y)
         if infinite:
             by_definition(x, y, self._case.work, self._bound, self._case.piece)
+        return bool(infinite)
+
+    @cached_property
+    def _hides(self) -> bool:
+        """Whether the runtime of the arithmetic reads inputs that tell in no sum whether they are infinite."""
+        return self.dtype.kind == "f" and infinities.hides(self._bound, self._piece)
 
     @cached_property
     def _quick(self) -> loop_runner.Quick | None:
@@ -167,6 +177,7 @@ class Prepared:
                 or self._reduced
                 or self._pads
                 or self._own
+                or self._hides
                 or isinstance(self.spec.coordinates, Crop)
             ):
                 return None

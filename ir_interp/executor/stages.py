@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ir_interp.executor.definition import distinct
 from ir_interp.executor.threads import Forked, scratch
-from ir_interp.plan.taps import Taps
+from ir_interp.plan.taps import Taps, ascending
 from ir_interp.shapes import Array
 
 _CHUNK_ROWS = 128
@@ -337,7 +337,7 @@ def copied_first(taps: Taps, start: int, stop: int, inner: int) -> Indices | Non
     taps = distinct(taps)
     if taps.weights is None:
         return None
-    used = np.unique(taps.indices[start:stop][taps.weights[start:stop] != 0])
+    used = ascending(taps.indices[start:stop][taps.weights[start:stop] != 0])
     few = _SPARSE[inner < _MIN_INNER]
     return used if 0 < len(used) <= few * (used[-1:] - used[:1] + 1) else None
 

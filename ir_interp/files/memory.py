@@ -36,7 +36,10 @@ _OF_GROUP = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory
 _BYTES_A_CORE = 64 * 2**20  # stacks and buffers of the threads of runtimes
 _COPIES = 4  # of a file: its bytes, the parsed form, the converted form, and the bytes to write
 # not the names of allocators, which onnxruntime's messages of other kinds mention
-_OF_MEMORY = re.compile(r"bad.alloc|\ballocat(ed?|ing|ion)\b|MemoryError|out of memory", re.IGNORECASE)
+_OF_MEMORY = re.compile(
+    r"bad.alloc|cannot allocate|\ballocat(ed?|ing|ion)\b|MemoryError|out of memory|failed to map segment",
+    re.IGNORECASE,
+)
 _UNCHECKED: ContextVar[bool] = ContextVar("unchecked", default=False)
 
 
@@ -137,7 +140,17 @@ def is_of_memory(text: str) -> bool:
     return _OF_MEMORY.search(text) is not None
 
 
-def memory_refusal(error: MemoryError) -> str:
+def unforeseen(error: BaseException) -> str:
+    """Return the message of an error that no code expects: it, or one that led to it, may be about memory."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or is_of_memory(str(cause)):
+            return memory_refusal(cause)
+        cause = cause.__cause__ or cause.__context__
+    return f"unexpected {type(error).__name__}: {error}; please report it"
+
+
+def memory_refusal(error: BaseException) -> str:
     """Return the message for memory that the system refused."""
     return f"not enough memory ({str(error).strip() or 'std::bad_alloc'}); {bound_advice()}"
 

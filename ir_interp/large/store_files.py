@@ -6,7 +6,6 @@ import errno
 import json
 import logging
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, ZipStore
 
 from ir_interp.errors import ReadError
+from ir_interp.files.archives import opened_archive
 from ir_interp.files.kinds import check_regular, is_zip
 from ir_interp.files.writing import exists, real
 
@@ -52,9 +52,9 @@ class StoredFiles(ZipStore):
     """A ZIP file as Zarr writes it: its members are not compressed, so none is larger than the file."""
 
     def __init__(self, path: Path) -> None:
-        check_regular(path)
-        with zipfile.ZipFile(path) as file:
-            compressed = [member.filename for member in file.infolist() if member.compress_type != zipfile.ZIP_STORED]
+        with opened_archive(path) as archive:
+            archive.check_files()
+            compressed = archive.compressed
         if compressed:
             problem = f"{compressed[0]} is compressed in it; expected members that are stored, as zip -0 does"
             raise ReadError(problem, str(path))
@@ -105,6 +105,8 @@ def check_metadata(path: Path) -> None:
 def check_array(array: Any, path: Path) -> None:
     """Raise ReadError for an array whose codecs run code, or whose chunks have no elements."""
     metadata = array.metadata.to_dict()
+    if not isinstance(array.metadata.attributes, dict):
+        raise ReadError("its attributes are no object, which holds values by name", str(path))
     codecs = json.dumps([metadata.get(part) for part in ("codecs", "filters", "compressor")], default=str)
     # Zarr 2 and 3 name codecs under different keys, so the whole description is searched.
     if _PICKLE in codecs.lower():

@@ -13,13 +13,13 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ir_interp.containers import Request as Call
-from ir_interp.errors import IrInterpError, ShapeError, SpecError
+from ir_interp.errors import IrInterpError, ReadError, ShapeError, SpecError
 from ir_interp.executor import loop_runner, missing_pixels
 from ir_interp.executor.cases import in_steps
 from ir_interp.executor.missing_pixels import Missing
@@ -125,6 +125,9 @@ class Journal:
         self.path = partial.with_name(f"{partial.name}.done")
         self.done: set[str] = set()
         self._lock = threading.Lock()
+        for path in (self.partial, self.path):
+            if path.is_symlink():
+                raise IrInterpError(f"{path} is a link, through which nothing is written; remove it")
         self._file = opened_alone(self.path)
         try:
             self._begin(json.dumps(identity))
@@ -135,11 +138,11 @@ class Journal:
     def _begin(self, head: str) -> None:
         """Read the finished chunks; without a complete first line there are none."""
         first, *lines = self._file.read().decode("latin-1").split("\n")
-        if not lines:
+        if not lines and head.startswith(first):  # it may be truncated
             shutil.rmtree(self.partial, ignore_errors=True)
             self._file.truncate(0)
-            self.add(head)
-        elif first != head:
+            self._write(head)
+        elif not lines or first != head:
             raise IrInterpError(f"{self.path} records another, unfinished resize; remove it and {self.partial.name}")
         else:
             self.done = set(lines[:-1])  # after the last line feed there is nothing, or a truncated line
@@ -155,8 +158,12 @@ class Journal:
     def add(self, line: str) -> None:
         """Record that a chunk has been written."""
         with self._lock:
-            self._file.write(line.encode() + b"\n")
-            self._file.flush()  # at once, so that a process that is killed has recorded its finished chunks
+            self.done.add(line)
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        self._file.write(line.encode() + b"\n")
+        self._file.flush()  # at once, so that a process that is killed has recorded its finished chunks
 
     def finish(self, result: Path, destination: Path) -> None:
         """Rename the result, which is the folder or a file in it, to its final name."""
@@ -165,6 +172,25 @@ class Journal:
         result.replace(destination)
         shutil.rmtree(self.partial, ignore_errors=True)
         self.path.unlink()
+
+    def forget(self) -> None:
+        """Remove the unfinished result."""
+        shutil.rmtree(self.partial, ignore_errors=True)
+        self.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _left_resumable(journal: Journal) -> Iterator[None]:
+    """Remove an unfinished result if the resize is refused, since the same call would be refused again.
+
+    Finished chunks stay if another one cannot be read, as when a network fails.
+    """
+    try:
+        yield
+    except IrInterpError as error:
+        if not isinstance(error, ReadError) or not journal.done:
+            journal.forget()
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +267,7 @@ def _resized(request: Request, source: Source, progress: Told) -> tuple[Shape, S
     partial = request.destination.with_name(f"{request.destination.name}.partial")
     journal = Journal(partial, _identity(request, source, layouts))
     run = _Run(request=request, source=source, memory=bytes_left(request.memory), progress=progress)
-    with journal:
+    with journal, _left_resumable(journal):
         paths = [partial / str(level) if is_group else partial for level in range(len(layouts))]
         if isinstance(source, Raster) and request.levels is not None:
             paths[_COPY] = source.path  # GDAL reads the image from the file itself

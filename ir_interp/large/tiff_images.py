@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from xml.etree import ElementTree
 
 import numpy as np
 from lxml import etree
@@ -21,8 +22,10 @@ from numpy.typing import NDArray
 
 from ir_interp.errors import IrInterpError, ReadError, SpecError
 from ir_interp.executor.resize import planned
-from ir_interp.files.kinds import check_regular, has_multiplied_colours, is_tiff
+from ir_interp.files.kinds import check_readable, check_regular, has_multiplied_colours, is_beside, is_tiff
+from ir_interp.files.writing import exists
 from ir_interp.large.layout import Layout, Slices, Work
+from ir_interp.large.tiff_neighbours import SETTINGS, check_neighbours
 from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopened
 from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
 from ir_interp.shapes import Shape
@@ -102,9 +105,28 @@ def opened_microscopy(path: Path) -> OmeTiff:
     with ExitStack() as stack:
         with reported(path, "TIFF", "tifffile"):
             file = stack.enter_context(tifffile.TiffFile(path))
+            _check_parts(path, file)
             image = _of_series(path, file)
         stack.pop_all()
         return image
+
+
+def _check_parts(path: Path, file: Any) -> None:
+    """Raise ReadError for a further file of an image, which tifffile opens, outside its folder or not regular."""
+    if file.is_ndtiff:
+        raise ReadError("an NDTiff dataset, whose index names further files; expected OME-TIFF", str(path))
+    names = set[str]()
+    if file.is_ome:
+        root = ElementTree.fromstring(file.ome_metadata)  # noqa: S314 (as tifffile: others might see other names)
+        names = {name for element in root.iter() if (name := element.get("FileName")) is not None}
+    if file.is_mmstack:
+        names |= {part.name for part in path.parent.glob("*_MMStack*.tif")}
+    for name in sorted(names - {path.name}):
+        part = path.parent / name
+        if not is_beside(part, path):
+            raise ReadError(f"it names {name!r}, which is outside its folder and is not read", str(path))
+        if exists(part):
+            check_readable(part)
 
 
 def _of_series(path: Path, file: Any) -> OmeTiff:
@@ -254,11 +276,12 @@ def opened_raster(path: Path) -> Raster:
         raise IrInterpError(f"rasterio is not installed: {_RASTERIO}") from None
     check_regular(path)
     with ExitStack() as stack:
-        stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE))
+        stack.enter_context(rasterio.Env(GDAL_CACHEMAX=_CACHE, **SETTINGS))
         with reported(path, "GeoTIFF", "rasterio"), warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)  # an image that is only large
             idle = [stack.enter_context(_dataset(path)) for _ in range(os.cpu_count() or 1)]
             _check(idle[0], path)
+            check_neighbours(path, is_placed=not idle[0].transform.is_identity)
             profile, chunks = idle[0].profile, _chunks(idle[0])
         return Raster(path, profile, chunks, idle, stack.pop_all())
 
@@ -289,6 +312,11 @@ def _check(dataset: Any, path: Path) -> None:
         "ground control points place it; expected a geotransform, as gdalwarp makes it": bool(dataset.gcps[0]),
         "rational polynomials place it; expected a geotransform, as gdalwarp makes it": dataset.rpcs is not None,
         "it has subdatasets; expected one image": bool(dataset.subdatasets),
+        "it names another file for its overviews, which is not read; expected none": any(
+            dataset.tags(number, ns=domain)
+            for domain in ("OVERVIEWS", "ProxyOverviewRequest")
+            for number in range(dataset.count + 1)
+        ),
     }
     for problem, holds in problems.items():
         if holds:

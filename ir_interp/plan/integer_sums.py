@@ -93,9 +93,10 @@ class Piece:
         return Piece(outputs, inputs)
 
     def without_neighbours(self, bound: Plan) -> Piece:
-        """Return the piece without the inputs beside its outputs along resized axes that keep their size."""
-        changing = {axis.axis for axis in bound.axes}
-        unchanged = set(resolve_axes(bound.spec.axes, len(bound.in_shape))) - changing
+        """Return the piece without the inputs beside its outputs along axes that keep their size."""
+        unchanged = set(range(len(self.inputs))) - {axis.axis for axis in bound.axes}
+        if bound.spec.alpha is Alpha.PREMULTIPLIED:
+            unchanged.discard(axis_of_channels(bound))  # all of them are read
         pairs = enumerate(zip(self.inputs, self.outputs, strict=True))
         return Piece(self.outputs, tuple(outputs if axis in unchanged else inputs for axis, (inputs, outputs) in pairs))
 
@@ -236,7 +237,7 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
     ``changing`` are the axes whose values may change.
     """
     rule, kernel = spec.rounds, spec.kernel
-    if not isinstance(kernel, Linear | Cubic) or not changing or _is_taken_apart(spec):
+    if not isinstance(kernel, Linear | Cubic) or not changing or is_taken_apart(spec):
         return None
     last_first = tuple(sorted(changing, reverse=True))
     if rule is Integers.ONNXRUNTIME and dtype in ONNXRUNTIME_INTEGERS:
@@ -252,7 +253,7 @@ def axes_of_steps(spec: ResizeSpec, changing: frozenset[int], rank: int, dtype: 
     return None
 
 
-def _is_taken_apart(spec: ResizeSpec) -> bool:
+def is_taken_apart(spec: ResizeSpec) -> bool:
     """Return whether a spec has features that no runtime has."""
     return spec.before is not None or spec.box is not None or spec.kernel.border is not Border.EDGE
 

@@ -366,6 +366,16 @@ class Taps:
         )
 
 
+def ascending(indices: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the distinct indices, in ascending order.
+
+    ``numpy.unique`` would import a module on its first call; a process forked meanwhile would wait for it forever.
+    """
+    ordered: NDArray[np.intp] = np.sort(indices, axis=None)
+    kept: NDArray[np.bool_] = np.diff(ordered, prepend=-1) != 0
+    return np.compress(kept, ordered)
+
+
 def axis_taps(plan: Plan) -> tuple[Taps, ...]:
     """Return the taps of each changing axis of ``plan``, in the order of ``plan.axes``.
 

@@ -81,7 +81,10 @@ def opened(path: Path) -> Iterator[Any]:
     except (image.DecompressionBombError, image.DecompressionBombWarning):
         remedy = _AS_TIFF.format(".tif or .zarr" if is_raster(path) else ".zarr") if is_tiff(path) else _AS_ARRAY
         raise ReadError(_TOO_LARGE.format(image.MAX_IMAGE_PIXELS, remedy), path.name) from None
-    except SyntaxError as error:  # of a PNG
+    except IrInterpError:  # some are ValueErrors
+        raise
+    except (ArithmeticError, EOFError, LookupError, SyntaxError, TypeError, ValueError, struct.error) as error:
+        # of the decoder of a damaged file, or of one with metadata that grow beyond reason
         raise ReadError(f"cannot be read as an image: {error}", path.name) from error
     except OSError as error:
         problem = f"cannot be read: {error.strerror}" if error.strerror else f"cannot be read as an image: {error}"

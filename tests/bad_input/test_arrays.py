@@ -203,6 +203,18 @@ def test_an_image_bomb(runs_not: Callable[..., str], tmp_path: Path) -> None:
     assert runs_not(source="x.png").startswith("x.png: cannot be read as an image: ")
 
 
+@pytest.mark.parametrize("kind", [b"zTXt", b"iTXt", b"iCCP"])
+def test_an_image_whose_text_is_a_bomb(kind: bytes, runs_not: Callable[..., str], tmp_path: Path) -> None:
+    Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "x.png")
+    image = (tmp_path / "x.png").read_bytes()
+    content = b"k\0\1\0\0\0" if kind == b"iTXt" else b"k\0\0"
+    content += zlib.compress(bytes(2**25), 9)
+    bomb = struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    place = image.index(b"IDAT") - 4
+    (tmp_path / "x.png").write_bytes(image[:place] + bomb + image[place:])
+    assert runs_not(source="x.png").startswith("x.png: cannot be read as an image: Decompressed data too large")
+
+
 @pytest.mark.parametrize(
     ("output", "reason"),
     [

@@ -376,3 +376,17 @@ def test_a_weight_whose_data_do_not_fit_its_shape(fails: Fails, tmp_path: Path) 
     (tmp_path / "a.onnx").write_bytes(model.SerializeToString())
     reason = "a.onnx: the values of tensor 'weight' cannot be read: cannot reshape array of size 18 into shape (3,3)"
     assert fails("convert", "a.onnx", "b.xml", "--no-verify") == reason
+
+
+@pytest.mark.parametrize("line", ["convert m.onnx n.onnx --target onnx:11 --no-verify", "convert m.onnx n.xml"])
+def test_a_function_that_calls_itself(line: str, fails: Fails, tmp_path: Path) -> None:
+    imports = [helper.make_opsetid("", 19), helper.make_opsetid("own", 1)]
+    call = helper.make_node("f", ["x"], ["y"], domain="own")
+    up = helper.make_node("Resize", ["z", "", "s"], ["y"], mode="nearest")
+    scales = helper.make_node("Constant", [], ["s"], value_floats=[1.0, 1.0, 2.0, 2.0])
+    again = helper.make_node("f", ["x"], ["z"], domain="own")
+    function = helper.make_function("own", "f", ["x"], ["y"], [again, scales, up], imports)
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("x", "y")]
+    graph = helper.make_graph([call], "g", ends[:1], ends[1:])
+    onnx.save(helper.make_model(graph, functions=[function], opset_imports=imports, ir_version=9), tmp_path / "m.onnx")
+    assert fails(*line.split()).startswith("m.onnx: its functions cannot be inlined: Cycle detected in model-local")

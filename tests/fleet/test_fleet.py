@@ -128,6 +128,17 @@ def _record(path: Path) -> dict[str, Any]:
     return {"file": str(path), "stamp": stamp(path), "exporter": "", "resizes": [], "errors": []}
 
 
+@pytest.mark.parametrize("text", ["precious", '{"file": "a.onnx"}', '{"fil', '{"a": [1, 2', "[", "1\n2"])
+def test_a_file_that_holds_no_results_is_left_alone(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _zoo(1)
+    Path("r.jsonl").write_text(text)
+    code, printed, errors = command(capsys, "audit", "zoo", "--results", "r.jsonl", "--quiet")
+    if not '{"file": "'.startswith(text):  # which may be what an interrupted run left
+        problem = "error: r.jsonl: line 1 is not a result of a model; choose another name\n"
+        assert (code, printed, errors) == (2, "", problem)
+        assert Path("r.jsonl").read_text() == text
+
+
 def test_a_file_of_results_is_of_one_run_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     _zoo(1)
     said = "error: another run is writing r.jsonl; wait until it ends, or choose another name\n"

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import pickle
 import shutil
+import stat
 import subprocess
 import sys
+from contextlib import closing
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ir_interp.converters.audit.probe import Job, run
+from ir_interp.converters.workers import Question, Worker
+from ir_interp.executor.loop_runner import VARIABLE
 from tests.support.graphs import save_model
 from tests.support.places import ROOT
 
@@ -71,6 +81,15 @@ def test_settings_of_matplotlib_in_the_folder_are_not_read(untrusted: Path) -> N
     assert (untrusted / "a.svg").read_bytes() == plain
 
 
+def test_a_child_reads_no_settings_of_matplotlib(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras imports it, in a process that works in the current folder."""
+    monkeypatch.chdir(untrusted)
+    (untrusted / "matplotlibrc").write_text("figure.facecolor: red\n")
+    with closing(Worker()) as worker:
+        colour = "__import__('matplotlib').rcParams['figure.facecolor']"
+        assert worker.answer(Question(function="builtins:eval", setting={}), colour) == "white"
+
+
 def test_it_runs_from_a_wheel_as_well(untrusted: Path, tmp_path: Path) -> None:
     """A wheel holds converters/ inside of ir_interp/; its children run what it holds, not what else is installed."""
     site = tmp_path / "site"
@@ -95,3 +114,68 @@ def test_variables_of_python_do_not_reach_a_child(untrusted: Path, monkeypatch: 
     assert ran.output is not None
     assert ran.output.shape == (1, 1, 16, 16)
     assert not (untrusted / "seen.txt").exists(), (untrusted / "seen.txt").read_text()
+
+
+class Marking:
+    """What leaves a file in the current folder when it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("unpickled",)
+
+
+RUN = ("run", "a.png", "--output", "b.png", "--like", "pillow:bicubic", "--sizes", "20,25")
+
+
+def planted_code(folder: Path) -> Path:
+    """Fill a folder with the index files that numba looks for there, which mark that they were unpickled."""
+    import numba
+    from numba.core import caching
+
+    loops, locator = import_module("ir_interp.executor.loops"), cast("Any", caching.UserProvidedCacheLocator)
+    for loop in loops.LOOPS.values():
+        cache: Any = loop
+        file = inspect.getfile(cache.py_func)
+        place = folder / locator.get_suitable_cache_subpath(file)
+        place.mkdir(parents=True, exist_ok=True)
+        index = place / f"{cache._cache._impl.filename_base}.nbi"
+        index.write_bytes(pickle.dumps(numba.__version__) + pickle.dumps(Marking()))
+    return folder
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+@pytest.mark.skipif(find_spec("yaml") is None, reason="numba reads its settings with PyYAML")
+def test_settings_of_numba_in_the_folder_are_not_read(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They could name a folder of compiled code, which numba unpickles."""
+    monkeypatch.setenv(VARIABLE, "1")
+    Image.fromarray(np.zeros((40, 50), np.uint8)).save(untrusted / "a.png")
+    place = planted_code(untrusted / "planted")
+    (untrusted / ".numba_config.yaml").write_text(f"cache_dir: {place}\n")
+    done = program(ROOT, untrusted, *RUN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (untrusted / "unpickled").exists()
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows gives the folders of a user to this user alone")
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_compiled_code_that_others_can_write_is_not_loaded(
+    mode: int, untrusted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.fromarray(np.zeros((40, 50), np.uint8)).save(untrusted / "a.png")
+    place = planted_code(untrusted / "planted")
+    for folder in place.iterdir():
+        folder.chmod(mode)
+    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(place))
+    done = program(ROOT, untrusted, *RUN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (untrusted / "unpickled").exists()
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="needs numba")
+def test_compiled_code_of_the_user_is_private(untrusted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(untrusted / "cache"))
+    done = program(ROOT, untrusted, "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {stat.S_IMODE(place.stat().st_mode) for place in (untrusted / "cache").iterdir()} == {0o700}

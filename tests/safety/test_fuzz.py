@@ -11,7 +11,7 @@ from tests.sweeps.fuzz import Call, Finding, Worker, calls, originals, sweep
 
 
 def test_no_call_does_what_none_may_do() -> None:
-    found = sweep(15, 7, runs=0.0)
+    found = sweep(15, 3, runs=0.0)
     assert found.findings == []
     assert sum(found.ends.values()) == 15
     assert found.ends["exit code 0"]

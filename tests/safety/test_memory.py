@@ -132,6 +132,23 @@ def test_a_folder_is_audited_to_its_end(capsys: pytest.CaptureFixture[str], monk
     assert not notification["executionSuccessful"]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("libopenvino.so: failed to map segment from shared object"),
+        OSError(12, "Cannot allocate memory"),
+        MemoryError(),
+    ],
+)
+def test_memory_that_a_library_lacks_is_reported_as_such(error: Exception) -> None:
+    """A library that cannot be loaded for lack of memory raises errors of its own."""
+    outer = RuntimeError("it could not be imported")
+    outer.__cause__ = error
+    for problem in (error, outer):
+        assert memory.unforeseen(problem).startswith("not enough memory (")
+    assert memory.unforeseen(ValueError("x")) == "unexpected ValueError: x; please report it"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit data")
 def test_a_child_has_a_limit_that_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(memory.VARIABLE, "0.25")

@@ -80,9 +80,18 @@ def test_what_others_import_is_left_alone(tmp_path: Path) -> None:
     lines = (
         "import os",
         "before = dict(os.environ)",
-        "import ir_interp.converters.openvino",
+        "import ir_interp.converters",
+        "import openvino",
         "import openvino_telemetry",
         "assert os.environ == before",
     )
     done = run("\n".join(lines), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("framework", ["paddle", "programs", "tensorflow", "tflite"])
+def test_no_module_that_imports_openvino_reports(framework: str, tmp_path: Path) -> None:
+    """Whichever module of this program is the first to import it."""
+    done = run(f"import ir_interp.converters.frameworks.{framework}.conversion", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "home").iterdir()) == list((tmp_path / "temporary").iterdir()) == []

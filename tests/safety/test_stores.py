@@ -30,6 +30,18 @@ class Attack:
         return os.system, ("touch PWNED",)
 
 
+V3 = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [4, 4],
+    "data_type": "float32",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 4]}},
+    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+    "fill_value": 0.0,
+    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+}
+
+
 def store(chunk: bytes | None = None, **changes: Any) -> None:
     Path("a.zarr").mkdir()
     Path("a.zarr/.zarray").write_text(json.dumps(V2 | changes))
@@ -99,6 +111,10 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
     "two versions": (twice, TWO_VERSIONS),
     "a group with something else in it": (group, "a.zarr: a Zarr group; expected an array in it"),
     "half of it": (lambda: metadata('{"zarr_format": 3, "node_type": "array"}'), "a.zarr: not a Zarr array: "),
+    "attributes that are a list": (
+        lambda: metadata(json.dumps(V3 | {"attributes": [1]})),
+        "a.zarr: its attributes are no object, which holds values by name",
+    ),
     "a codec that nobody knows": (
         lambda: metadata(json.dumps({"zarr_format": 3, "node_type": "array", "codecs": [{"name": "gone"}]})),
         "a.zarr: not a Zarr array: ",
@@ -130,7 +146,7 @@ def test_a_hostile_store_is_refused(
     assert errors.splitlines()[-1].startswith(f"error: {reason}"), errors
     assert "Warning" not in errors
     assert not Path("PWNED").exists()
-    assert not Path("b.zarr").exists()
+    assert not list(Path().glob("b.zarr*"))
 
 
 def test_links_inside_of_a_store_are_followed(
@@ -143,3 +159,30 @@ def test_links_inside_of_a_store_are_followed(
     save_model(Path("a.onnx"), 'g (float[a,b] x) => (float[c,d] y) <float[2] s = {2,2}> { [up] y = Resize (x, "", s) }')
     assert command(capsys, "run", "a.onnx", "--input=b.zarr", "--output=c.zarr")[::2] == (0, "")
     assert Path("c.zarr").is_dir()
+
+
+@pytest.mark.parametrize("planted", ["b.zarr.partial", "b.zarr.partial.done"])
+def test_nothing_is_written_through_a_planted_link(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store(bytes(64))
+    Path("outside").mkdir()
+    Path("outside/file").write_text("precious")
+    Path(planted).symlink_to("outside" if planted.endswith("partial") else "outside/file")
+    run = ("run", "a.zarr", "--like", "opencv:linear", "--sizes", "2,2", "--output", "b.zarr")
+    problem = f"error: {planted} is a link, through which nothing is written; remove it\n"
+    assert command(capsys, *run) == (2, "", problem)
+    assert [path.name for path in Path("outside").iterdir()] == ["file"]
+    assert Path("outside/file").read_text() == "precious"
+
+
+def test_a_file_that_is_no_journal_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store(bytes(64))
+    Path("b.zarr.partial.done").write_text("precious")
+    run = ("run", "a.zarr", "--like", "opencv:linear", "--sizes", "2,2", "--output", "b.zarr")
+    assert command(capsys, *run)[0] == 2
+    assert Path("b.zarr.partial.done").read_text() == "precious"

@@ -16,8 +16,8 @@ import pytest
 import ir_interp
 from ir_interp import IrInterpError, VerificationError
 from ir_interp.converters.frameworks.tensorflow import reading
+from ir_interp.converters.frameworks.tensorflow.operations import LOADED, RUN, first_other
 from ir_interp.converters.frameworks.tensorflow.reading import RESIZES, resize
-from ir_interp.converters.frameworks.tensorflow.tensorflow_child import reaching_outside
 from ir_interp.converters.openvino import openvino_primitives
 from ir_interp.converters.sources.model_description import Resize
 from ir_interp.converters.sources.readers import model_file
@@ -174,17 +174,20 @@ def test_parts_of_keras_are_loaded() -> None:
         (("Conv2D", "ResizeBilinear", "RestoreV2", "StatefulPartitionedCall"), None),
         (("Conv2D", "WriteFile"), "WriteFile"),
         (("EagerPyFunc",), "EagerPyFunc"),
+        (("MatMul", "GenerateVocabRemapping"), "GenerateVocabRemapping"),
+        (("AnOperationOfALaterRelease",), "AnOperationOfALaterRelease"),
         (("TFRecordDatasetV2",), "TFRecordDatasetV2"),
     ],
 )
 def test_operations_that_reach_outside_a_graph(types: tuple[str, ...], outside: str | None) -> None:
-    assert reaching_outside(types) == outside
+    assert first_other(types, LOADED) == outside
+    assert first_other(types, RUN) == ("RestoreV2" if outside is None else outside)
 
 
 def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str]) -> None:
     Path("text.keras").write_text("text", encoding="utf-8")
     for name, problem in (
-        ("text.keras", "not a Keras file, which is a ZIP archive"),
+        ("text.keras", "not a Keras file, which is a ZIP archive: File is not a zip file"),
         ("none.keras", "cannot be read: No such file or directory"),
     ):
         assert command(capsys, "inspect", name) == (2, "", f"error: {name}: {problem}\n")

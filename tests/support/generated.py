@@ -13,6 +13,8 @@ from pathlib import Path
 from lxml import etree
 from markdown_it import MarkdownIt
 
+from ir_interp.converters.pages.frame import SCRIPT
+
 _PWNED = "PWNED"
 """The file that attacks make."""
 
@@ -53,12 +55,23 @@ def _xml(path: Path) -> None:
 
 
 class _Page(HTMLParser):
+    _is_script = False
+
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Refuse what runs, loads or leads elsewhere."""
-        assert tag not in ("script", "iframe", "object", "link", "base", "form"), tag
+        """Refuse what runs, loads or leads elsewhere, except the script of all pages."""
+        self._is_script = tag == "script" and not attributes
+        assert self._is_script or tag not in ("script", "iframe", "object", "link", "base", "form"), tag
         for name, value in attributes:
             assert not name.startswith("on"), name
             assert name not in ("src", "href") or str(value).startswith(("data:", "#")), value
+
+    def handle_data(self, data: str) -> None:
+        """Refuse another script."""
+        assert not self._is_script or data == SCRIPT, data
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave a script."""
+        self._is_script = False
 
     def handle_comment(self, data: str) -> None:
         """Refuse comments: a page has none."""

@@ -7,6 +7,7 @@ or one that takes more memory than it may. Calls run in one process after the ot
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -17,6 +18,8 @@ import sys
 import tempfile
 import time
 import unicodedata
+import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -155,6 +158,10 @@ def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) ->
         return _call_of_folders(originals, number, rng, runs)
     if chosen < 0.33 and originals.keys() >= set(_RASTERS):
         return _call_of_rasters(originals, number, rng)
+    if chosen < 0.38:
+        return _call_of_archives(originals, number, rng)
+    if chosen < 0.42:
+        return _call_of_saved_models(originals, number, rng)
     source = rng.choice([name for name in originals if Path(name).suffix in _ENDS])
     files = {name: content for name, content in originals.items() if Path(name).stem == Path(source).stem}
     broken = rng.choice([*files, source, source]) if rng.random() < 0.9 else ""
@@ -213,8 +220,98 @@ def _call_of_rasters(originals: dict[str, bytes], number: int, rng: Random) -> C
         "--output",
         *end,
     )
+    stem = Path(name).stem
+    beside = [form.format(stem=stem) for form in rng.sample(_SIDECARS, rng.choice((0, 0, 1, 3)))]
+    files = {name: bytes(content)} | {each: _neighbour(originals, rng) for each in beside}
+    links = {each: rng.choice(_SPECIAL) for each in beside if rng.random() < 0.2}
+    pipes = tuple(each for each in files if each not in links and rng.random() < (0.05 if each == name else 0.3))
+    return Call(number=number, arguments=words, files=files, pipes=pipes, links=links)
+
+
+_SIDECARS = (
+    "{stem}.tif.msk", "{stem}.tif.ovr", "{stem}.tif.aux.xml", "{stem}.aux", "{stem}.tfw", "{stem}.wld", "{stem}.tab",
+    "{stem}.RPB", "{stem}_RPC.TXT", "{stem}.IMD", "NDTiff.index", "b.ome.tif", ".numba_config.yaml", "matplotlibrc",
+)  # fmt: skip
+
+
+def _neighbour(originals: dict[str, bytes], rng: Random) -> bytes:
+    """Return the content of a file that nobody named."""
+    statistics = b"<PAMDataset><Metadata><MDI key='STATISTICS_MEAN'>1</MDI></Metadata></PAMDataset>"
+    choices = (b"", b"1\n0\n0\n-1\n0\n0\n", statistics, b"<PAMDataset><SRS>x</SRS></PAMDataset>", originals["map.tif"])
+    content = rng.choice(choices)
+    return mutated("x.xml", content, rng) if content and rng.random() < 0.5 else content
+
+
+_MEMBERS = (
+    "config.json",
+    "./config.json",
+    "model.weights.h5",
+    "../x",
+    "/x",
+    "a/b",
+    "a",
+    "zarr.json",
+    "c/0/0",
+    "y.npy",
+    "",
+)
+_ARCHIVES = (
+    "compare image.onnx x.npz",
+    "compare image.onnx x.npz --input x.npy",
+    "convert x.keras y.onnx",
+    "inspect x.keras",
+    "audit x.keras",
+    "convert x.pt2 y.onnx",
+    "run x.zarr.zip --like opencv:linear --sizes 6,7 --output y.zarr",
+    "run x.zarr.zip/a --like opencv:linear --sizes 6,7 --output y.npy",
+)
+
+
+def _call_of_archives(originals: dict[str, bytes], number: int, rng: Random) -> Call:
+    """Return a call on a ZIP archive of odd members, some of it changed."""
+    line = rng.choice(_ARCHIVES)
+    name = next(word for word in line.split() if word.startswith("x.") and word != "x.npy").removesuffix("/a")
+    members = [(member, rng.choice((b"", b"{}", originals["x.npy"], _CONFIG))) for member in rng.choices(_MEMBERS, k=4)]
+    content = archive(members, rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+    content = mutated("x.bin", content, rng) if rng.random() < 0.6 else content
+    files = {name: content} | {each: originals[each] for each in ("image.onnx", "x.npy")}
     pipes = (name,) if rng.random() < 0.05 else ()
-    return Call(number=number, arguments=words, files={name: bytes(content)}, pipes=pipes)
+    return Call(number=number, arguments=tuple(line.split()), files=files, pipes=pipes)
+
+
+_CONFIG = json.dumps({"class_name": "Functional", "module": "keras.models", "config": {"layers": [{}]}}).encode()
+
+
+def archive(members: Sequence[tuple[str, bytes]], method: int) -> bytes:
+    """Return an archive whose members are named as they are, even twice."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about a second member of a name
+        for name, data in members:
+            info = zipfile.ZipInfo("x")
+            info.filename = info.orig_filename = name
+            info.compress_type = method
+            file.writestr(info, data)
+    return content.getvalue()
+
+
+_OF_SAVED_MODELS = (
+    "saved_model.pb",
+    "variables/variables.index",
+    "variables/variables.data-00000-of-00001",
+    "fingerprint.pb",
+)
+
+
+def _call_of_saved_models(originals: dict[str, bytes], number: int, rng: Random) -> Call:
+    """Return a call on the folder of a SavedModel, with pipes, devices and links in it."""
+    files = {f"net/{name}": rng.choice((b"", rng.randbytes(40), originals["image.onnx"])) for name in _OF_SAVED_MODELS}
+    links = {name: rng.choice(_SPECIAL) for name in files if rng.random() < 0.2}
+    pipes = tuple(name for name in files if name not in links and rng.random() < 0.2)
+    line = rng.choice(
+        ("convert net y.onnx", "inspect net", "audit net", "convert net y.xml", "audit net --results r.jsonl")
+    )
+    return Call(number=number, arguments=tuple(line.split()), files=files, pipes=pipes, links=links)
 
 
 _SPECIAL = ("/dev/zero", "/dev/stdin", "/proc/kmsg", "/proc/self/mem", "..", ".", "gone", "bad0.onnx", "bad1.xml")

@@ -20,7 +20,7 @@ from ...audit import framework_exporters
 from ...audit.audited_resizes import Found, Shapes, Verdict, of_file, with_releases
 from ...audit.framework_exporters import DYNAMIC, NOT_TRIED, ask, concise, failed, judged, not_run
 from ...openvino.ir_save import save as save_ir
-from ...runtimes.execution import openvino_silent, reason
+from ...runtimes.execution import reason
 from ...runtimes.outcome import Kind
 from ...sources import readers
 from ...verify.inputs import Inputs
@@ -54,10 +54,9 @@ def _by_torch_script(program: ExportedProgram, path: Path) -> None:
 
 
 def _by_openvino(program: ExportedProgram, path: Path) -> None:
-    with openvino_silent():
-        import openvino
+    import openvino
 
-        save_ir(openvino.convert_model(program), path)
+    save_ir(openvino.convert_model(program), path)
 
 
 def audited(path: Path, shapes: Shapes, *, asks_exporters: bool) -> list[Found]:

@@ -19,7 +19,6 @@ from ir_interp.shapes import static_shape
 from ...openvino.frontends import Built, Frontend, ResizeBuilder, in_order
 from ...openvino.interpolate_subgraph import Resized, RunTime, at_run_time, vector
 from ...reports import FormPolicy
-from ...runtimes.execution import openvino_silent
 from .program_files import ends, silent
 from .reading import AREA, calls, resizes
 
@@ -47,7 +46,7 @@ def build(program: ExportedProgram, name: str, policy: FormPolicy | None = None)
     shapes = [
         ov.PartialShape([-1 if length is None else length for length in shape]) for _, _, shape in ends(program)[0]
     ]
-    with silent(), openvino_silent():
+    with silent():
         model = builder.guarded(lambda: ov.convert_model(program, input=shapes, extension=extensions or None))
     _remove_shapes(model)
     for port in model.outputs:

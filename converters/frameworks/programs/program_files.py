@@ -21,11 +21,11 @@ from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
-from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
 from ir_interp.errors import ReadError
+from ir_interp.files.archives import opened_archive
 from ir_interp.files.kinds import FileKind, check_readable
 from ir_interp.shapes import Array, PartialShape
 
@@ -132,8 +132,8 @@ def register(path: Path) -> None:
 
 def _types(path: Path) -> Iterator[str]:
     """Yield the names of all containers; each describes itself in the JSON of the file."""
-    with ZipFile(path) as archive:
-        for member in archive.namelist():
+    with opened_archive(path) as archive:
+        for member in archive.names:
             if FileKind.of(member) is FileKind.JSON:
                 yield from (match["name"].decode() for match in _TYPE.finditer(archive.read(member)))
 
@@ -151,8 +151,8 @@ def mapped(path: Path) -> Iterator[None]:
     """Let torch map the weights of a file, whose pages the system reads and drops; a compressed one is copied."""
     from torch.export.pt2_archive import _package as package
 
-    with ZipFile(path) as archive:
-        is_stored = all(member.compress_type == ZIP_STORED for member in archive.infolist())
+    with opened_archive(path) as archive:
+        is_stored = not archive.compressed
     original: Any = package.PT2ArchiveReader
 
     def reader(archive: object) -> object:
@@ -200,11 +200,15 @@ def read(path: Path) -> ExportedProgram:
         import torch.export
 
         try:
+            with opened_archive(path) as archive:
+                archive.check_files()
             register(path)
             with mapped(path):
                 return of_any_layout(torch.export.load(path))
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+        except ReadError:
+            raise
         except Exception as error:  # whatever torch raises for another file
             script = "it is TorchScript, which torch.jit.save wrote; export the module by torch.export.export"
             problem = script if _is_torch_script(path) else first_line(_cause_of_loading(path, error))
@@ -215,8 +219,8 @@ def _is_torch_script(path: Path) -> bool:
     """Return whether a file is the archive of a scripted module, which holds its code."""
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        return any("/code/" in name for name in archive.namelist())
+    with opened_archive(path) as archive:
+        return any("/code/" in name for name in archive.names)
 
 
 def _cause_of_loading(path: Path, error: Exception) -> Exception:

@@ -17,7 +17,6 @@ from ir_interp.shapes import Array
 from ...audit.audited_resizes import Verdict
 from ...audit.framework_exporters import NOT_TRIED, OPSET, Writer, all_are, ask, asked, random_image
 from ...openvino.ir_save import save as save_ir
-from ...runtimes.execution import openvino_silent
 from ...runtimes.outcome import Kind
 from ...sources.model_description import Resize
 from ...workers import Died, Late
@@ -91,8 +90,7 @@ def by_openvino(operation: Resize, array: Array, path: Path) -> None:
     graph = path.with_suffix(".pb")
     constant = convert_to_constants.convert_variables_to_constants_v2(function)
     graph.write_bytes(constant.graph.as_graph_def().SerializeToString())
-    with openvino_silent():
-        save_ir(openvino.convert_model(graph), path)
+    save_ir(openvino.convert_model(graph), path)
 
 
 def by_litert(operation: Resize, array: Array, path: Path) -> None:

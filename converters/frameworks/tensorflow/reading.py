@@ -7,16 +7,17 @@ operations that resize, and the resizes as calls of ``tf.image.resize`` and of t
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError
-from ir_interp.files.kinds import FileKind, check_regular
-from ir_interp.files.memory import check_bytes
+from ir_interp.files.archives import Archive, opened_archive
+from ir_interp.files.kinds import FileKind, check_readable, is_beside
 from ir_interp.files.writing import scratch
 from ir_interp.libraries.tensorflow import LIBRARY
 from ir_interp.resize_op import ResizeOp, read
@@ -52,18 +53,9 @@ _PLAIN = ("__tuple__", "__numpy__", "__tensor__", "__bytes__", "__ellipsis__", "
 
 def check_file(path: Path) -> None:
     """Raise ReadError if a .keras file cannot be read, UnsupportedLayerError if it names code outside Keras."""
-    try:
-        check_regular(path)
-        with zipfile.ZipFile(path) as members:
-            check_bytes(members.getinfo(_CONFIG).file_size, path.name)
-            config = json.loads(members.read(_CONFIG))
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except zipfile.BadZipFile:
-        raise ReadError("not a Keras file, which is a ZIP archive", path.name) from None
-    except (KeyError, ValueError, NotImplementedError, RecursionError) as error:
-        raise ReadError(f"not a model as Keras saves it: {error}", path.name) from error
-    check(config, path.name)
+    with _opened(path) as archive:
+        archive.check_files()
+        _check_config(archive.read(_CONFIG), path.name)
 
 
 def unpack(path: Path, folder: Path) -> None:
@@ -71,10 +63,31 @@ def unpack(path: Path, folder: Path) -> None:
 
     Raises as ``check_file``; MemoryBoundError if they take much more than the file.
     """
-    check_file(path)
-    with zipfile.ZipFile(path) as members:
-        check_bytes(sum(member.file_size for member in members.infolist()) - path.stat().st_size, path.name)
-        members.extractall(folder)
+    with _opened(path) as archive:
+        archive.check_size(path.stat().st_size)
+        archive.unpack(folder)
+    _check_config((folder / _CONFIG).read_bytes(), path.name)  # as Keras will read it
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Archive]:
+    try:
+        with opened_archive(path) as archive:
+            if _CONFIG not in archive.names:
+                raise ReadError(f"not a model as Keras saves it: it holds no {_CONFIG}", path.name)
+            yield archive
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except BadZipFile as error:
+        raise ReadError(f"not a Keras file, which is a ZIP archive: {error}", path.name) from None
+
+
+def _check_config(text: bytes, file: str) -> None:
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"not a model as Keras saves it: {error}", file) from error
+    check(config, file)
 
 
 def check(config: object, file: str) -> None:
@@ -158,12 +171,26 @@ def parts(path: Path) -> list[Path]:
     return [path, *(path.parent.glob("variables/variables.*") if is_saved_model(path) else ())]
 
 
+_PARTS = ("saved_model.*", "*_metadata.pb", "fingerprint.pb", "variables/**/*", "assets/**/*", "debug/**/*")
+
+
+def _parts_of_saved_model(path: Path) -> Iterator[Path]:
+    """Yield every file in the folder of a SavedModel that TensorFlow may read."""
+    for pattern in _PARTS if is_saved_model(path) else ():
+        yield from (part for part in path.parent.glob(pattern) if not part.is_dir())
+
+
 def is_saved_model(path: Path) -> bool:
     """Return whether a file is the graph of a SavedModel, not a frozen graph."""
     return path.name == FRAMEWORK.file_in_folder
 
 
 def _check(path: Path) -> None:
+    for part in _parts_of_saved_model(path):
+        if not is_beside(part, path):
+            problem = f"{part.relative_to(path.parent)} points outside its folder, and is not read"
+            raise ReadError(problem, FRAMEWORK.label(path))
+        check_readable(part)
     if FileKind.of(path) is KERAS:
         check_file(path)
 

@@ -24,27 +24,8 @@ from ir_interp.shapes import Array
 from ...sources.model_description import Description, End, Resize
 from . import FRAMEWORK, frozen_graph, reading
 from .frozen_graph import checkpoint_of, creating_stored, nodes, store, stored
+from .operations import LOADED, RUN, first_other
 from .reading import FROZEN, GRAPH, KERAS, RESIZES, format_of, is_saved_model, parts
-
-HARMLESS = frozenset(
-    {
-        "Assert", "Case", "If", "StatefulPartitionedCall", "While",
-        "AssignVariableOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp",
-        "HashTableV2", "LookupTableImportV2", "MutableHashTableV2",
-        "Multinomial", "RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal",
-    }
-)  # fmt: skip
-"""Operations with a state that is that of the model; every other one that TensorFlow calls stateful is refused."""
-_OUTSIDE = re.compile(
-    r".*(PyFunc|Dataset|ReadFile|WriteFile|MatchingFiles|Rpc|RemoteCall|RemoteFused|Reader|Summary|Compile|Xla"
-    r"|Debug|ImmutableConst|Collective|Send|Recv|BigQuery|Lookup.*Text|TextFile|Timestamp|Print|Assert.*File).*"
-)
-"""Python code, files, other machines and just-in-time compilers."""
-
-
-def reaching_outside(types: Iterable[str]) -> str | None:
-    """Return the first type of operation that reaches outside its graph; None if there is none."""
-    return next((kind for kind in types if _OUTSIDE.fullmatch(kind)), None)
 
 
 def model_config(path: Path, name: str) -> str | bytes | None:
@@ -139,24 +120,13 @@ def _operations(graph: Any) -> Iterator[Any]:
                     yield from _operations(function_def_to_graph(library[called.name]))
 
 
-def _check(nodes: Iterable[Any], path: Path) -> None:
-    outside = reaching_outside(node.op for node in nodes)
-    if outside:
+def _check(nodes: Iterable[Any], path: Path, allowed: frozenset[str] = RUN) -> None:
+    """Raise UnsupportedLayerError for an operation that may reach outside the graph."""
+    other = first_other((node.op for node in nodes), allowed)
+    if other is not None:
         raise UnsupportedLayerError(
-            f"operation {outside} reaches outside the graph, and is not run", FRAMEWORK.label(path)
+            f"operation {other} may have effects outside the graph; it is not run", FRAMEWORK.label(path)
         )
-
-
-def _check_effects(nodes: Iterable[Any], path: Path) -> None:
-    """Raise UnsupportedLayerError for an operation whose effects may last: TensorFlow knows which have a state."""
-    from tensorflow.python.framework import op_def_registry
-
-    for node in nodes:
-        known = op_def_registry.get(node.op)
-        if known is None or (known.is_stateful and node.op not in HARMLESS):
-            raise UnsupportedLayerError(
-                f"operation {node.op} may have effects outside the graph; it is not run", FRAMEWORK.label(path)
-            )
 
 
 def _function(path: str, folder: str = "") -> tuple[Any, list[str]]:
@@ -185,7 +155,7 @@ def _loaded(path: Path, folder: Path) -> tuple[object, list[str]]:
         function, names = _of_graph(path, folder), [""]
     else:
         function, names = _of_keras(path, folder), [""]
-    _check_effects(nodes(function.graph.as_graph_def()), path)
+    _check(nodes(function.graph.as_graph_def()), path)
     return function, names
 
 
@@ -195,7 +165,8 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
     saved_model = saved_model_pb2.SavedModel()
     saved_model.ParseFromString(path.read_bytes())
     for graph in saved_model.meta_graphs:
-        _check(nodes(graph.graph_def), path)
+        functions = {function.signature.name for function in graph.graph_def.library.function}  # which nodes call
+        _check(nodes(graph.graph_def), path, LOADED | functions)
     checkpoint, load = checkpoint_of(path.parent), _tensorflow().saved_model
     options = load.LoadOptions(experimental_skip_checkpoint=checkpoint is not None)
     model = load.load(str(path.parent), options=options)
@@ -213,11 +184,11 @@ def _of_saved_model(path: Path, folder: Path) -> tuple[Any, list[str]]:
 
 def _of_graph(path: Path, folder: Path) -> object:
     definition, weights = frozen_graph.read(path, folder)
-    _check(nodes(definition), path)
     read = {name.removeprefix("^").split(":")[0] for node in definition.node for name in node.input}
     variable = next((node.name for node in definition.node if node.op in _VARIABLES), None)
     if variable is not None:
         raise ReadError(f"variable {variable!r} has no value; expected a frozen graph, or a SavedModel", path.name)
+    _check(nodes(definition), path)
     inputs = [node.name for node in definition.node if node.op == "Placeholder"]
     ends = [node.name for node in definition.node if node.name not in read and node.op not in _NO_OPERATIONS]
     wrapped = _tensorflow().compat.v1.wrap_function(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ir_interp.executor.loop_calls import BLOCK, ColumnWindows, Settled, SettledColumnsFirst, SettledRowsFirst
+from ir_interp.executor.loops.compilation import compiled
 from ir_interp.executor.loops.vectors import (
     HALF_EVEN,
     HALF_UP,
     START,
     blend,
-    compiled,
     exact_away,
     exact_even,
     exact_up,

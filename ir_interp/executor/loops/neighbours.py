@@ -19,12 +19,12 @@ from numba.core.typing.context import Context
 from numba.core.typing.templates import Signature
 
 from ir_interp.executor.loop_calls import Blended, Copies, Cornered, Halves
+from ir_interp.executor.loops.compilation import compiled
 from ir_interp.executor.loops.vectors import (
     AHEAD,
     Typed,
     Values,
     array_data,
-    compiled,
     fetch,
     intrinsic,
     large,

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ir_interp.executor.loop_calls import Chained, Fixed, Paired, Shortened, StepColumns, Stepped, StepRows
+from ir_interp.executor.loops.compilation import compiled
 from ir_interp.executor.loops.vectors import (
     KEPT,
     START,
-    compiled,
     fused,
     nearest_byte,
     rounded,

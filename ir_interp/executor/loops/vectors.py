@@ -1,5 +1,5 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
-"""Compilation of loops, and operations that numba lacks: vectors of pixels, of blocks of cells, and fused products.
+"""Operations that numba lacks: vectors of pixels, of blocks of cells, and fused products.
 
 A pixel of three or four channels is a vector of four lanes, which numba's compiler does not derive from neighbouring
 statements. By itself it never fuses a product into a sum, which ``executor.definition`` relies on. Float32 sums of
@@ -9,12 +9,9 @@ blocks are exact, or checked and summed again in integers, so their products may
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -25,30 +22,11 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic as numba_intrinsic
 
 from ir_interp.executor.loop_calls import BLOCK, code_of
+from ir_interp.executor.loops.compilation import compiled
 from ir_interp.specs import IntegerRounding, Unrounded
 
 START: Any = np.intp(0)
 """The first place. numba compiles a function again for an argument that is the literal 0."""
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-_SOURCES = hashlib.sha256(
-    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-).hexdigest()
-
-
-def compiled(function: Function) -> Function:
-    """Compile a function on its first call, and cache the code for later processes if there is a place for it.
-
-    numba recompiles a loop when its own file changes. A loop also consists of functions of other files, so here any
-    change in this folder counts.
-    """
-    try:
-        loop: Any = numba.njit(function, nogil=True, error_model="numpy", cache=True)
-        loop._cache._cache_file._source_stamp = _SOURCES
-    except RuntimeError:  # neither beside this file nor in the user's own folder
-        loop = numba.njit(function, nogil=True, error_model="numpy")
-    compiled_loop: Function = loop
-    return compiled_loop
 
 
 KEPT = code_of(Unrounded.KEPT)

@@ -13,7 +13,8 @@ from numba.core.types import Type
 from numba.core.typing.context import Context
 from numba.core.typing.templates import Signature
 
-from ir_interp.executor.loops.vectors import Typed, Values, array_data, compiled, intrinsic
+from ir_interp.executor.loops.compilation import compiled
+from ir_interp.executor.loops.vectors import Typed, Values, array_data, intrinsic
 from ir_interp.shapes import Array
 
 _RESTS = 2000  # pauses; a tenth of a millisecond on Intel's processors, about as long as waking a thread takes

@@ -27,6 +27,7 @@ from ir_interp.executor.loop_calls import (
     Rows,
     RowsFirst,
 )
+from ir_interp.executor.loops.compilation import compiled
 from ir_interp.executor.loops.vectors import (
     HALF_EVEN,
     HALF_UP,
@@ -34,7 +35,6 @@ from ir_interp.executor.loops.vectors import (
     START,
     added,
     bits_of,
-    compiled,
     float_of,
     nearest_byte,
     rounded,

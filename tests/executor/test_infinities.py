@@ -1,0 +1,128 @@
+"""Infinities and NaNs of an input reach the outputs that they reach in onnxruntime and in OpenVINO."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino as ov
+import pytest
+from onnx import TensorProto, helper
+
+import ir_interp
+from ir_interp.specs import Linear
+from tests.support.loops import use_loops
+
+COORDINATES = (
+    "half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize",
+)  # fmt: skip
+SIZES = (((4, 4), (8, 8)), ((4, 5), (8, 3)), ((6, 6), (3, 3)), ((5, 7), (5, 9)), ((9, 4), (3, 7)), ((5, 3), (1, 3)))
+VALUES = (np.nan, np.inf, -np.inf)
+
+
+def model(path: Path, shape: tuple[int, ...], out: tuple[int, ...], **attributes: Any) -> None:
+    """Write an ONNX model of one resize, of a whole image if it is a crop."""
+    rank = len(shape)
+    window = np.array([0.0] * rank + [1.0] * rank, np.float32)
+    node = helper.make_node("Resize", ["x", "roi", "", "sizes"], ["y"], **attributes)
+    ends = [
+        helper.make_tensor_value_info(*end) for end in (("x", TensorProto.FLOAT, shape), ("y", TensorProto.FLOAT, out))
+    ]
+    constants = [
+        helper.make_tensor("roi", TensorProto.FLOAT, [2 * rank], window),
+        helper.make_tensor("sizes", TensorProto.INT64, [rank], out),
+    ]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9), path)
+
+
+def masks(y: np.ndarray[Any, Any]) -> tuple[bytes, bytes, bytes]:
+    return np.isnan(y).tobytes(), (y == np.inf).tobytes(), (y == -np.inf).tobytes()
+
+
+def images(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
+    """Return images with one infinity or NaN, at each place, and one with several."""
+    made = []
+    for value, place in product(VALUES, np.ndindex(*shape)):
+        x = np.random.default_rng(1).random(shape).astype(np.float32)
+        x[place] = value
+        made.append(x)
+    mixed = np.random.default_rng(2).choice([0.5, 0.5, 0.5, *VALUES], shape).astype(np.float32)
+    return [*made, mixed]
+
+
+@pytest.mark.sampled(14)
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize(
+    "attributes", [{"mode": "linear"}, {"mode": "cubic"}, {"mode": "cubic", "exclude_outside": 1}], ids=str
+)
+def test_they_are_those_of_onnxruntime(
+    attributes: dict[str, Any], coordinates: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba") if compiled else None
+    use_loops(monkeypatch, "1" if compiled else "0")
+    path = tmp_path / "a.onnx"
+    for shape, out in SIZES[:3] if compiled else SIZES:
+        model(path, (1, 1, *shape), (1, 1, *out), coordinate_transformation_mode=coordinates, **attributes)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        (op,) = ir_interp.load(path)
+        for x in images((1, 1, *shape)):
+            assert masks(op.run(x)) == masks(session.run(None, {"x": x})[0]), (shape, out)
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize("mode", ["linear", "linear_onnx", "cubic"])
+def test_they_are_those_of_openvino(mode: str, coordinates: str, tmp_path: Path) -> None:
+    import openvino.opset11 as ops
+
+    for shape, out in SIZES[:4]:
+        x = ops.parameter([1, 1, *shape], np.float32, "x")
+        axes, sizes = (ops.constant(np.array(values, np.int64)) for values in ((2, 3), out))
+        y = ops.interpolate(x, sizes, mode, "sizes", coordinate_transformation_mode=coordinates, axes=axes)
+        ov.save_model(ov.Model([y], [x], "m"), tmp_path / "a.xml", compress_to_fp16=False)
+        run = ov.Core().compile_model(tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        (op,) = ir_interp.load(tmp_path / "a.xml")
+        for image in images((1, 1, *shape))[::4]:
+            assert masks(op.run(image)) == masks(run(image)[0]), (shape, out)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize(("shape", "out"), SIZES)
+def test_a_piece_has_those_of_the_whole(
+    mode: str, shape: tuple[int, int], out: tuple[int, int], tmp_path: Path
+) -> None:
+    """A piece reads the inputs of weight 0 beside it as well."""
+    model(tmp_path / "a.onnx", (1, 1, *shape), (1, 1, *out), mode=mode)
+    (op,) = ir_interp.load(tmp_path / "a.onnx")
+    for x in images((1, 1, *shape))[::5]:
+        y = op.run(x)
+        for row, column in np.ndindex(*out):
+            region = (slice(0, 1), slice(0, 1), slice(row, row + 1), slice(column, column + 1))
+            assert masks(ir_interp.resize(x, op.spec, region=region)) == masks(y[region])
+
+
+def test_the_default_leaves_out_inputs_of_weight_0() -> None:
+    spec = ir_interp.ResizeSpec(kernel=Linear(), axes=(0, 1), target=ir_interp.Sizes((8, 8)))
+    x = np.zeros((4, 4), np.float32)
+    x[1, 1] = np.nan
+    assert np.isnan(ir_interp.resize(x, spec)).sum() == 16
+    assert np.isnan(ir_interp.resize(x, spec, arithmetic="onnxruntime")).sum() == 25
+    assert np.isnan(ir_interp.resize(x, spec, arithmetic="openvino")).sum() == 25
+
+
+def test_finite_values_keep_their_bits(tmp_path: Path) -> None:
+    """A NaN elsewhere changes no bit of an output that it does not reach."""
+    model(tmp_path / "a.onnx", (1, 1, 9, 9), (1, 1, 14, 13), mode="cubic")
+    (op,) = ir_interp.load(tmp_path / "a.onnx")
+    x = np.random.default_rng(3).random((1, 1, 9, 9)).astype(np.float32)
+    plain = op.run(x)
+    x[0, 0, 0, 0] = np.nan
+    y = op.run(x)
+    assert np.isnan(y).any()
+    np.testing.assert_array_equal(y[~np.isnan(y)], plain[~np.isnan(y)])
