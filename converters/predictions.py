@@ -9,7 +9,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +31,16 @@ from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
 from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
 from .runtimes.outcome import Functions, Outcome, Rounded, computes, crashes, refused, resized, unknown
 from .runtimes.runtime import OfResize, OfRounded, Release, Runtime, runtimes
-from .runtimes.tensorrt import NEWEST, Importer, importer_refusal, layer_settings, left_out, unknown_sums
+from .runtimes.tensorrt import (
+    NEWEST,
+    Importer,
+    importer_refusal,
+    is_open_cubic,
+    layer_settings,
+    left_out,
+    refusal_of_computed_scales,
+    unknown_sums,
+)
 
 
 def openvino_converted(op: ResizeOp) -> Outcome:
@@ -86,21 +95,31 @@ def _seen_by_openvino(path: Path) -> dict[str, ResizeOp]:
 _AT_RUN_TIME = {"shape": None}  # stands in for an unknown target
 
 
-def importer(op: ResizeOp, by: Importer = NEWEST) -> Outcome:
-    """Return how TensorRT's ONNX importer reads a node, by its source; TensorRT itself was not run."""
-    reason = importer_refusal(op, by)
+def importer(op: ResizeOp, by: Importer = NEWEST, stated: ResizeOp | None = None) -> Outcome:
+    """Return how TensorRT's ONNX importer reads a node; ``stated`` is the node with the shape of its file."""
+    reason = importer_refusal(stated or op, by)
     if reason:
         return refused(reason)
     target = _target(op)
     try:
         spec = DIALECT.parse(layer_settings(op) | (target or _AT_RUN_TIME), _context(op))
     except IrInterpError as error:
-        return refused(str(error))
-    unknown = unknown_sums(spec, op.dtype)
-    if unknown:
-        return refused(unknown)
+        return (
+            unknown(f"a layer that the builder takes, although {error}") if is_open_cubic(op) else refused(str(error))
+        )
+    if unknown_sums(spec, op.dtype):
+        return unknown(f"how TensorRT rounds sums of {op.dtype}")
     layer = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
     return computes(layer, left_out(op, by))
+
+
+def _importer_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    return importer(op, stated=stated)
+
+
+def _importer_of_computed_scales(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    reason = refusal_of_computed_scales(stated)
+    return refused(reason) if reason else importer(op, stated=stated)
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
@@ -224,6 +243,8 @@ _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
 _TENSORRT = replace(
     tensorrt.RUNTIME,
     alone=importer,
+    of_node=_importer_of_node,
+    with_computed_scales=_importer_of_computed_scales,
     releases={
         name: Release(
             version=name,

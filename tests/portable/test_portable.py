@@ -249,7 +249,7 @@ REFUSALS = {
         ),
         13,
         "tensorrt",
-        "up: no exact form in tensorrt; IResizeLayer takes float16, float32, int8, not int32; and in "
+        "up: no exact form in tensorrt; IResizeLayer takes float16, float32, bfloat16, int8, not int32; and in "
         "primitive operations, TensorRT's rounding is unknown for sums of int32",
     ),
 }
