@@ -29,7 +29,7 @@ from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
 from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
 from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
-from .runtimes.outcome import Functions, Outcome, Rounded, computes, crashes, refused, resized, unknown
+from .runtimes.outcome import Functions, Kind, Outcome, Rounded, computes, crashes, refused, resized, unknown
 from .runtimes.runtime import OfResize, OfRounded, Release, Runtime, runtimes
 from .runtimes.tensorrt import (
     NEWEST,
@@ -119,7 +119,10 @@ def _importer_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> O
 
 def _importer_of_computed_scales(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     reason = refusal_of_computed_scales(stated)
-    return refused(reason) if reason else importer(op, stated=stated)
+    outcome = refused(reason) if reason else importer(op, stated=stated)
+    if outcome.kind is Kind.REFUSED and not (reason or importer_refusal(stated)):  # tested for constant scales only
+        return unknown(f"a layer with computed sizes, although {outcome.reason}")
+    return outcome
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,7 +98,14 @@ def _asked(function: str, item: object, where: str) -> Answer:
 
 
 def _package() -> str | None:
-    return next((name for name in _PACKAGES if find_spec(name) is not None), None)
+    return next(filter(_is_present, _PACKAGES), None)
+
+
+def _is_present(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # a module in memory that was not found by import
+        return False
 
 
 class _TensorRT:
@@ -131,8 +138,9 @@ class _TensorRT:
         if unsized:
             yield Refusal(problem="the builder computes no output sizes", name=unsized[0].settings.name)
         elif not is_taken and not any(_NO_RANGES in each for each in problems):
+            names = {layer.settings.name for layer in resizes}
             for problem in problems or ["the builder refuses the network without a reason"]:
-                yield Refusal(problem=_plain(problem))
+                yield _refusal_of_builder(_plain(problem), names)
 
     @property
     def messages(self) -> list[str]:
@@ -159,6 +167,12 @@ def _refusal(error: Any) -> Refusal:
         name=str(error.node_name()),
         operator=str(error.node_operator()),
     )
+
+
+def _refusal_of_builder(text: str, resizes: Set[str]) -> Refusal:
+    """Return a refusal, of a resize if the text begins with the name of its layer."""
+    name, _, problem = text.strip("()").partition(": ")
+    return Refusal(problem=problem, name=name, operator="Resize") if name in resizes else Refusal(problem=text)
 
 
 def _plain(text: str) -> str:

@@ -413,6 +413,21 @@ AUDIT_RULES = (
         test="audit/test_unread_resizes.py::test_a_row_with_its_error",
     ),
     Rule(
+        code="IRI028",
+        severity=Severity.NOTE,
+        summary="TensorRT refuses the model for a node that is no resize.",
+        story=(
+            "With `--run`, TensorRT's own importer and builder read the whole model, without a GPU, if they are "
+            "installed: the Python packages tensorrt or tensorrt_rtx, or onnxruntime-ep-nv-tensorrt-rtx-cu13. The "
+            "finding has TensorRT's words, and names the release. Resizes have verdicts of their own."
+        ),
+        remedy=(
+            "Change that node, or leave it to another runtime; `ir-interp convert --target tensorrt` rewrites resizes "
+            "only."
+        ),
+        test="tensorrt/test_importer.py::test_a_model_that_it_refuses",
+    ),
+    Rule(
         code="IRI031",
         severity=Severity.NOTE,
         summary="TensorRT would not run the layer on DLA.",
@@ -477,6 +492,8 @@ BYTE_PRODUCTS = "IRI026"
 """The finding about sums of 8-bit products."""
 UNREAD = "IRI027"
 """The finding about a resize that cannot be read."""
+REFUSED_MODEL = "IRI028"
+"""The finding about a model that TensorRT refuses for another node."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:

@@ -1,6 +1,6 @@
 """Run many single resizes in installed runtimes: jobs of a worker, whose process is replaced after each death.
 
-TensorRT is missing: not every machine can install it.
+TensorRT is missing: it runs on GPUs only. ``imports`` asks its importer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TensorRT ``IResizeLayer``, by the names of its Python attributes.
 
 Source: the operator page "Resize" of TensorRT 10 (operators/docs/Resize.html) and the class in its Python and C++ API.
-Not every machine can install TensorRT, so this module follows these pages, whose examples are tests
+Its examples are tests. Where the pages leave a question open, the builder of TensorRT-RTX answered
 (docs/tensorrt.md).
 """
 

@@ -1,7 +1,8 @@
 """TensorRT: the element types that it takes, and the settings of ``IResizeLayer`` by its ONNX importer, by release.
 
-Sources: the importer's public code (onnx-tensorrt, the files that ``IMPORTERS`` names), and the operator page "Resize"
-and the class ``IResizeLayer`` of TensorRT 10. TensorRT itself was not run.
+Sources: the importer's public code (onnx-tensorrt, the files that ``IMPORTERS`` names), the operator page "Resize" and
+the class ``IResizeLayer`` of TensorRT 10, and the answers of TensorRT-RTX 1.5.0, 1.6.1 and 1.7.1, whose importer and
+builder need no GPU (``tests/sweeps/tensorrt.py``). No engine was run.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ def is_open_cubic(op: ResizeOp) -> bool:
 
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
     """Return the unknown rounding of integer sums, which no page specifies; empty if none are summed."""
-    return f"TensorRT's rounding is unknown for sums of {dtype}" if sums_integers(spec, dtype) else ""
+    return f"no rule covers how TensorRT rounds sums of {dtype}" if sums_integers(spec, dtype) else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

@@ -136,8 +136,8 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.py")
     assert [str(each) for each in caught.value.exceptions] == [
-        "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, bfloat16, int8, not uint8; and several layers "
-        "support float32 only, not uint8"
+        "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, bfloat16, int8, not uint8; and several "
+        "layers support float32 only, not uint8"
     ]
     assert not (tmp_path / "a.py").exists()
 
