@@ -19,7 +19,7 @@ from typing import Any
 from ir_interp.errors import InexactError, IrInterpError, SpecError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.specs import Scales, Sizes
+from ir_interp.specs import Cubic, Scales, Sizes
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import write
 
@@ -29,6 +29,7 @@ from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
 from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
 from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
+from .runtimes.onnxruntime_providers import LEFT_TO_CPU, left_to_cpu
 from .runtimes.outcome import Functions, Kind, Outcome, Rounded, computes, crashes, refused, resized, unknown
 from .runtimes.runtime import OfResize, OfRounded, Release, Runtime, runtimes
 from .runtimes.tensorrt import (
@@ -222,7 +223,8 @@ def _among(runtime: Runtime, node: ResizeNode) -> Outcome | None:
 
 def in_model(runtime: Runtime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node in a runtime, as that of its model."""
-    return _among(runtime, node) or in_graph(runtime, node)
+    own = _AROUND.get(runtime.name)
+    return _among(runtime, node) or (own(node) if own else None) or in_graph(runtime, node)
 
 
 def whatever_its_form(runtime: Runtime, node: ResizeNode) -> Outcome | None:
@@ -239,9 +241,25 @@ def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcom
     return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
 
 
+def _around_in_qnn(node: ResizeNode) -> Outcome | None:
+    """Return the outcome of a node among others in QNN, where that is not the outcome of the node alone."""
+    if any(body.operator in _LOOPS for body in neighbours.surroundings(node).bodies):
+        return left_to_cpu(node.op, "its sizes are not static in the body of a loop")
+    is_cubic = isinstance(node.op.spec.kernel, Cubic)
+    is_left = in_graph(_QNN, node).reason.startswith(LEFT_TO_CPU)
+    if (is_left or is_cubic) and neighbours.in_onnxruntime(node):
+        return unknown("a Resize that the optimiser moves a Transpose over")
+    if is_cubic and not is_left and neighbours.levels_before(node):
+        return unknown("a cubic Resize between quantisations")
+    return None
+
+
+_QNN = runtimes()["onnxruntime-qnn"]
+_LOOPS = ("Loop", "Scan")
 _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
     onnxruntime.RUNTIME.name: neighbours.in_onnxruntime,
     **{provider.name: neighbours.in_providers for provider in onnxruntime_providers.RUNTIMES},
+    _QNN.name: _around_in_qnn,
 }
 _TENSORRT = replace(
     tensorrt.RUNTIME,

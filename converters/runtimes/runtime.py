@@ -88,13 +88,17 @@ class Release:
 class Accepted:
     """What a target accepts of a resize that is written in primitive operations.
 
-    ``primitives`` is whether it computes Gather, MatMul and the like at all, ``measures`` whether it slices at sizes
-    of run time, ``least_opset`` the operator set from which it has all common nodes.
+    ``primitives`` is whether it computes MatMul and the like at all, ``gathers`` whether Gather and Where, which copy
+    pixels and fill windows, ``measures`` whether it slices at sizes of run time, ``least_opset`` the operator set from
+    which it has all common nodes. ``left`` is the beginning of the reason why it leaves a node to another runtime, if
+    it does: such a node is rewritten.
     """
 
     primitives: bool = True
     measures: bool = True
     least_opset: int = 1
+    left: str = ""
+    gathers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

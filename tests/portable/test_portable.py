@@ -250,7 +250,7 @@ REFUSALS = {
         13,
         "tensorrt",
         "up: no exact form in tensorrt; IResizeLayer takes float16, float32, bfloat16, int8, not int32; and in "
-        "primitive operations, TensorRT's rounding is unknown for sums of int32",
+        "primitive operations, no rule covers how TensorRT rounds sums of int32",
     ),
 }
 
