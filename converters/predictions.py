@@ -254,12 +254,19 @@ def _around_in_qnn(node: ResizeNode) -> Outcome | None:
     return None
 
 
-_QNN = runtimes()["onnxruntime-qnn"]
+def _around_in_webgpu(node: ResizeNode) -> Outcome | None:
+    """Return the outcome of a node among others in WebGPU, where that is not the outcome of the node alone."""
+    is_left = in_graph(_WEBGPU, node).reason.startswith(LEFT_TO_CPU)
+    return neighbours.in_onnxruntime(node) if is_left else None
+
+
+_QNN, _WEBGPU = runtimes()["onnxruntime-qnn"], runtimes()["onnxruntime-webgpu"]
 _LOOPS = ("Loop", "Scan")
 _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
     onnxruntime.RUNTIME.name: neighbours.in_onnxruntime,
     **{provider.name: neighbours.in_providers for provider in onnxruntime_providers.RUNTIMES},
     _QNN.name: _around_in_qnn,
+    _WEBGPU.name: _around_in_webgpu,
 }
 _TENSORRT = replace(
     tensorrt.RUNTIME,

@@ -1,9 +1,9 @@
 """onnxruntime's CUDA, DirectML, QNN and WebGPU providers: how they compute a Resize.
 
 Nodes that a provider does not take are left to the CPU provider, which every session has. QNN's rules come from running
-its simulator of the HTP, which the package onnxruntime-qnn holds for x86 (2.7.0). The others were not run: their rules
-follow the sources at github.com/microsoft/onnxruntime, at the commits that ``RUNTIMES`` names; DirectML itself is
-closed.
+its simulator of the HTP, which the package onnxruntime-qnn holds for x86 (2.7.0), those of WebGPU from running
+onnxruntime-node (1.30) on a Vulkan driver for the CPU, SwiftShader. CUDA and DirectML were not run: their rules follow
+the sources at github.com/microsoft/onnxruntime, at the commits that ``RUNTIMES`` names; DirectML itself is closed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ir_interp.specs import Arithmetic, Aspect, Coordinates, Cubic, Nearest, Res
 from ir_interp.translation.meaning import are_whole
 
 from . import onnxruntime
-from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down, to_pixels
+from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down
 from .outcome import (
     FLOOR,
     HALF_PIXEL_OF_10 as OF_10,
@@ -34,11 +34,13 @@ from .outcome import (
     UPSAMPLE,
     Outcome,
     Reading,
+    changing_axes,
     crashes,
     differs,
     geometry,
     refused,
     resized,
+    settled,
     unknown,
 )
 from .runtime import Accepted, Runner, Runtime
@@ -51,9 +53,9 @@ _CLOSE = 1e-5  # to the edge of a rounding: more than the 2.5 units in the last 
 _LAST_AXES = "it resizes the last axes, whichever axes the scales name"
 
 
-def left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
-    """Return the outcome of a node that a provider does not take."""
-    cpu = onnxruntime.outcome(op)
+def left_to_cpu(op: ResizeOp, reason: str, release: str = "") -> Outcome:
+    """Return the outcome of a node that a provider does not take, in the CPU provider of a release or the newest."""
+    cpu = onnxruntime.RUNTIME.releases[release].outcome(op) if release else onnxruntime.outcome(op)
     return replace(cpu, reason="; ".join(filter(None, (f"{LEFT_TO_CPU}: {reason}", cpu.reason))))
 
 
@@ -94,10 +96,10 @@ def _divides_exactly(step: float) -> bool:
 _TURNS = "a nearest pixel that depends on the last bit of a quotient"
 
 
-def _resizes_others(op: ResizeOp) -> bool:
+def _resizes_others(op: ResizeOp, may_change: Set[int] | None = None) -> bool:
     """Return whether a weighted resize runs along other axes than the last ones: images whose channels come last."""
-    rank = len(op.shape or ())
-    return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and resized(op) <= SPATIAL_AXES[rank])
+    rank, axes = len(op.shape or ()), resized(op) if may_change is None else may_change
+    return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and axes <= SPATIAL_AXES[rank])
 
 
 def _refusal_of_any(op: ResizeOp) -> str:
@@ -274,28 +276,40 @@ def _refusal_of_qnn(op: ResizeOp) -> str:
 
 
 def _webgpu(op: ResizeOp) -> Outcome:
-    uncovered, refusal, kernel = _uncovered(op), _refusal_of_any(op), op.spec.kernel
-    if uncovered or op.version in UPSAMPLE:
-        return unknown(uncovered or "an Upsample")
+    return _webgpu_of_node(op, resized(op), op)
+
+
+def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome in WebGPU: nodes of other element types than floats are left to the CPU provider."""
+    kernel, taken = op.spec.kernel, settled(op)
+    if "float" not in (op.dtype or "float32"):
+        return left_to_cpu(op, f"it resizes no {op.dtype}", _OF_NODE)
+    sure = changing_axes(taken, may_change)
+    refusal = onnxruntime.refusal(taken, sure)
+    if op.dtype == "float16":
+        return unknown("a GPU with or without float16")
+    if crop_or_policy(op) or op.shape is None:
+        return unknown(crop_or_policy(op) or "a Resize of an unknown rank")
     if kernel.is_antialiased:
         return refused("antialias fails at run time")
-    if not refusal and len(op.shape or ()) not in _WEBGPU_RANKS:
+    if not refusal and len(op.shape) not in _WEBGPU_RANKS:
         refusal = "it supports ranks 2 to 5 only"
     if refusal:
         return refused(refusal)
-    if _resizes_others(op):
+    if op.version not in UPSAMPLE and _resizes_others(op, sure):
         return differs(_LAST_AXES)
-    if _turns_by_rounding(op):
+    outcome = read_outcome(op, (), _as_on_cpu)
+    if op.version not in UPSAMPLE and _resizes_others(op, may_change):
+        return replace(outcome, provided=f"axes {sorted(may_change - SPATIAL_AXES.get(len(op.shape), set()))} stay")
+    if outcome.spec is None or not _turns_by_rounding(op):
+        return outcome
+    if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return unknown(_TURNS)
-    rounds_half = isinstance(kernel, Nearest) and kernel.rounding is Rounding.ROUND_PREFER_CEIL
-    outcome = read_outcome(op, (), _as_on_cpu, _half_to_even)
-    if rounds_half and (outcome.spec is None or static_shape(op.shape) is None):
-        return differs("its round_prefer_ceil rounds a half to the even pixel")
-    return outcome
+    return replace(outcome, reason="; ".join(filter(None, (outcome.reason, _BY_DIVISION))))
 
 
-def _half_to_even(at: Floats, rounding: Rounding) -> NDArray[Any]:
-    return np.rint(at) if rounding is Rounding.ROUND_PREFER_CEIL else to_pixels(at, rounding)
+_OF_NODE = "1.30"  # the release of onnxruntime-node
+_BY_DIVISION = "a GPU that rounds divisions otherwise may take another pixel"
 
 
 def _run_qnn(model: str, x: NDArray[Any]) -> NDArray[Any]:
@@ -310,6 +324,47 @@ def _run_qnn(model: str, x: NDArray[Any]) -> NDArray[Any]:
     options.add_provider_for_devices(devices[:1], {"backend_type": "htp"})
     session = onnxruntime.InferenceSession(model, options)
     return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
+
+
+def _run_webgpu(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import json
+    import os
+    import subprocess
+    from shutil import which
+
+    script = """
+        const fs = require("fs"), ort = require("onnxruntime-node"), [model, dims, type, file] = process.argv.slice(1);
+        const kinds = {float32: Float32Array, int32: Int32Array, uint8: Uint8Array, int8: Int8Array};
+        const kind = kinds[type] || globalThis.Float16Array || Uint16Array;
+        (async () => {
+          const options = {executionProviders: ["webgpu"], logSeverityLevel: 4};
+          const session = await ort.InferenceSession.create(model, options);
+          const bytes = fs.readFileSync(file), start = bytes.byteOffset;
+          const x = new ort.Tensor(type, new kind(bytes.buffer.slice(start, start + bytes.length)), JSON.parse(dims));
+          const y = (await session.run({[session.inputNames[0]]: x}))[session.outputNames[0]];
+          fs.writeFileSync(file, Buffer.from(y.data.buffer, y.data.byteOffset, y.data.byteLength));
+          console.log(JSON.stringify([y.dims, y.type]));
+        })().catch(error => { console.error(String(error)); process.exit(1); });
+    """
+    # Without a GPU, Chromium's packages of Debian hold a Vulkan driver for the CPU, and the loader.
+    own = {
+        "VK_ICD_FILENAMES": "/usr/lib/chromium/vk_swiftshader_icd.json",
+        "LD_LIBRARY_PATH": "/usr/lib/chromium",
+        "NODE_PATH": "/usr/lib/node_modules:/usr/local/lib/node_modules",
+    }
+    x.tofile(f"{model}.bin")
+    arguments = [model, json.dumps([*x.shape]), x.dtype.name, f"{model}.bin"]
+    done = subprocess.run(
+        [str(which("node")), "-e", script, "--", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**own, **os.environ},
+    )
+    if done.returncode:
+        raise ValueError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}")
+    dims, kind = json.loads(done.stdout.strip().splitlines()[-1])
+    return np.fromfile(f"{model}.bin", kind).reshape(dims)
 
 
 _provider = partial(Runtime, takes_functions=True)
@@ -338,8 +393,10 @@ RUNTIMES = (
     ),
     _provider(
         name="onnxruntime-webgpu",
-        title="onnxruntime WebGPU, by source",
-        source="webgpu/tensor/resize_impl.cc at 1924a655, upsample.cc at cca1026c",
+        title="onnxruntime WebGPU",
+        version="1.30",
         alone=_webgpu,
+        of_node=_webgpu_of_node,
+        runner=Runner(package="onnxruntime-node", distribution="onnxruntime-node", run=_run_webgpu, in_node=True),
     ),
 )
