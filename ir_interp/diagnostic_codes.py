@@ -351,7 +351,7 @@ AUDIT_RULES = (
     ),
     Rule(
         code="IRI024",
-        severity=Severity.NOTE,
+        severity=Severity.WARNING,
         summary="The installed runtime does not behave as predicted.",
         story=(
             "Verdicts come from rules about one version of each runtime; `--run` runs the installed one. If they "
@@ -359,7 +359,7 @@ AUDIT_RULES = (
         ),
         remedy=(
             "Trust the result of `--run`. If the installed version is the one in the table of runtimes, please "
-            "report the disagreement."
+            "report the disagreement, with the model and the JSON that the command beside the finding prints."
         ),
         test="audit/test_audit.py::test_a_prediction_that_fails",
     ),
