@@ -296,16 +296,28 @@ def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Out
         refusal = "it supports ranks 2 to 5 only"
     if refusal:
         return refused(refusal)
-    if op.version not in UPSAMPLE and _resizes_others(op, sure):
+    single = _single_pixels(op)
+    if op.version not in UPSAMPLE and _resizes_others(op, sure - single):
         return differs(_LAST_AXES)
+    at = geometry(op)
+    if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at and at.keeping and not at.changing:
+        return unknown("an Upsample that keeps every size, though not every scale is 1")
     outcome = read_outcome(op, (), _as_on_cpu)
-    if op.version not in UPSAMPLE and _resizes_others(op, may_change):
+    if op.version not in UPSAMPLE and _resizes_others(op, may_change - single):
         return replace(outcome, provided=f"axes {sorted(may_change - SPATIAL_AXES.get(len(op.shape), set()))} stay")
-    if outcome.spec is None or not _turns_by_rounding(op):
+    if not _turns_by_rounding(op):
         return outcome
-    if op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
+    if outcome.spec is None or op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return unknown(_TURNS)
     return replace(outcome, reason="; ".join(filter(None, (outcome.reason, _BY_DIVISION))))
+
+
+def _single_pixels(op: ResizeOp) -> frozenset[int]:
+    """Return the axes of one pixel that stay so, whatever their scale."""
+    at = geometry(op)
+    if at is None:
+        return frozenset()
+    return frozenset(axis for axis, sizes in enumerate(zip(at.in_sizes, at.outputs, strict=True)) if sizes == (1, 1))
 
 
 _OF_NODE = "1.30"  # the release of onnxruntime-node

@@ -146,6 +146,8 @@ WEBGPU: tuple[tuple[dict[str, Any], Told], ...] = (
     (resize("linear", dtype="uint8"), ("same", CPU)),
     (resize("linear", dtype="int8", antialias=1), ("differs", CPU)),
     (resize("linear", version=9, shape=(1, 3, 5, 6), scales=(1, 2, 1, 1)), SAME),
+    (resize("linear", version=9, shape=(1, 4, 1, 4), scales=(1, 1, 1.1, 1.1)), ("unknown", "keeps every size")),
+    (resize("linear", shape=(1, 1, 5, 6), scales=(1, 1.1, 2, 1)), SAME),  # a single channel stays
     (resize("cubic", shape=(1, 4, 5, 3), sizes=(1, 8, 9, 3)), ("differs", "last axes")),
 )  # fmt: skip
 
