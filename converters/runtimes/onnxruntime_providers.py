@@ -22,7 +22,7 @@ from ir_interp.plan.integer_sums import SPATIAL_AXES
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.specs import Arithmetic, Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales, Step
+from ir_interp.specs import Arithmetic, Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales, Step
 from ir_interp.translation.meaning import are_whole
 
 from . import onnxruntime
@@ -288,7 +288,8 @@ def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Out
     refusal = onnxruntime.refusal(taken, sure)
     if op.dtype == "float16":
         return unknown("a GPU with or without float16")
-    if crop_or_policy(op) or op.shape is None:
+    is_crop = isinstance(op.spec.coordinates, Crop)
+    if op.shape is None or (crop_or_policy(op) and not is_crop):
         return unknown(crop_or_policy(op) or "a Resize of an unknown rank")
     if kernel.is_antialiased:
         return refused("antialias fails at run time")
@@ -298,11 +299,15 @@ def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Out
         return refused(refusal)
     single = _single_pixels(op)
     if op.version not in UPSAMPLE and _resizes_others(op, sure - single):
-        return differs(_LAST_AXES)
+        return differs(_LAST_AXES, "" if static_shape(op.shape) else "their sizes change")
+    if is_crop:  # by the formulas of the CPU provider, and with its faults
+        return onnxruntime.RUNTIME.releases[_OF_NODE].outcome(op)
     at = geometry(op)
     if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at and at.keeping and not at.changing:
         return unknown("an Upsample that keeps every size, though not every scale is 1")
     outcome = read_outcome(op, (), _as_on_cpu)
+    if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at is None:
+        return replace(outcome, provided="a size changes")
     if op.version not in UPSAMPLE and _resizes_others(op, may_change - single):
         return replace(outcome, provided=f"axes {sorted(may_change - SPATIAL_AXES.get(len(op.shape), set()))} stay")
     if not _turns_by_rounding(op):
