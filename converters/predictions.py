@@ -9,7 +9,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from pathlib import Path
 from ir_interp.errors import InexactError, IrInterpError, SpecError
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import resolve_axes
-from ir_interp.specs import Scales, Sizes
+from ir_interp.specs import Cubic, Scales, Sizes
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import write
 
@@ -28,9 +28,19 @@ from .onnx.neighbours import may_change
 from .onnx.resize_nodes import ResizeNode
 from .runtimes import onnxruntime, onnxruntime_providers, openvino, tensorrt
 from .runtimes.onnxruntime_optimiser import DROP_QUANTISATION, in_levels
-from .runtimes.outcome import Functions, Outcome, Rounded, computes, crashes, refused, resized, unknown
+from .runtimes.onnxruntime_providers import LEFT_TO_CPU, left_to_cpu
+from .runtimes.outcome import Functions, Kind, Outcome, Rounded, computes, crashes, refused, resized, unknown
 from .runtimes.runtime import OfResize, OfRounded, Release, Runtime, runtimes
-from .runtimes.tensorrt import NEWEST, Importer, importer_refusal, layer_settings, left_out, unknown_sums
+from .runtimes.tensorrt import (
+    NEWEST,
+    Importer,
+    importer_refusal,
+    is_open_cubic,
+    layer_settings,
+    left_out,
+    refusal_of_computed_scales,
+    unknown_sums,
+)
 
 
 def openvino_converted(op: ResizeOp) -> Outcome:
@@ -85,21 +95,34 @@ def _seen_by_openvino(path: Path) -> dict[str, ResizeOp]:
 _AT_RUN_TIME = {"shape": None}  # stands in for an unknown target
 
 
-def importer(op: ResizeOp, by: Importer = NEWEST) -> Outcome:
-    """Return how TensorRT's ONNX importer reads a node, by its source; TensorRT itself was not run."""
-    reason = importer_refusal(op, by)
+def importer(op: ResizeOp, by: Importer = NEWEST, stated: ResizeOp | None = None) -> Outcome:
+    """Return how TensorRT's ONNX importer reads a node; ``stated`` is the node with the shape of its file."""
+    reason = importer_refusal(stated or op, by)
     if reason:
         return refused(reason)
     target = _target(op)
     try:
         spec = DIALECT.parse(layer_settings(op) | (target or _AT_RUN_TIME), _context(op))
     except IrInterpError as error:
-        return refused(str(error))
-    unknown = unknown_sums(spec, op.dtype)
-    if unknown:
-        return refused(unknown)
+        return (
+            unknown(f"a layer that the builder takes, although {error}") if is_open_cubic(op) else refused(str(error))
+        )
+    if unknown_sums(spec, op.dtype):
+        return unknown(f"how TensorRT rounds sums of {op.dtype}")
     layer = spec if target else replace(spec, target=op.spec.target, axes=op.spec.axes)
     return computes(layer, left_out(op, by))
+
+
+def _importer_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    return importer(op, stated=stated)
+
+
+def _importer_of_computed_scales(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    reason = refusal_of_computed_scales(stated)
+    outcome = refused(reason) if reason else importer(op, stated=stated)
+    if outcome.kind is Kind.REFUSED and not (reason or importer_refusal(stated)):  # tested for constant scales only
+        return unknown(f"a layer with computed sizes, although {outcome.reason}")
+    return outcome
 
 
 def remarks(op: ResizeOp) -> tuple[tuple[str, str], ...]:
@@ -199,7 +222,8 @@ def _among(runtime: Runtime, node: ResizeNode) -> Outcome | None:
 
 def in_model(runtime: Runtime, node: ResizeNode) -> Outcome:
     """Return the outcome of a node in a runtime, as that of its model."""
-    return _among(runtime, node) or in_graph(runtime, node)
+    own = _AROUND.get(runtime.name)
+    return _among(runtime, node) or (own(node) if own else None) or in_graph(runtime, node)
 
 
 def whatever_its_form(runtime: Runtime, node: ResizeNode) -> Outcome | None:
@@ -216,13 +240,38 @@ def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcom
     return (in_levels(release, node.op, dtype) if dtype else None) or neighbours.in_onnxruntime(node)
 
 
+def _around_in_qnn(node: ResizeNode) -> Outcome | None:
+    """Return the outcome of a node among others in QNN, where that is not the outcome of the node alone."""
+    if any(body.operator in _LOOPS for body in neighbours.surroundings(node).bodies):
+        return left_to_cpu(node.op, "its sizes are not static in the body of a loop")
+    is_cubic = isinstance(node.op.spec.kernel, Cubic)
+    is_left = in_graph(_QNN, node).reason.startswith(LEFT_TO_CPU)
+    if (is_left or is_cubic) and neighbours.in_onnxruntime(node):
+        return unknown("a Resize that the optimiser moves a Transpose over")
+    if is_cubic and not is_left and neighbours.levels_before(node):
+        return unknown("a cubic Resize between quantisations")
+    return None
+
+
+def _around_in_webgpu(node: ResizeNode) -> Outcome | None:
+    """Return the outcome of a node among others in WebGPU, where that is not the outcome of the node alone."""
+    is_left = in_graph(_WEBGPU, node).reason.startswith(LEFT_TO_CPU)
+    return neighbours.in_onnxruntime(node) if is_left else None
+
+
+_QNN, _WEBGPU = runtimes()["onnxruntime-qnn"], runtimes()["onnxruntime-webgpu"]
+_LOOPS = ("Loop", "Scan")
 _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
     onnxruntime.RUNTIME.name: neighbours.in_onnxruntime,
     **{provider.name: neighbours.in_providers for provider in onnxruntime_providers.RUNTIMES},
+    _QNN.name: _around_in_qnn,
+    _WEBGPU.name: _around_in_webgpu,
 }
 _TENSORRT = replace(
     tensorrt.RUNTIME,
     alone=importer,
+    of_node=_importer_of_node,
+    with_computed_scales=_importer_of_computed_scales,
     releases={
         name: Release(
             version=name,

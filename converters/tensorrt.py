@@ -161,7 +161,7 @@ _ENUMS = {
     "selector_for_single_pixel": "ResizeSelector",
     "nearest_rounding": "ResizeRoundMode",
 }
-_DTYPES = {  # NumPy's name of a tensorrt.DataType
+DTYPES = {  # of tensorrt.DataType
     "FLOAT": "float32",
     "HALF": "float16",
     "BF16": "bfloat16",
@@ -171,6 +171,7 @@ _DTYPES = {  # NumPy's name of a tensorrt.DataType
     "UINT8": "uint8",
     "BOOL": "bool",
 }
+"""NumPy's names of the element types."""
 
 
 def load(network: Any) -> list[ResizeOp]:
@@ -186,6 +187,25 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     its second input if it has one, known at run time only, else that of its scales or its shape; a layer without
     any of them keeps every size. Raises ReadError for settings that TensorRT does not take.
     """
+    return layer_settings(layer, shape=shape).op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerSettings:
+    """The settings of a ``tensorrt.IResizeLayer`` as data, its name, and the shape and type of its input."""
+
+    name: str
+    attributes: Attributes
+    context: Context
+
+    @property
+    def op(self) -> ResizeOp:
+        """The resize that the layer computes. Raises ReadError for settings that TensorRT does not take."""
+        return read(DIALECT, self.attributes, self.context, name=self.name, where=f'tensorrt:layer["{self.name}"]')
+
+
+def layer_settings(layer: Any, *, shape: PartialShape | None = None) -> LayerSettings:
+    """Return the settings of a ``tensorrt.IResizeLayer``; see ``read_layer``."""
     layer = _typed(layer)
     source = layer.get_input(0)
     known_shape = _open_shape(source.shape if shape is None else shape)
@@ -193,7 +213,7 @@ def read_layer(layer: Any, *, shape: PartialShape | None = None) -> ResizeOp:
     settings = enums | {"exclude_outside": bool(layer.exclude_outside), "cubic_coeff": float(layer.cubic_coeff)}
     settings |= _target(layer)
     context = Context(version=DIALECT.versions[0], shape=known_shape, dtype=_dtype(source))
-    return read(DIALECT, settings, context, name=layer.name, where=f'tensorrt:layer["{layer.name}"]')
+    return LayerSettings(name=layer.name, attributes=settings, context=context)
 
 
 def apply(network: Any, at: Any, op: ResizeOp, *, lengths: object = None) -> Any:
@@ -222,14 +242,19 @@ def apply(network: Any, at: Any, op: ResizeOp, *, lengths: object = None) -> Any
         had = _kind(_target(layer)).value
         reason = f"the layer has {had}, and would be given {kind.value}; add a new one to its input"
         raise InexactError(name, DIALECT.name, reason=reason)
-    for setting, value in DIALECT.complete(translation.attributes, translation.version).items():
+    set_attributes(layer, DIALECT.complete(translation.attributes, translation.version))
+    if kind is _Kind.INPUT:
+        layer.set_input(1, lengths)
+    return layer
+
+
+def set_attributes(layer: Any, attributes: Attributes) -> None:
+    """Set the settings of a ``tensorrt.IResizeLayer``, except those that are None."""
+    for setting, value in attributes.items():
         if setting in _ENUMS:  # the enumeration is taken from the layer: its name differs among versions
             setattr(layer, setting, getattr(type(getattr(layer, setting)), value))
         elif value is not None:
             setattr(layer, setting, value)
-    if kind is _Kind.INPUT:
-        layer.set_input(1, lengths)
-    return layer
 
 
 class _Kind(Enum):
@@ -269,7 +294,7 @@ def _target(layer: Any) -> dict[str, object]:
 
 
 def _dtype(tensor: Any) -> str | None:
-    return _DTYPES.get(tensor.dtype.name)
+    return DTYPES.get(tensor.dtype.name)
 
 
 def _open_shape(shape: Iterable[int | None]) -> PartialShape:

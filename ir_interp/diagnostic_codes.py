@@ -352,7 +352,7 @@ AUDIT_RULES = (
     ),
     Rule(
         code="IRI024",
-        severity=Severity.NOTE,
+        severity=Severity.WARNING,
         summary="The installed runtime does not behave as predicted.",
         story=(
             "Verdicts come from rules about one version of each runtime; `--run` runs the installed one. If they "
@@ -360,7 +360,7 @@ AUDIT_RULES = (
         ),
         remedy=(
             "Trust the result of `--run`. If the installed version is the one in the table of runtimes, please "
-            "report the disagreement."
+            "report the disagreement, with the model and the JSON that the command beside the finding prints."
         ),
         test="audit/test_audit.py::test_a_prediction_that_fails",
     ),
@@ -412,6 +412,21 @@ AUDIT_RULES = (
             "expected. `ir-interp fix` leaves such a node as it is, `convert` refuses it by name."
         ),
         test="audit/test_unread_resizes.py::test_a_row_with_its_error",
+    ),
+    Rule(
+        code="IRI028",
+        severity=Severity.NOTE,
+        summary="TensorRT refuses the model for a node that is no resize.",
+        story=(
+            "With `--run`, TensorRT's own importer and builder read the whole model, without a GPU, if they are "
+            "installed: the Python packages tensorrt or tensorrt_rtx, or onnxruntime-ep-nv-tensorrt-rtx-cu13. The "
+            "finding has TensorRT's words, and names the release. Resizes have verdicts of their own."
+        ),
+        remedy=(
+            "Change that node, or leave it to another runtime; `ir-interp convert --target tensorrt` rewrites resizes "
+            "only."
+        ),
+        test="tensorrt/test_importer.py::test_a_model_that_it_refuses",
     ),
     Rule(
         code="IRI031",
@@ -478,6 +493,8 @@ BYTE_PRODUCTS = "IRI026"
 """The finding about sums of 8-bit products."""
 UNREAD = "IRI027"
 """The finding about a resize that cannot be read."""
+REFUSED_MODEL = "IRI028"
+"""The finding about a model that TensorRT refuses for another node."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:

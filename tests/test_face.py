@@ -123,7 +123,7 @@ def test_an_empty_model_is_none() -> None:
 
 
 PIPELINE = ir_interp.pipeline({"image_processor_type": "ViTImageProcessor"}, backend="pil")
-TARGETS = f"{', '.join(('tensorrt', 'openvino', *OTHERS))} or any"
+TARGETS = f"{', '.join(('tensorrt', 'openvino', *(name for name in OTHERS if OTHERS[name].accepts)))} or any"
 MISTAKES: list[tuple[Callable[..., Any], str]] = [
     # a name of an argument
     (
@@ -169,7 +169,8 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     (
         lambda: ir_interp.resize(X, spec(), arithmetic="exat"),
         "arithmetic: unknown 'exat'; expected one of exact, ipp, jax, litert, onnxruntime, opencv, opencv_added, "
-        "opencv_exact, openvino, pillow, scipy, tensorflow, torch, torch_double, torch_fused; did you mean 'exact'?",
+        "opencv_exact, openvino, pillow, scipy, tensorflow, tensorrt, torch, torch_double, torch_fused; "
+        "did you mean 'exact'?",
     ),
     (
         lambda: ir_interp.audit("a.onnx", runtimes=["openvno"]),
@@ -181,7 +182,7 @@ MISTAKES: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: ir_interp.plot("a.onnx", what="image", against="documnt"),
-        "against 'documnt' is neither a file nor a known name; expected one of 21, such as document, onnxruntime, "
+        "against 'documnt' is neither a file nor a known name; expected one of 22, such as document, onnxruntime, "
         "runtime; did you mean 'document'?",
     ),
     (

@@ -71,7 +71,7 @@ def test_a_layer_in_full(tmp_path: Path) -> None:
     assert op.spec.kernel == Cubic(a=-0.5, exclude_outside=True)
     assert op.spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL
     assert (op.spec.axes, op.spec.target) == (None, Sizes((1, 3, 16, 4)))
-    assert op.spec.arithmetic is Arithmetic.EXACT
+    assert op.spec.arithmetic is Arithmetic.TENSORRT
 
 
 def test_a_layer_by_its_defaults(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Nearest
 
-from .. import workers
+from .. import tensorrt_importer, workers
 from ..onnx import resize_subgraph as onnx_model
 from ..onnx.resize_nodes import ResizeNode
 from ..openvino import ir_save as openvino_model
@@ -43,7 +43,7 @@ from ..runtimes.outcome import Kind, Outcome
 from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
 from ..verify import tolerances
-from . import audited_resizes, probe
+from . import audited_resizes, imports, probe
 from .audited_resizes import (
     BRIGHTEST,
     Audited,
@@ -373,7 +373,38 @@ def results(
             unread += [_unread(path, resize, runtimes) for resize in inside.unread]
             resizes += inside.resizes
     rows = seen(resizes, audited, errors, progress) if run else audited
-    return Result(rows=rows, unread=unread, errors=errors)
+    result = Result(rows=rows, unread=unread, errors=errors)
+    if run and imports.NAME in (RUNTIMES if runtimes is None else runtimes) and tensorrt_importer.is_installed():
+        _add_imports(paths, resizes, result)
+    return result
+
+
+def _add_imports(paths: Sequence[Path], resizes: Sequence[Found], result: Result) -> None:
+    """Add the verdicts of TensorRT's own importer on whole models, and findings about other nodes that it refuses."""
+    for path in paths:
+        if FileKind.of(path) is not FileKind.ONNX:
+            continue
+        places = [place for place, resize in enumerate(resizes) if resize.file == path]
+        with noted(result.errors, path.name), scratch() as folder:
+            answer = imports.imported(path, [resizes[place] for place in places])
+            result.findings += answer.findings
+            for place, whole in zip(places, answer.verdicts, strict=True):
+                verdict = whole or _imported_alone(resizes[place], folder / f"{place}.onnx")
+                if verdict:
+                    row = result.rows[place]
+                    ran = "; ".join([*([row.ran] if row.seen else []), f"imported by {answer.by}"])
+                    result.rows[place] = replace(row, seen={**row.seen, imports.NAME: verdict}, ran=ran)
+
+
+def _imported_alone(resize: Found, path: Path) -> Verdict | None:
+    """Return the verdict of TensorRT's importer on a resize alone, where it refuses its model for another node."""
+    node = resize.node
+    model = single(node) if node and not RUNTIMES[imports.NAME].among_others(node) else None
+    if model is None:
+        return None
+    onnx.save(model, path)
+    (verdict,) = imports.imported(path, [resize]).verdicts
+    return verdict
 
 
 _DIALECTS: dict[FileKind | None, str] = {FileKind.IR: "openvino", FileKind.TFLITE: "tflite"}

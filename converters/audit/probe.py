@@ -1,6 +1,6 @@
 """Run many single resizes in installed runtimes: jobs of a worker, whose process is replaced after each death.
 
-TensorRT is missing: not every machine can install it.
+TensorRT is missing: it runs on GPUs only. ``imports`` asks its importer.
 """
 
 from __future__ import annotations
@@ -50,24 +50,45 @@ class Ran:
 
 
 def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
-    """Return the outcome of each job. A job that dies or hangs affects only itself."""
+    """Return the outcome of each job. Each runtime has a process; a job that dies or hangs affects only itself."""
     question = Question(function=f"{__name__}:answer", limit=_SECONDS, attempts=1)
     results: list[Ran] = []
-    with one_worker() as worker:
+    with one_worker() as workers:
         for job in jobs:
-            results.append(_ran(worker.answer(question, job)))
+            results.append(_ran(workers.of(_process(job.runtime)).answer(question, job)))
             progress("running", len(results), len(jobs))
     return results
 
 
+def _process(runtime: str) -> str:
+    """Return the name of a runtime's process: that of its package."""
+    return ALL[runtime].package if runtime in ALL else "openvino"
+
+
+class Workers:
+    """Workers by name; each starts with its first question."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Worker] = {}
+
+    def of(self, name: str) -> Worker:
+        """Return a worker."""
+        return self._by_name.setdefault(name, Worker())
+
+    def close(self) -> None:
+        """End their processes."""
+        for worker in self._by_name.values():
+            worker.close()
+
+
 @contextmanager
-def one_worker() -> Iterator[Worker]:
-    """Yield a worker; nested contexts share it, in one thread. Paths of jobs are then absolute."""
+def one_worker() -> Iterator[Workers]:
+    """Yield a worker for each runtime; nested contexts share them, in one thread. Paths of jobs are then absolute."""
     pid, outer = _CURRENT.get() or (0, None)
     if outer and pid == os.getpid():
         yield outer
         return
-    with closing(Worker()) as inner:
+    with closing(Workers()) as inner:
         token = _CURRENT.set((os.getpid(), inner))
         try:
             yield inner
@@ -75,7 +96,7 @@ def one_worker() -> Iterator[Worker]:
             _CURRENT.reset(token)
 
 
-_CURRENT: ContextVar[tuple[int, Worker] | None] = ContextVar("worker", default=None)
+_CURRENT: ContextVar[tuple[int, Workers] | None] = ContextVar("workers", default=None)
 
 
 def _ran(answer: Path | str | Died | Late) -> Ran:

@@ -19,7 +19,7 @@ from ..sources.readers import Source, is_in_memory
 _FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
 _RELEASES = "IRI017"
-_UNKNOWN, _PREPROCESSING = "IRI025", "IRI041"
+_WRONG, _UNKNOWN, _PREPROCESSING = "IRI024", "IRI025", "IRI041"
 
 
 def mistaken(findings: Iterable[Finding]) -> frozenset[str]:
@@ -89,6 +89,8 @@ def next_step(finding: Finding, mistaken: Collection[str] = ()) -> str:
         return _fix(file)
     if kind is FileKind.ONNX and finding.code in _VERDICTS and finding.runtime in names():
         return _rewritten(_repaired(file) if file in mistaken else file, str(finding.runtime))
+    if finding.code == _WRONG:
+        return quote_shell("ir-interp", "audit", finding.file, "--run", "--runtime", str(finding.runtime), "--json")
     if finding.code == _UNKNOWN:
         return quote_shell("ir-interp", "audit", finding.file, "--run")
     if finding.code == _PREPROCESSING:

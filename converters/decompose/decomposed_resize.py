@@ -413,7 +413,7 @@ def _form(axes: list[AxisTaps], at_run_time: ResizeSpec | None) -> str:
     return f"{kind} along axes {listing}" + (_AT_RUN_TIME if at_run_time else "")
 
 
-_NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT)  # no graph finds a nearest pixel in these
+_NOT_AT_RUN_TIME = (Arithmetic.EXACT, Arithmetic.LITERT, Arithmetic.TENSORRT)  # no graph finds a nearest pixel in these
 
 
 def _grade(

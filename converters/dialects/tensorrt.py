@@ -1,16 +1,16 @@
 """TensorRT ``IResizeLayer``, by the names of its Python attributes.
 
 Source: the operator page "Resize" of TensorRT 10 (operators/docs/Resize.html) and the class in its Python and C++ API.
-Not every machine can install TensorRT, so this module follows these pages, whose examples are tests
+Its examples are tests. Where the pages leave a question open, the builder of TensorRT-RTX answered
 (docs/tensorrt.md).
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from ir_interp.errors import SpecError
+from ir_interp.plan.taps import scaled_length
 from ir_interp.shapes import PartialShape
 from ir_interp.specs import (
     Arithmetic,
@@ -47,14 +47,19 @@ def read(attributes: Attributes, context: Context) -> ResizeSpec:
     _check_input(attributes["resize_mode"], context)
     if not isinstance(target, AtRunTime):
         _check_innermost(attributes["resize_mode"], target, context)
-        _check_volume(_lengths(target, context.shape), "output")
+        _check_volume(_lengths(target, context), "output")
     return ResizeSpec(
         kernel=_kernel(attributes),
         coordinates=_coordinates(attributes),
         target=target,
         step=Step.RATIO,  # the page's formulas use sizes, never scales
-        arithmetic=Arithmetic.EXACT,  # the page does not mention float32
+        arithmetic=_arithmetic(context),
     )
+
+
+def _arithmetic(context: Context) -> Arithmetic:
+    """Return the arithmetic: the builder multiplies scales in float32, which the page does not mention."""
+    return Arithmetic.EXACT if context.semantics is Semantics.DOCUMENT else Arithmetic.TENSORRT
 
 
 def _kernel(attributes: Attributes) -> Kernel:
@@ -109,12 +114,15 @@ def _check_innermost(mode: str, target: Sizes | Scales, context: Context) -> Non
             raise SpecError(f"{mode} resizes the innermost {most} axes only, not axis {axis}")
 
 
-def _lengths(target: Sizes | Scales, shape: PartialShape | None) -> PartialShape:
+def _lengths(target: Sizes | Scales, context: Context) -> PartialShape:
     """Return the output shape, None where dynamic."""
     if isinstance(target, Sizes):
         return target.values
-    known = zip(shape or (), target.values, strict=False)
-    return tuple(None if size is None else math.floor(size * Fraction(scale)) for size, scale in known)
+    known = zip(context.shape or (), target.values, strict=False)
+    arithmetic = _arithmetic(context)
+    return tuple(
+        None if size is None else scaled_length(Fraction(size), Fraction(scale), arithmetic) for size, scale in known
+    )
 
 
 def _check_volume(sizes: PartialShape, what: str) -> None:

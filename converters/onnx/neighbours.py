@@ -179,7 +179,19 @@ def levels_before(resize: ResizeNode) -> Levels | None:
         are_inputs=source is None,
         are_stored=values.is_stored(before.input[0]) or (source is not None and source.op_type == "Constant"),
         follow=not is_output and all(reader.op_type == "QuantizeLinear" for reader in values.readers(output)),
+        are_symmetric=_are_symmetric(before, values),
     )
+
+
+def _are_symmetric(quantised: onnx.NodeProto, values: Values) -> bool | None:
+    """Return whether the zero points of a DequantizeLinear are 0; None if they are computed."""
+    if len(quantised.input) <= _ZERO_POINT or not quantised.input[_ZERO_POINT]:
+        return True
+    zero = values.value(quantised.input[_ZERO_POINT])
+    return None if zero is None else not np.any(zero)
+
+
+_ZERO_POINT = 2  # its place among the inputs
 
 
 def surroundings(resize: ResizeNode) -> Surroundings:

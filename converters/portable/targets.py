@@ -15,6 +15,7 @@ import numpy as np
 
 from ir_interp.errors import IrInterpError, ReadError, closest, hint
 from ir_interp.resize_op import ResizeOp
+from ir_interp.shapes import static_shape
 from ir_interp.specs import Aspect, AtRunTime, Crop, Nearest
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import Grade, compared
@@ -31,7 +32,7 @@ from ..predictions import importer, in_model, whatever_its_form
 from ..runtimes import openvino, openvino_layers, tensorrt
 from ..runtimes.execution import LARGEST_GATHER, LargestGather
 from ..runtimes.onnxruntime_optimiser import NO_CUBIC_SHRINKS, survives_transposes
-from ..runtimes.outcome import Outcome, changing_axes, computes, refused
+from ..runtimes.outcome import Body, Outcome, changing_axes, computes, refused
 from ..runtimes.runtime import Accepted, Runtime, runtimes
 from . import operator_sets
 
@@ -97,7 +98,7 @@ def for_openvino(graph: Graph, op: ResizeOp) -> Primitives:
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 FREEZE = "use --shape and --freeze to make the shape static"
-_SHORT = {"trt": "tensorrt"}  # names that by their letters alone would be taken for tract
+_SHORT = {"trt": "tensorrt", "qnn": "onnxruntime-qnn"}  # names that by their letters alone would be taken for others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +211,8 @@ def _openvino_problem(op: ResizeOp, decomposed: Decomposed) -> str:
 def _of_runtime(runtime: Runtime, accepted: Accepted) -> Target:
     return Target(
         name=runtime.name,
-        predict=partial(in_model, runtime),
-        around=partial(whatever_its_form, runtime),
+        predict=partial(_in_model, runtime, accepted.left),
+        around=partial(_around, runtime, accepted.left),
         problem=partial(_problem, runtime.title, accepted),
         note=lambda op: f"by the rules observed in {runtime.title} {runtime.version}; it was not run",
         measures_nothing="" if accepted.measures else runtime.title,
@@ -219,9 +220,31 @@ def _of_runtime(runtime: Runtime, accepted: Accepted) -> Target:
     )
 
 
+def _in_model(runtime: Runtime, left: str, node: ResizeNode) -> Outcome:
+    """Return the outcome of a node in a runtime; what it leaves to another one counts as refused."""
+    outcome = in_model(runtime, node)
+    return refused(outcome.reason) if left and outcome.reason.startswith(left) else outcome
+
+
+def _around(runtime: Runtime, left: str, node: ResizeNode) -> Outcome | None:
+    outcome = whatever_its_form(runtime, node)
+    if left and outcome is None and static_shape(node.op.shape) is None:
+        return refused(f"{runtime.title} takes static shapes only; {FREEZE}")
+    bodies = neighbours.surroundings(node).bodies if left and outcome is None else ()
+    return refused(f"{runtime.title} runs no body of a loop") if any(map(_is_loop, bodies)) else outcome
+
+
+def _is_loop(body: Body) -> bool:
+    return body.operator != "If"
+
+
 def _problem(title: str, accepted: Accepted, op: ResizeOp, decomposed: Decomposed) -> str:
     if not accepted.primitives:
         return f"{title} computes no resize"
+    if not accepted.gathers and isinstance(op.spec.kernel, Nearest):
+        return f"{title} computes no Gather"
+    if not accepted.gathers and isinstance(op.spec.coordinates, Crop):
+        return f"{title} computes no Where"
     if op.dtype != "float32":
         return f"the rules for {title} do not cover {op.dtype}"
     return (
@@ -273,8 +296,8 @@ _RUNTIMES = {
     **_OWN,
     **{name: _of_runtime(runtimes()[name], each) for name, each in _ACCEPTED.items() if name not in _OWN},
 }
-_IN_ANY = [target for name, target in _RUNTIMES.items() if _ACCEPTED[name].primitives]
-"""Runtimes that compute resizes that no Resize expresses; the others would have no fallback."""
+_IN_ANY = [target for name, target in _RUNTIMES.items() if _ACCEPTED[name].primitives and not _ACCEPTED[name].left]
+"""Runtimes that compute resizes that no Resize expresses. Others would have no fallback, or are parts of one."""
 _ANY = Target(
     name="any",
     predict=_in_all,

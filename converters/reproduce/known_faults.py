@@ -80,6 +80,7 @@ PLACES: Mapping[str, Node | Layer] = {
     ),
     "tf-half-pixel-kept-axis": Node(version=11, attributes={**_TF, "mode": "linear"}, given=_scales(1, 1, 1, 2)),
     "tf-half-pixel-ceil": Node(version=11, attributes={**_TF, "nearest_mode": "ceil"}, given=_sizes(1, 1, 8, 9)),
+    "tf-half-pixel-floor": Node(version=11, attributes={**_TF, "nearest_mode": "floor"}, given=_sizes(1, 1, 8, 9)),
     "tf-half-pixel-sizes": Node(version=11, attributes=_TF, given=_sizes(1, 1, 8, 9)),
     "tf-half-pixel-scales": Node(version=11, attributes=_TF, given=_scales(1, 1, 3, 0.5)),
     "tf-half-pixel-coefficient": Node(

@@ -1,13 +1,15 @@
-"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: how they compute a Resize by their sources. None was run.
+"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: how they compute a Resize.
 
-Nodes that a provider does not take are left to the CPU provider, which every session has. The sources are those of
-github.com/microsoft/onnxruntime and github.com/onnxruntime/onnxruntime-qnn, at the commits that ``RUNTIMES`` names;
-DirectML and QNN themselves are closed.
+Nodes that a provider does not take are left to the CPU provider, which every session has. QNN's rules come from running
+its simulator of the HTP, which the package onnxruntime-qnn holds for x86 (2.7.0), those of WebGPU from running
+onnxruntime-node (1.30) on a Vulkan driver for the CPU, SwiftShader. CUDA and DirectML were not run: their rules follow
+the sources at github.com/microsoft/onnxruntime, at the commits that ``RUNTIMES`` names; DirectML itself is closed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,24 +22,28 @@ from ir_interp.plan.integer_sums import SPATIAL_AXES
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
-from ir_interp.specs import Aspect, Coordinates, Cubic, Nearest, ResizeSpec, Rounding, Scales
+from ir_interp.specs import Arithmetic, Aspect, Coordinates, Crop, Cubic, Nearest, ResizeSpec, Rounding, Scales, Step
+from ir_interp.translation.meaning import are_whole
 
 from . import onnxruntime
-from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down, to_pixels
+from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down
 from .outcome import (
-    BY_RATIO,
+    FLOOR,
     HALF_PIXEL_OF_10 as OF_10,
     RESIZE_10,
     UPSAMPLE,
     Outcome,
     Reading,
+    changing_axes,
+    crashes,
     differs,
     geometry,
     refused,
     resized,
+    settled,
     unknown,
 )
-from .runtime import Runtime
+from .runtime import Accepted, Runner, Runtime
 
 LEFT_TO_CPU = "left to the CPU provider"
 
@@ -47,8 +53,9 @@ _CLOSE = 1e-5  # to the edge of a rounding: more than the 2.5 units in the last 
 _LAST_AXES = "it resizes the last axes, whichever axes the scales name"
 
 
-def _left_to_cpu(op: ResizeOp, reason: str) -> Outcome:
-    cpu = onnxruntime.outcome(op)
+def left_to_cpu(op: ResizeOp, reason: str, release: str = "") -> Outcome:
+    """Return the outcome of a node that a provider does not take, in the CPU provider of a release or the newest."""
+    cpu = onnxruntime.RUNTIME.releases[release].outcome(op) if release else onnxruntime.outcome(op)
     return replace(cpu, reason="; ".join(filter(None, (f"{LEFT_TO_CPU}: {reason}", cpu.reason))))
 
 
@@ -89,10 +96,10 @@ def _divides_exactly(step: float) -> bool:
 _TURNS = "a nearest pixel that depends on the last bit of a quotient"
 
 
-def _resizes_others(op: ResizeOp) -> bool:
+def _resizes_others(op: ResizeOp, may_change: Set[int] | None = None) -> bool:
     """Return whether a weighted resize runs along other axes than the last ones: images whose channels come last."""
-    rank = len(op.shape or ())
-    return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and resized(op) <= SPATIAL_AXES[rank])
+    rank, axes = len(op.shape or ()), resized(op) if may_change is None else may_change
+    return not isinstance(op.spec.kernel, Nearest) and not (rank in SPATIAL_AXES and axes <= SPATIAL_AXES[rank])
 
 
 def _refusal_of_any(op: ResizeOp) -> str:
@@ -133,9 +140,9 @@ def _cuda_upsample(op: ResizeOp) -> Outcome:
 def _directml(op: ResizeOp) -> Outcome:
     kernel, shape, uncovered = op.spec.kernel, op.shape or (), _uncovered(op)
     if isinstance(kernel, Cubic):
-        return _left_to_cpu(op, "cubic is not supported")
+        return left_to_cpu(op, "cubic is not supported")
     if op.attributes.get("exclude_outside"):
-        return _left_to_cpu(op, "exclude_outside is not supported")
+        return left_to_cpu(op, "exclude_outside is not supported")
     if uncovered or op.attributes.get("axes") is not None:
         return unknown(uncovered or "a Resize with axes")
     if sum(size != 1 for size in shape) > _IMAGE:  # axes of size 1 are left out
@@ -164,32 +171,104 @@ def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
 
 _SINGLE_OUTPUT = Reading("its pytorch_half_pixel tests for a single input, not a single output", _half_pixel)
 _OF_QNN = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
-_QNN_RANKS = range(3, 6)
+_QNN_RANKS, _QNN_TYPES = range(3, 6), ("float32", "float16")
+_NOT_FINAL = "it fails to finalize its graph"
+_DEPTH = 2  # an axis of volumes
+_NO_IMAGES = (
+    (Coordinates.HALF_PIXEL, Rounding.FLOOR),
+    (Coordinates.ALIGN_CORNERS, Rounding.FLOOR),
+    (Coordinates.ALIGN_CORNERS, Rounding.ROUND_PREFER_CEIL),
+    (Coordinates.ASYMMETRIC, Rounding.FLOOR),
+)  # the nearest of other ranks that QNN takes
+_DOWN = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)  # roundings of asymmetric that QNN takes
+
+
+def _qnn_sizes(spec: ResizeSpec) -> ResizeSpec:
+    """Return a resize whose sizes are exact products, rounded down: 2.1 of 10 is 20, as float32 has less than 2.1."""
+    if isinstance(spec.target, Scales) and are_whole(spec.target):
+        return spec
+    return replace(spec, step=Step.RATIO, arithmetic=Arithmetic.EXACT) if spec.gives_scales else spec
+
+
+def _qnn_nearest(spec: ResizeSpec) -> ResizeSpec:
+    """Return the nearest resize of the HTP, which has one rounding for each of its coordinates."""
+    if not isinstance(spec.kernel, Nearest):
+        return spec
+    if spec.coordinates in (Coordinates.HALF_PIXEL, Coordinates.ALIGN_CORNERS):
+        return replace(spec, kernel=Nearest(rounding=Rounding.ROUND_PREFER_CEIL))
+    return replace(spec, coordinates=Coordinates.ASYMMETRIC, kernel=Nearest(rounding=Rounding.FLOOR))
+
+
+def _qnn_half_pixel(spec: ResizeSpec) -> ResizeSpec:
+    return spec if isinstance(spec.kernel, Nearest) else _half_pixel(spec)
+
+
+def _with_outside(spec: ResizeSpec) -> ResizeSpec:
+    return replace(spec, kernel=replace(spec.kernel, exclude_outside=False)) if isinstance(spec.kernel, Cubic) else spec
+
+
+_QNN_READINGS = (
+    Reading("it rounds the exact product of size and scale down, and uses the ratio of sizes", _qnn_sizes),
+    Reading("its nearest rounds half_pixel and align_corners half up, others down, as asymmetric", _qnn_nearest),
+    Reading("its pytorch_half_pixel is half_pixel, for a single output too", _qnn_half_pixel),
+    Reading("it ignores exclude_outside", _with_outside),
+)
 
 
 def _qnn(op: ResizeOp) -> Outcome:
-    if op.version in UPSAMPLE:
-        return unknown("an Upsample")
-    refusal = _refusal_of_qnn(op)
-    if refusal:
-        return _left_to_cpu(op, refusal)
-    if isinstance(op.spec.kernel, Nearest):
-        return unknown("a nearest Resize, whose rounding QNN's image operator does not support")
-    return read_outcome(op, (OF_10, BY_RATIO) if op.version == RESIZE_10 else (BY_RATIO,))
+    """Return the outcome in QNN's simulator of the HTP."""
+    return _qnn_of_node(op, resized(op), op)
+
+
+def _qnn_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    at, refusal = geometry(op), _refusal_of_qnn(stated)
+    if at is None or refusal:
+        return left_to_cpu(op, refusal)
+    if op.dtype not in _QNN_TYPES:
+        return refused("it claims the node for its layout, and then does not support the element type")
+    other = _of_other_rank(op, at.changing) if len(at.in_sizes) != _IMAGE else None
+    if other:
+        return other
+    if op.spec.aspect is not Aspect.STRETCH:
+        return unknown("an aspect policy")
+    if op.spec.coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
+        return refused(_NOT_FINAL) if op.dtype == "float32" else read_outcome(op, _QNN_READINGS[:1])
+    before = (OF_10,) if op.version == RESIZE_10 else (FLOOR,) if op.version in UPSAMPLE else ()
+    return read_outcome(op, (*before, *_QNN_READINGS))
+
+
+def _of_other_rank(op: ResizeOp, changing: Set[int]) -> Outcome | None:
+    """Return the outcome of a node of rank 3 or 5; None if it is as that of an image."""
+    kernel, is_volume = op.spec.kernel, len(op.shape or ()) > _IMAGE
+    if op.version <= RESIZE_10 or (is_volume and op.dtype != "float32"):
+        return unknown(f"{op.dtype} of this rank")
+    if isinstance(kernel, Cubic) and is_volume:
+        return crashes("its cubic of rank 5 ends the process")
+    if not isinstance(kernel, Nearest):
+        return None
+    if (op.spec.coordinates, kernel.rounding) == (Coordinates.ALIGN_CORNERS, Rounding.FLOOR):
+        return refused("it claims the node for its layout, and then does not support the rounding")
+    return refused(_NOT_FINAL) if is_volume and min(changing, default=_DEPTH) == _DEPTH else None
 
 
 def _refusal_of_qnn(op: ResizeOp) -> str:
-    """Return why a node of a float model is not taken."""
+    """Return why a node is not taken."""
     kernel, coordinates, at = op.spec.kernel, op.spec.coordinates, geometry(op)
-    if at is None or op.dtype != "float32" or len(at.in_sizes) not in _QNN_RANKS or not min(at.scaled, default=2) > 1:
-        return "it resizes the last axes of static float32 tensors of rank 3 to 5 only"
+    if at is None or len(at.in_sizes) not in _QNN_RANKS or not min(at.changing, default=2) > 1:
+        return "it resizes the last axes of static tensors of rank 3 to 5 only"
+    if op.version <= RESIZE_10:
+        return ""
     if kernel.is_antialiased:
         return "antialias is not supported"
     if coordinates is Coordinates.TF_HALF_PIXEL_FOR_NN:
         is_floor = isinstance(kernel, Nearest) and kernel.rounding is Rounding.FLOOR and len(at.in_sizes) == _IMAGE
         return "" if is_floor else "its tf_half_pixel_for_nn supports nearest images with floor only"
-    if op.version > RESIZE_10 and (coordinates not in _OF_QNN or op.spec.aspect is not Aspect.STRETCH):
-        return "crops, half_pixel_symmetric and policies are not supported"
+    if coordinates not in _OF_QNN:
+        return "crops and half_pixel_symmetric are not supported"
+    if isinstance(kernel, Nearest) and len(at.in_sizes) != _IMAGE and (coordinates, kernel.rounding) not in _NO_IMAGES:
+        return "its nearest of rank 3 and 5 supports one rounding for each coordinate only"
+    if isinstance(kernel, Nearest) and coordinates is Coordinates.ASYMMETRIC and kernel.rounding not in _DOWN:
+        return "its asymmetric nearest supports floor and round_prefer_ceil only"
     ratios = (abs(at.scales[axis] - at.outputs[axis] / at.in_sizes[axis]) for axis in at.scaled)
     if isinstance(kernel, Cubic) and max(ratios, default=0) > _CLOSE:  # its own bound, too
         return "its cubic supports only scales that are the ratio of sizes"
@@ -197,28 +276,112 @@ def _refusal_of_qnn(op: ResizeOp) -> str:
 
 
 def _webgpu(op: ResizeOp) -> Outcome:
-    uncovered, refusal, kernel = _uncovered(op), _refusal_of_any(op), op.spec.kernel
-    if uncovered or op.version in UPSAMPLE:
-        return unknown(uncovered or "an Upsample")
+    return _webgpu_of_node(op, resized(op), op)
+
+
+def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
+    """Return the outcome in WebGPU: nodes of other element types than floats are left to the CPU provider."""
+    kernel, taken = op.spec.kernel, settled(op)
+    if "float" not in (op.dtype or "float32"):
+        return left_to_cpu(op, f"it resizes no {op.dtype}", _OF_NODE)
+    sure = changing_axes(taken, may_change)
+    refusal = onnxruntime.refusal(taken, sure)
+    if op.dtype == "float16":
+        return unknown("a GPU with or without float16")
+    is_crop = isinstance(op.spec.coordinates, Crop)
+    if op.shape is None or (crop_or_policy(op) and not is_crop):
+        return unknown(crop_or_policy(op) or "a Resize of an unknown rank")
     if kernel.is_antialiased:
         return refused("antialias fails at run time")
-    if not refusal and len(op.shape or ()) not in _WEBGPU_RANKS:
+    if not refusal and len(op.shape) not in _WEBGPU_RANKS:
         refusal = "it supports ranks 2 to 5 only"
     if refusal:
         return refused(refusal)
-    if _resizes_others(op):
-        return differs(_LAST_AXES)
-    if _turns_by_rounding(op):
+    single = _single_pixels(op)
+    if op.version not in UPSAMPLE and _resizes_others(op, sure - single):
+        return differs(_LAST_AXES, "" if static_shape(op.shape) else "their sizes change")
+    if is_crop:  # by the formulas of the CPU provider, and with its faults
+        return onnxruntime.RUNTIME.releases[_OF_NODE].outcome(op)
+    at = geometry(op)
+    if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at and at.keeping and not at.changing:
+        return unknown("an Upsample that keeps every size, though not every scale is 1")
+    outcome = read_outcome(op, (), _as_on_cpu)
+    if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at is None:
+        return replace(outcome, provided="a size changes")
+    if op.version not in UPSAMPLE and _resizes_others(op, may_change - single):
+        return replace(outcome, provided=f"axes {sorted(may_change - SPATIAL_AXES.get(len(op.shape), set()))} stay")
+    if not _turns_by_rounding(op):
+        return outcome
+    if outcome.spec is None or op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
         return unknown(_TURNS)
-    rounds_half = isinstance(kernel, Nearest) and kernel.rounding is Rounding.ROUND_PREFER_CEIL
-    outcome = read_outcome(op, (), _as_on_cpu, _half_to_even)
-    if rounds_half and (outcome.spec is None or static_shape(op.shape) is None):
-        return differs("its round_prefer_ceil rounds a half to the even pixel")
-    return outcome
+    return replace(outcome, reason="; ".join(filter(None, (outcome.reason, _BY_DIVISION))))
 
 
-def _half_to_even(at: Floats, rounding: Rounding) -> NDArray[Any]:
-    return np.rint(at) if rounding is Rounding.ROUND_PREFER_CEIL else to_pixels(at, rounding)
+def _single_pixels(op: ResizeOp) -> frozenset[int]:
+    """Return the axes of one pixel that stay so, whatever their scale."""
+    at = geometry(op)
+    if at is None:
+        return frozenset()
+    return frozenset(axis for axis, sizes in enumerate(zip(at.in_sizes, at.outputs, strict=True)) if sizes == (1, 1))
+
+
+_OF_NODE = "1.30"  # the release of onnxruntime-node
+_BY_DIVISION = "a GPU that rounds divisions otherwise may take another pixel"
+
+
+def _run_qnn(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import onnxruntime
+    import onnxruntime_qnn
+
+    if not any(device.ep_name == "qnn" for device in onnxruntime.get_ep_devices()):
+        onnxruntime.register_execution_provider_library("qnn", onnxruntime_qnn.get_library_path())
+    devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == "qnn"]
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.add_provider_for_devices(devices[:1], {"backend_type": "htp"})
+    session = onnxruntime.InferenceSession(model, options)
+    return np.asarray(session.run(None, {session.get_inputs()[0].name: x})[0])
+
+
+def _run_webgpu(model: str, x: NDArray[Any]) -> NDArray[Any]:
+    import json
+    import os
+    import subprocess
+    from shutil import which
+
+    script = """
+        const fs = require("fs"), ort = require("onnxruntime-node"), [model, dims, type, file] = process.argv.slice(1);
+        const kinds = {float32: Float32Array, int32: Int32Array, uint8: Uint8Array, int8: Int8Array};
+        const kind = kinds[type] || globalThis.Float16Array || Uint16Array;
+        (async () => {
+          const options = {executionProviders: ["webgpu"], logSeverityLevel: 4};
+          const session = await ort.InferenceSession.create(model, options);
+          const bytes = fs.readFileSync(file), start = bytes.byteOffset;
+          const x = new ort.Tensor(type, new kind(bytes.buffer.slice(start, start + bytes.length)), JSON.parse(dims));
+          const y = (await session.run({[session.inputNames[0]]: x}))[session.outputNames[0]];
+          fs.writeFileSync(file, Buffer.from(y.data.buffer, y.data.byteOffset, y.data.byteLength));
+          console.log(JSON.stringify([y.dims, y.type]));
+        })().catch(error => { console.error(String(error)); process.exit(1); });
+    """
+    # Without a GPU, Chromium's packages of Debian hold a Vulkan driver for the CPU, and the loader.
+    own = {
+        "VK_ICD_FILENAMES": "/usr/lib/chromium/vk_swiftshader_icd.json",
+        "LD_LIBRARY_PATH": "/usr/lib/chromium",
+        "NODE_PATH": "/usr/lib/node_modules:/usr/local/lib/node_modules",
+    }
+    x.tofile(f"{model}.bin")
+    arguments = [model, json.dumps([*x.shape]), x.dtype.name, f"{model}.bin"]
+    done = subprocess.run(
+        [str(which("node")), "-e", script, "--", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**own, **os.environ},
+    )
+    if done.returncode:
+        raise ValueError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}")
+    dims, kind = json.loads(done.stdout.strip().splitlines()[-1])
+    return np.fromfile(f"{model}.bin", kind).reshape(dims)
 
 
 _provider = partial(Runtime, takes_functions=True)
@@ -238,14 +401,19 @@ RUNTIMES = (
     ),
     _provider(
         name="onnxruntime-qnn",
-        title="onnxruntime QNN, by source",
-        source="resize_op_builder.cc of onnxruntime/onnxruntime-qnn at 02dc787c",
+        title="onnxruntime QNN",
+        version="2.7.0",
         alone=_qnn,
+        of_node=_qnn_of_node,
+        accepts=Accepted(left=LEFT_TO_CPU, gathers=False),
+        runner=Runner(package="onnxruntime_qnn", distribution="onnxruntime-qnn", run=_run_qnn),
     ),
     _provider(
         name="onnxruntime-webgpu",
-        title="onnxruntime WebGPU, by source",
-        source="webgpu/tensor/resize_impl.cc at 1924a655, upsample.cc at cca1026c",
+        title="onnxruntime WebGPU",
+        version="1.30",
         alone=_webgpu,
+        of_node=_webgpu_of_node,
+        runner=Runner(package="onnxruntime-node", distribution="onnxruntime-node", run=_run_webgpu, in_node=True),
     ),
 )

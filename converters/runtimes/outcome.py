@@ -102,13 +102,15 @@ def crashes(reason: str) -> Outcome:
 class Levels:
     """The levels behind whose DequantizeLinear a resize stands: their type, and whether no node computes them.
 
-    ``are_stored`` is whether they are constants, ``follow`` is whether only QuantizeLinear nodes read the resize.
+    ``are_stored`` is whether they are constants, ``follow`` is whether only QuantizeLinear nodes read the resize,
+    ``are_symmetric`` whether their zero points are 0; None if these are computed.
     """
 
     dtype: str | None
     are_inputs: bool
     are_stored: bool
     follow: bool
+    are_symmetric: bool | None
 
 
 class Functions(Enum):

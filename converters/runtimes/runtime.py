@@ -8,12 +8,15 @@ needs a graph, a dialect or a writer is added above: ``converters/predictions.py
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -24,6 +27,7 @@ from ir_interp.resize_op import ResizeOp
 from . import __path__ as _folders
 from .outcome import Levels, Outcome, Rounded, Surroundings
 
+_OF_NODE = ("/usr/lib/node_modules", "/usr/local/lib/node_modules")  # packages that npm install -g installs
 OfResize = Callable[[ResizeOp], Outcome]
 """Returns the outcome of a resize alone. ``op.attributes`` are those of its node, layer or operator."""
 Rule = Callable[[ResizeOp], Outcome | None]
@@ -47,17 +51,21 @@ class OfNode(Protocol):
 class Runner:
     """How to run a runtime: ``run`` needs the module ``package``, which pip installs as ``distribution``.
 
-    ``also`` are further distributions that it needs.
+    ``also`` are further distributions that it needs. If ``in_node``, ``package`` is one of Node.js, which npm installs.
     """
 
     package: str
     distribution: str
     run: Run
     also: tuple[str, ...] = ()
+    in_node: bool = False
 
     @property
     def is_installed(self) -> bool:
         """Whether it can be run here."""
+        if self.in_node:
+            places = [*os.environ.get("NODE_PATH", "").split(os.pathsep), *_OF_NODE]
+            return which("node") is not None and any(Path(place, self.package).is_dir() for place in places if place)
         try:
             return find_spec(self.package) is not None and all(map(metadata.version, self.also))
         except ModuleNotFoundError:  # its parent, or a distribution
@@ -88,13 +96,17 @@ class Release:
 class Accepted:
     """What a target accepts of a resize that is written in primitive operations.
 
-    ``primitives`` is whether it computes Gather, MatMul and the like at all, ``measures`` whether it slices at sizes
-    of run time, ``least_opset`` the operator set from which it has all common nodes.
+    ``primitives`` is whether it computes MatMul and the like at all, ``gathers`` whether Gather and Where, which copy
+    pixels and fill windows, ``measures`` whether it slices at sizes of run time, ``least_opset`` the operator set from
+    which it has all common nodes. ``left`` is the beginning of the reason why it leaves a node to another runtime, if
+    it does: such a node is rewritten.
     """
 
     primitives: bool = True
     measures: bool = True
     least_opset: int = 1
+    left: str = ""
+    gathers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """TensorRT: the element types that it takes, and the settings of ``IResizeLayer`` by its ONNX importer, by release.
 
-Sources: the importer's public code (onnx-tensorrt, the files that ``IMPORTERS`` names), and the operator page "Resize"
-and the class ``IResizeLayer`` of TensorRT 10. TensorRT itself was not run.
+Sources: the importer's public code (onnx-tensorrt, the files that ``IMPORTERS`` names), the operator page "Resize" and
+the class ``IResizeLayer`` of TensorRT 10, and the answers of TensorRT-RTX 1.5.0, 1.6.1 and 1.7.1, whose importer and
+builder need no GPU (``tests/sweeps/tensorrt.py``). No engine was run.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Any
 
 from ir_interp.plan.integer_sums import sums_integers
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape
-from ir_interp.specs import Aspect, AtRunTime, ResizeSpec
+from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.specs import Aspect, AtRunTime, Cubic, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Attributes, Context
 
+from .outcome import Outcome, Surroundings, refused, unknown
 from .runtime import Accepted, Runtime
 
 
@@ -46,12 +48,16 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         "8.2": Importer(
             source="builtin_op_importers.cpp at 009d6541",
-            untaken=("bool", "int32", "uint8"),
+            untaken=("bool", "int32", "uint8", "bfloat16"),
             has_cubic=False,
             reads_opset_18=False,
             reads_sizes=True,
         ),
-        "8.6": Importer(source="builtin_op_importers.cpp at 48bd0559", reads_opset_18=False),
+        "8.6": Importer(
+            source="builtin_op_importers.cpp at 48bd0559",
+            untaken=("bool", "uint8", "bfloat16"),
+            reads_opset_18=False,
+        ),
         "9.2": Importer(source="builtin_op_static_checkers.cpp at 2cb1f39f", reads_opset_18=False),
         "10.1": Importer(source="onnxOpImporters.cpp, onnxOpCheckers.cpp of release 10.1"),
         "10.6": Importer(source="onnxOpImporters.cpp, onnxOpCheckers.cpp at 0137504e"),
@@ -61,6 +67,19 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
 )
 """Releases whose importer was read; a release between two equal ones equals them."""
 NEWEST = IMPORTERS["10.15"]
+
+
+def among(op: ResizeOp, around: Surroundings) -> Outcome | None:
+    """Return the outcome of a node whose model the importer refuses for the DequantizeLinear in front of it."""
+    levels = around.levels
+    if levels is None or (levels.dtype != "uint8" and levels.are_symmetric):
+        return None
+    if levels.dtype != "uint8" and levels.are_symmetric is None:
+        return unknown("a DequantizeLinear with a computed zero point")
+    what = "of uint8" if levels.dtype == "uint8" else "with a zero point other than 0"
+    return refused(f"the importer refuses a DequantizeLinear {what}")
+
+
 RUNTIME = Runtime(
     name="tensorrt",
     title="TensorRT",
@@ -69,11 +88,12 @@ RUNTIME = Runtime(
     reader="{}'s importer",
     is_asked=True,
     takes_functions=NEWEST.takes_functions,
+    among=among,
     accepts=Accepted(),
 )
 """Its dialect reads the layers that the importer makes: ``converters/predictions.py`` adds the outcome of a node."""
-LAYER_TYPES = ("float16", "float32", "int8")
-"""The element types of an IResizeLayer's input."""
+LAYER_TYPES = ("float16", "float32", "bfloat16", "int8")
+"""The element types of an IResizeLayer's input, of those that ONNX's Resize has: the builder lists them."""
 
 NETWORK_TYPES = ("float32", "float16", "bfloat16", "int32", "int64")
 """The element types that the layers of a decomposed resize compute in."""
@@ -155,7 +175,23 @@ def _refusal_of_opset_18(op: ResizeOp) -> str:
         return "the importer does not support aspect policies"
     if op.spec.target is AtRunTime.SCALES and op.spec.axes is not None:
         return "the importer does not support scales at run time for some axes"
-    return ""
+    return _refusal_of_kept_axes(op)
+
+
+def _refusal_of_kept_axes(op: ResizeOp) -> str:
+    """Return why the importer refuses sizes of some axes: it takes the sizes of the others from the input, static."""
+    if not isinstance(op.spec.target, Sizes) or op.spec.axes is None or op.shape is None:
+        return ""
+    listed = resolve_axes(op.spec.axes, len(op.shape))
+    kept = [axis for axis, size in enumerate(op.shape) if size is None and axis not in listed]
+    return f"the importer refuses sizes of some axes while axis {kept[0]} is dynamic; list all axes" if kept else ""
+
+
+def refusal_of_computed_scales(op: ResizeOp) -> str:
+    """Return why the importer refuses a node whose scales are computed by nodes, even from constants."""
+    if op.spec.axes is None or (op.shape is not None and tuple(op.spec.axes) == tuple(range(len(op.shape)))):
+        return ""
+    return "the importer does not support computed scales for some axes"
 
 
 def _refusal_of_axes(op: ResizeOp) -> str:
@@ -173,9 +209,24 @@ def left_out(op: ResizeOp, importer: Importer) -> str:
     return f"{' and '.join(dropped)} dropped" if dropped and not importer.reads_opset_18 else ""
 
 
+def is_open_cubic(op: ResizeOp) -> bool:
+    """Return whether a node is a cubic that the builder takes, although no page has other axes than the last two.
+
+    The importer tests the axes for constant scales only, and counts those that the node lists, not those of the input.
+    """
+    if not isinstance(op.spec.kernel, Cubic) or (op.dtype or "float32") not in (*LAYER_TYPES, "float64"):
+        return False
+    target = op.spec.target
+    if not isinstance(target, Scales) or op.shape is None:
+        return isinstance(target, Sizes)
+    scales = dict(zip(resolve_axes(op.spec.axes, len(op.shape)), target.values, strict=True))
+    tested = range(len(target.values) - INNERMOST["CUBIC"])
+    return all(scales.get(axis, 1.0) == 1 for axis in tested)
+
+
 def unknown_sums(spec: ResizeSpec, dtype: str | None) -> str:
     """Return the unknown rounding of integer sums, which no page specifies; empty if none are summed."""
-    return f"TensorRT's rounding is unknown for sums of {dtype}" if sums_integers(spec, dtype) else ""
+    return f"no rule covers how TensorRT rounds sums of {dtype}" if sums_integers(spec, dtype) else ""
 
 
 def network_refusal(op: ResizeOp) -> str:

@@ -164,6 +164,7 @@ class Arithmetic(Word):
     ONNXRUNTIME = "onnxruntime"  # float32 in onnxruntime's order, ties recognised within 1e-6
     OPENVINO = "openvino"  # float32 in the order of OpenVINO's CPU plugin
     LITERT = "litert"  # float32 in the order of LiteRT's kernels, which multiply by the step
+    TENSORRT = "tensorrt"  # float32 for the sizes that scales give, as TensorRT's builder; rationals for coordinates
     PILLOW = "pillow"  # float64 in Pillow's order; for nearest a running total
     OPENCV = "opencv"  # float64 in OpenCV's order, then float32
     OPENCV_EXACT = "opencv_exact"  # float64 in OpenCV's order; for nearest integers over 2**16
@@ -182,6 +183,11 @@ class Arithmetic(Word):
         return self in _LIBRARIES
 
     @property
+    def has_exact_coordinates(self) -> bool:
+        """Whether coordinates are rationals."""
+        return self in (Arithmetic.EXACT, Arithmetic.TENSORRT)
+
+    @property
     def rounds_lengths(self) -> bool:
         """Whether ``scales`` give sizes that are rounded half to even instead of down."""
         return self in _ROUNDED_LENGTHS
@@ -198,7 +204,7 @@ _ROUNDED_LENGTHS = {
 
 def _is_of_library(arithmetic: Arithmetic) -> bool:
     match arithmetic:
-        case Arithmetic.EXACT | Arithmetic.ONNXRUNTIME | Arithmetic.OPENVINO | Arithmetic.LITERT:
+        case Arithmetic.EXACT | Arithmetic.ONNXRUNTIME | Arithmetic.OPENVINO | Arithmetic.LITERT | Arithmetic.TENSORRT:
             return False
         case Arithmetic.PILLOW | Arithmetic.TENSORFLOW | Arithmetic.JAX | Arithmetic.SCIPY:
             return True

@@ -530,6 +530,7 @@ _OWN_INTEGERS: dict[Arithmetic, Integers | IntegerRounding] = {
     Arithmetic.ONNXRUNTIME: Integers.ONNXRUNTIME,
     Arithmetic.OPENVINO: Integers.OPENVINO,
     Arithmetic.LITERT: Integers.LITERT,
+    Arithmetic.TENSORRT: IntegerRounding.HALF_EVEN,
     Arithmetic.PILLOW: IntegerRounding.HALF_AWAY,
     Arithmetic.OPENCV: IntegerRounding.HALF_EVEN,
     Arithmetic.OPENCV_EXACT: IntegerRounding.HALF_EVEN,

@@ -172,7 +172,7 @@ def test_an_audit_that_was_run_and_findings_that_were_chosen(
     monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda _: predictions)
     chain("a.onnx")
     given = ("--run", "--runtime", "onnxruntime", "--select", "IRI024", "--html", "a.html")
-    assert command(capsys, "audit", "a.onnx", *given)[0] == 0
+    assert command(capsys, "audit", "a.onnx", *given)[0] == 1
     root = read("a.html")
     assert [row[1] for row in table(root, "Resizes of ONNX models")] == ["onnxruntime", "✓ samerun", "✓ samerun"]
     head, *rows = table(root, "Prediction and run disagree")

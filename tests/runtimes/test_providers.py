@@ -1,19 +1,24 @@
-"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: what their sources say. None of them can be run here."""
+"""onnxruntime's CUDA, DirectML, QNN and WebGPU providers: what sources say of two, and what two were seen to make."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 import ir_interp
+from ir_interp.converters.audit.probe import RUNNERS
 from ir_interp.converters.predictions import RUNTIMES
 from ir_interp.converters.runtimes.onnxruntime_providers import RUNTIMES as RECORDS
+from ir_interp.converters.runtimes.outcome import Kind
 from tests.support.graphs import save_model
+from tests.support.image_nodes import loosen
 from tests.support.runtimes import onnx_model
 
 PROVIDERS = [provider.name for provider in RECORDS]
+BY_SOURCE = [provider.name for provider in RECORDS if not provider.runner]
 NAMES = ("cuda", "directml", "qnn", "webgpu")
 SHAPE = (1, 2, 5, 6)
 SAME, CPU = ("same", ""), "left to the CPU provider"
@@ -53,26 +58,26 @@ ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
         ("differs", "keeps its size"), ("differs", "halves"), ("differs", f"{CPU}: antialias is not supported"),
         ("refused", ""),
     )),
-    (resize("cubic", exclude_outside=1), (SAME, ("same", CPU), SAME, SAME)),
+    (resize("cubic", exclude_outside=1), (SAME, ("same", CPU), ("differs", "ignores exclude_outside"), SAME)),
     (resize("linear", "pytorch_half_pixel", sizes=(1, 2, 1, 9)), (
-        SAME, ("differs", "single input"), SAME, SAME,
+        SAME, ("differs", "single input"), ("differs", "for a single output too"), SAME,
     )),
     (resize("linear", "tf_half_pixel_for_nn", 11, scales=(1, 1, 2, 2)), (
         SAME, ("differs", "by half a pixel"), ("same", "supports nearest images with floor only"), SAME,
     )),
     (resize("nearest", "tf_half_pixel_for_nn", 11, nearest_mode="floor", scales=(1, 1, 2, 2)), (
-        SAME, SAME, ("unknown", "rounding"), SAME,
+        SAME, SAME, ("refused", "finalize"), SAME,
     )),
     (resize("linear", "half_pixel_symmetric", scales=(1, 1, 1.7, 1.7)), (
         ("unknown", "newer"), SAME, ("same", CPU), SAME,
     )),
     (resize("nearest", "asymmetric", nearest_mode="round_prefer_ceil", scales=(1, 1, 2, 2)), (
-        SAME, SAME, ("unknown", "rounding"), ("differs", "to the even pixel"),
+        SAME, SAME, ("differs", "others down"), SAME,
     )),
     (resize("nearest", "asymmetric", nearest_mode="floor", scales=(1, 1, 3, 3)), (
-        SAME, ("unknown", "last bit"), ("unknown", "rounding"), ("unknown", "last bit"),
+        SAME, ("unknown", "last bit"), SAME, ("same", "rounds divisions otherwise"),
     )),
-    (resize("nearest", nearest_mode="floor", scales=(1, 1, 2, 2)), (SAME, SAME, ("unknown", "nearest"), SAME)),
+    (resize("nearest", nearest_mode="floor", scales=(1, 1, 2, 2)), (SAME, SAME, ("differs", "half up"), SAME)),
     (resize("linear", shape=(1, 4, 5, 3), sizes=(1, 8, 9, 3)), (
         ("differs", "last axes"), SAME, ("same", f"{CPU}: it resizes the last axes"), ("differs", "last axes"),
     )),
@@ -81,19 +86,19 @@ ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
     )),
     (resize("linear", version=10, scales=(1, 1, 2, 2)), (SAME, ("differs", OF_10), ("differs", OF_10), SAME)),
     (resize("nearest", version=10, scales=(1, 1, 4, 0.5)), (
-        SAME, SAME, ("unknown", "rounding"), SAME,
+        SAME, SAME, ("differs", OF_10), SAME,
     )),
     (resize("linear", version=9, scales=(1, 1, 2, 2)), (
-        SAME, ("differs", OF_10), ("unknown", "Upsample"), ("unknown", "Upsample"),
+        SAME, ("differs", OF_10), SAME, SAME,
     )),
     (resize("nearest", version=9, scales=(1, 1, 1.5, 2)), (
-        ("differs", "scale rounded up"), ("unknown", "last bit"), ("unknown", "Upsample"), ("unknown", "Upsample"),
+        ("differs", "scale rounded up"), ("unknown", "last bit"), SAME, ("same", "rounds divisions otherwise"),
     )),
     (resize("linear", version=9, shape=(2, 5, 6), scales=(1, 2, 2)), (
-        ("differs", "of this rank"), ("differs", OF_10), ("unknown", "Upsample"), ("unknown", "Upsample"),
+        ("differs", "of this rank"), ("differs", OF_10), ("same", CPU), SAME,
     )),
     (resize("linear", dtype="float16"), (
-        ("unknown", "float16"), ("unknown", "float16"), ("same", CPU), ("unknown", "float16"),
+        ("unknown", "float16"), ("unknown", "float16"), SAME, ("unknown", "float16"),
     )),
 )  # fmt: skip
 
@@ -106,15 +111,102 @@ def test_what_the_sources_say(node: dict[str, Any], told: tuple[Told, ...]) -> N
         assert (verdict.kind.value, reason in verdict.reason) == (kind, True), (name, str(verdict))
 
 
+QNN: tuple[tuple[dict[str, Any], Told], ...] = (
+    # further nodes, and what QNN's simulator of the HTP was seen to make of them (2.7.0)
+    (resize("linear", scales=(1, 1, 2.1, 1), shape=(1, 1, 10, 4)), ("differs", "exact product")),  # 20, not 21
+    (resize("nearest", "pytorch_half_pixel", nearest_mode="floor"), ("differs", "others down")),
+    (resize("nearest", "align_corners", nearest_mode="round_prefer_ceil"), SAME),
+    (resize("nearest", "asymmetric", nearest_mode="ceil"), ("same", f"{CPU}: its asymmetric nearest")),
+    (resize("linear", dtype="uint8"), ("refused", "claims the node for its layout")),
+    (resize("linear", dtype="uint8", antialias=1), ("same", CPU)),
+    (resize("linear", dtype="uint8", shape=(1, 5, 6, 2), sizes=(1, 8, 9, 2)), ("same", CPU)),
+    (resize("cubic", shape=(2, 3, 9), sizes=(2, 3, 20)), SAME),
+    (resize("linear", "asymmetric", shape=(1, 2, 4, 8, 9), sizes=(1, 2, 7, 13, 20)), SAME),
+    (resize("nearest", "asymmetric", nearest_mode="floor", shape=(2, 3, 9), sizes=(2, 3, 20)), SAME),
+    (resize("nearest", shape=(2, 3, 9), sizes=(2, 3, 20)), ("same", f"{CPU}: its nearest of rank 3")),
+    (resize("nearest", "align_corners", nearest_mode="floor", shape=(2, 3, 9), sizes=(2, 3, 20)),
+     ("refused", "does not support the rounding")),
+    (resize("nearest", "asymmetric", nearest_mode="floor", shape=(1, 2, 4, 8, 9), sizes=(1, 2, 4, 13, 20)), SAME),
+    (resize("nearest", "asymmetric", nearest_mode="floor", shape=(1, 2, 4, 8, 9), sizes=(1, 2, 7, 13, 20)),
+     ("refused", "finalize")),
+    (resize("cubic", shape=(1, 2, 4, 8, 9), sizes=(1, 2, 4, 13, 20)), ("crashes", "rank 5")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("node", "told"), QNN, ids=str)
+def test_what_qnn_was_seen_to_compute(node: dict[str, Any], told: Told) -> None:
+    (row,) = ir_interp.audit(onnx_model(**node), runtimes=["onnxruntime-qnn"]).rows
+    verdict = row.predictions["onnxruntime-qnn"]
+    assert (verdict.kind.value, told[1] in verdict.reason) == (told[0], True), str(verdict)
+
+
+WEBGPU: tuple[tuple[dict[str, Any], Told], ...] = (
+    # further nodes, and what onnxruntime-node was seen to make of them on a software driver (1.30)
+    (resize("nearest", nearest_mode="round_prefer_ceil", shape=(1, 1, 6, 6), sizes=(1, 1, 3, 3)), SAME),  # halves go up
+    (resize("linear", dtype="uint8"), ("same", CPU)),
+    (resize("linear", dtype="int8", antialias=1), ("differs", CPU)),
+    (resize("linear", version=9, shape=(1, 3, 5, 6), scales=(1, 2, 1, 1)), SAME),
+    (resize("linear", version=9, shape=(1, 4, 1, 4), scales=(1, 1, 1.1, 1.1)), ("unknown", "keeps every size")),
+    (resize("linear", shape=(1, 1, 5, 6), scales=(1, 1.1, 2, 1)), SAME),  # a single channel stays
+    (resize("cubic", shape=(1, 4, 5, 3), sizes=(1, 8, 9, 3)), ("differs", "last axes")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("node", "told"), WEBGPU, ids=str)
+def test_what_webgpu_was_seen_to_compute(node: dict[str, Any], told: Told) -> None:
+    (row,) = ir_interp.audit(onnx_model(**node), runtimes=["onnxruntime-webgpu"]).rows
+    verdict = row.predictions["onnxruntime-webgpu"]
+    assert (verdict.kind.value, told[1] in verdict.reason) == (told[0], True), str(verdict)
+
+
+@pytest.mark.parametrize(("name", "more"), [("onnxruntime-qnn", QNN), ("onnxruntime-webgpu", WEBGPU)])
+def test_the_records_are_its_answers(name: str, more: tuple[tuple[dict[str, Any], Told], ...], tmp_path: Path) -> None:
+    if not RUNNERS[name].is_installed:
+        pytest.skip(f"{RUNNERS[name].distribution} is not installed")
+    for place, (node, _) in enumerate((*ROWS, *more)):
+        onnx.save(onnx_model(**node), tmp_path / f"{place:02}.onnx")
+    for row in ir_interp.audit(tmp_path, runtimes=[name], run=True).rows:
+        predicted, seen = row.predictions[name].kind, row.seen[name].kind
+        assert predicted in (seen, Kind.UNKNOWN), row.name
+
+
+WRITTEN: tuple[tuple[dict[str, Any], list[str] | str], ...] = (
+    # a node, and the operators of what --target writes for QNN's NPU, or why it writes nothing
+    (resize("linear"), ["Resize"]),
+    (resize("linear", "pytorch_half_pixel", sizes=(1, 2, 1, 9)), ["MatMul", "MatMul"]),
+    (resize("linear", antialias=1, sizes=(1, 2, 2, 3)), ["MatMul", "MatMul"]),
+    (resize("nearest", "asymmetric", nearest_mode="ceil", scales=(1, 1, 2, 2)), "computes no Gather"),
+    (resize("linear", shape=(None, 2, 5, 6), antialias=1), "static shapes only"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("node", "operators"), WRITTEN, ids=str)
+def test_what_is_written_for_the_npu(node: dict[str, Any], operators: list[str] | str, tmp_path: Path) -> None:
+    shape = node["shape"]
+    model = onnx_model(**{**node, "shape": tuple(size or 1 for size in shape)})
+    loosen(model, [axis for axis, size in enumerate(shape) if size is None])
+    onnx.save(model, tmp_path / "a.onnx")
+    if isinstance(operators, str):
+        with pytest.raises(ExceptionGroup) as caught:
+            ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="onnxruntime-qnn", verify=False)
+        assert operators in str(caught.value.exceptions[0])
+        return
+    ir_interp.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", target="onnxruntime-qnn", verify=False)
+    assert [each.op_type for each in onnx.load(tmp_path / "b.onnx").graph.node] == operators
+
+
 def test_they_are_marked() -> None:
-    """Every report names them as by source; the version names the files, each at its commit."""
+    """Those that were not run are marked as by source; their version names the files, each at its commit."""
     for provider in RECORDS:
         name = provider.name
         assert RUNTIMES[name].title == provider.title
+        assert not RUNTIMES[name].is_asked
+        if provider.runner:
+            assert RUNTIMES[name].version == provider.version
+            continue
         assert provider.title.endswith(", by source")
         assert RUNTIMES[name].version == provider.source
         assert " at " in provider.source
-        assert not RUNTIMES[name].is_asked
 
 
 AMONG = {
@@ -135,7 +227,7 @@ def test_what_stands_around_a_node(name: str, tmp_path: Path) -> None:
     nodes, reason = AMONG[name]
     constants = "<float s = {0.5}, int64[4] z = {1, 2, 3, 4}>"
     graph = f"g (uint8[1,2,5,6] q, float[1,5,6,2] x) => (float[a,b,c,d] y) {constants} {{ {nodes} }}"
-    (row,) = ir_interp.audit(save_model(tmp_path / "a.onnx", graph), runtimes=[*PROVIDERS]).rows
+    (row,) = ir_interp.audit(save_model(tmp_path / "a.onnx", graph), runtimes=[*BY_SOURCE]).rows
     for verdict in row.predictions.values():
         assert verdict.kind.value == "unknown"
         assert reason in verdict.reason

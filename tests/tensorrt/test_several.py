@@ -140,7 +140,7 @@ def test_no_tensor_of_more_than_2_31_elements(capsys: pytest.CaptureFixture[str]
 
 def test_nobody_knows_how_int8_is_rounded(capsys: pytest.CaptureFixture[str]) -> None:
     """The page takes int8 and says nothing of sums; what is copied is as it was."""
-    unknown = "TensorRT's rounding is unknown for sums of int8"
+    unknown = "no rule covers how TensorRT rounds sums of int8"
     for mode, code in (("nearest", 0), ("linear", 1)):
         attributes = {"mode": mode, "coordinate_transformation_mode": "asymmetric"} | (
             {"nearest_mode": "floor"} if mode == "nearest" else {}

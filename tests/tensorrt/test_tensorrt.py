@@ -71,7 +71,7 @@ def op_of(spec: ResizeSpec, name: str = "up") -> ResizeOp:
         (
             {"scales": (1, 1, 2, 2)},
             {"shape": (1, 3, 8, 8), "dtype": "uint8"},
-            "IResizeLayer takes float16, float32, int8, not uint8",
+            "IResizeLayer takes float16, float32, bfloat16, int8, not uint8",
         ),
         ({"scales": (1,) * 9}, {"shape": (1,) * 9}, "NEAREST takes rank 1 to 8, not 9"),
         ({"shape": ()}, {"shape": ()}, "NEAREST takes rank 1 to 8, not 0"),
@@ -136,8 +136,8 @@ def test_a_type_is_refused_when_written(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup) as caught:
         ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.py")
     assert [str(each) for each in caught.value.exceptions] == [
-        "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, int8, not uint8; and several layers "
-        "support float32 only, not uint8"
+        "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, bfloat16, int8, not uint8; and several "
+        "layers support float32 only, not uint8"
     ]
     assert not (tmp_path / "a.py").exists()
 
@@ -261,7 +261,7 @@ def test_a_network() -> None:
     assert op.spec.kernel == Cubic(a=-0.5, exclude_outside=True)
     assert op.spec.coordinates is Coordinates.PYTORCH_HALF_PIXEL
     assert op.spec.target == Sizes((1, 3, 16, 1))
-    assert op.spec.arithmetic is Arithmetic.EXACT
+    assert op.spec.arithmetic is Arithmetic.TENSORRT
     assert op.diagnostics == ()
 
 
@@ -325,7 +325,7 @@ def test_a_layer_of_a_type_that_is_not_resized() -> None:
     network.add_resize(x).scales = [1, 1, 2, 2]
     with pytest.raises(ReadError) as caught:
         tensorrt_layer.load(network)
-    assert str(caught.value).endswith("IResizeLayer takes float16, float32, int8, not int32")
+    assert str(caught.value).endswith("IResizeLayer takes float16, float32, bfloat16, int8, not int32")
 
 
 def test_tensorrt_is_never_imported() -> None:
@@ -380,7 +380,7 @@ def test_lengths_of_run_time_are_whole_numbers() -> None:
 
 
 def test_a_layer_takes_the_shape_of_its_tensor() -> None:
-    """A scale of 1.4 makes 7 of 5 in float32: exact on this tensor, and only there."""
+    """A scale of 1.4 makes 7 of 5 in float32, in TensorRT too: the step is 5 / 7, which is 1 / 1.4 on this tensor."""
     spec = ResizeSpec(
         kernel=Linear(),
         coordinates=Coordinates.ALIGN_CORNERS,
@@ -389,7 +389,7 @@ def test_a_layer_takes_the_shape_of_its_tensor() -> None:
         arithmetic=Arithmetic.ONNXRUNTIME,
     )
     network, x = network_of((1, 2, 5, 7))
-    assert tensorrt_layer.apply(network, x, op_of(spec)).shape == (1, 2, 7, 7)
+    assert tensorrt_layer.apply(network, x, op_of(spec)).scales == (1.0, 1.0, 1.4, 1.0)
 
 
 def refusal(network: trt.INetworkDefinition, at: Any, spec: ResizeSpec) -> str:
@@ -406,7 +406,7 @@ def test_what_no_layer_computes_is_refused() -> None:
     assert refusal(network, x, simple).startswith("up: no exact form in tensorrt 10; the closest form has ")
     _, octets = network_of((1, 3, 4, 6), trt.DataType.UINT8)
     assert refusal(network, octets, HALF_PIXEL_UP) == (
-        "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, int8, not uint8"
+        "up: no exact form in tensorrt 10; IResizeLayer takes float16, float32, bfloat16, int8, not uint8"
     )
     assert refusal(network, x, AT_RUN_TIME) == (
         "up: no exact form in tensorrt; its sizes are known at run time only; pass their tensor as lengths"

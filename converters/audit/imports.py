@@ -1,0 +1,82 @@
+"""Whole ONNX models in TensorRT's own importer: the layer that each resize becomes, and the nodes that it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ir_interp.diagnostic_codes import REFUSED_MODEL, RULES
+from ir_interp.errors import ReadError
+
+from .. import tensorrt_importer
+from ..onnx.resize_nodes import OPS, ResizeNode
+from ..runtimes.outcome import Kind, Outcome
+from ..runtimes.tensorrt import RUNTIME
+from ..tensorrt_importer import Answer, Layer, Refusal
+from .audited_resizes import Finding, Found, Verdict, judge
+
+NAME = RUNTIME.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """The answer to a model: the release ``by``, the verdict on each resize if it gives one, and other refusals."""
+
+    by: str
+    verdicts: tuple[Verdict | None, ...]
+    findings: tuple[Finding, ...]
+
+
+def imported(path: Path, resizes: Sequence[Found]) -> Imported:
+    """Return what TensorRT's importer makes of a model and its resizes. Raises IrInterpError if it gives no answer."""
+    answer = tensorrt_importer.imported(path)
+    by_name: dict[str, list[Layer]] = {}
+    for layer in answer.resizes:
+        by_name.setdefault(layer.settings.name, []).append(layer)
+    verdicts = tuple(_verdict(answer, resize, by_name) for resize in resizes)
+    return Imported(by=answer.by, verdicts=verdicts, findings=tuple(_findings(path, answer)))
+
+
+def _verdict(answer: Answer, resize: Found, by_name: dict[str, list[Layer]]) -> Verdict | None:
+    """Return the verdict on a resize; None if the answer does not mention it, or another one has its name."""
+    node = resize.node
+    if node is None:
+        return None
+    name = node.node.name or f"node_of_{node.node.output[0]}"  # that of its layer
+    about = [each for each in answer.refusals if each.operator in OPS and (each.name == name or _is_at(each, node))]
+    if len(about) == 1:
+        return Verdict(kind=Kind.REFUSED, reason=about[0].problem)
+    layers = by_name.get(name, [])
+    return _of_layer(resize, layers[0]) if len(layers) == 1 and not answer.refusals else None
+
+
+def _is_at(refusal: Refusal, node: ResizeNode) -> bool:
+    """Return whether a refusal is about a node of the main graph, by its index."""
+    nodes = node.values.graph.node
+    return node.values.outer is None and 0 <= refusal.node < len(nodes) and nodes[refusal.node] == node.node
+
+
+def _of_layer(resize: Found, layer: Layer) -> Verdict | None:
+    """Return the verdict on the layer of a resize; None if it has settings whose result is unknown."""
+    try:
+        spec = layer.settings.op.spec
+    except ReadError:
+        return None
+    if resize.op.spec.waits:  # the layer's sizes are an input, which nodes of the network compute
+        spec = replace(spec, target=resize.op.spec.target, axes=resize.op.spec.axes)
+    return judge(resize.op, Outcome(spec=spec))
+
+
+def _findings(path: Path, answer: Answer) -> Iterator[Finding]:
+    rule = RULES[REFUSED_MODEL]
+    for refusal in answer.refusals:
+        if refusal.operator not in OPS:
+            yield Finding(
+                code=rule.code,
+                message=f"{answer.by} refuses the model: {refusal}",
+                file=str(path),
+                where=path.name,
+                runtime=NAME,
+                severity=rule.severity,
+            )
