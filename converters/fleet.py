@@ -232,7 +232,7 @@ _BEGINNING = json.dumps({"file": ""}).encode()[:-2]
 
 
 def _is_half(line: bytes) -> bool:
-    """Return whether a line may be a truncated record of this program, not that of another file."""
+    """Return whether a line may be a truncated record of this program; a line of any other file is not."""
     if line.endswith(b"\n") or not (line.startswith(_BEGINNING) or _BEGINNING.startswith(line)):
         return False
     try:

@@ -241,7 +241,7 @@ def _around_onnxruntime(name: str, release: Release, node: ResizeNode) -> Outcom
 
 
 def _around_in_qnn(node: ResizeNode) -> Outcome | None:
-    """Return the outcome of a node among others in QNN, where that is not the outcome of the node alone."""
+    """Return the outcome of a node among others in QNN, if it is not that of the node alone."""
     if any(body.operator in _LOOPS for body in neighbours.surroundings(node).bodies):
         return left_to_cpu(node.op, "its sizes are not static in the body of a loop")
     is_cubic = isinstance(node.op.spec.kernel, Cubic)
@@ -254,7 +254,7 @@ def _around_in_qnn(node: ResizeNode) -> Outcome | None:
 
 
 def _around_in_webgpu(node: ResizeNode) -> Outcome | None:
-    """Return the outcome of a node among others in WebGPU, where that is not the outcome of the node alone."""
+    """Return the outcome of a node among others in WebGPU, if it is not that of the node alone."""
     is_left = in_graph(_WEBGPU, node).reason.startswith(LEFT_TO_CPU)
     return neighbours.in_onnxruntime(node) if is_left else None
 

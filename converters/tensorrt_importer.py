@@ -1,8 +1,8 @@
-"""TensorRT's own importer and builder where they are installed, asked without a GPU.
+"""The answers of TensorRT's own importer and builder, if they are installed; no GPU is needed.
 
-They are those of NVIDIA's Python packages ``tensorrt`` and ``tensorrt_rtx``, or of the libraries that
-``runtimes/tensorrt_rtx.py`` calls. They are native code, and models may be untrusted, so other modules use the
-functions of this one only through a worker: ``imported`` and ``built`` ask one.
+They belong to NVIDIA's Python packages ``tensorrt`` and ``tensorrt_rtx`` or, without these, to the libraries that
+``runtimes/tensorrt_rtx.py`` calls. They are native code and models may be untrusted, so they run in a worker only:
+``imported`` and ``built`` ask it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _TensorRT:
         return Answer(by=self.release, resizes=resizes, refusals=tuple(self._refusals(network, resizes)))
 
     def _refusals(self, network: Any, resizes: tuple[Layer, ...]) -> Iterator[Refusal]:
-        """Yield why the builder refuses a network; one with dynamic inputs would need ranges of sizes first."""
+        """Yield why the builder refuses a network; that dynamic inputs have no ranges of sizes is no reason."""
         ranks = ((layer, layer.settings.context.shape or ()) for layer in resizes)
         unsized = [layer for layer, shape in ranks if shape and not layer.sizes]
         is_taken = self.builder.is_network_supported(network, self.builder.create_builder_config())
@@ -144,7 +144,7 @@ class _TensorRT:
 
     @property
     def messages(self) -> list[str]:
-        """The errors so far; NVIDIA's own logger prints them instead."""
+        """The logged errors; none with NVIDIA's own logger, which prints them."""
         return list(getattr(self.logger, "messages", ()))
 
 
@@ -170,7 +170,7 @@ def _refusal(error: Any) -> Refusal:
 
 
 def _refusal_of_builder(text: str, resizes: Set[str]) -> Refusal:
-    """Return a refusal, of a resize if the text begins with the name of its layer."""
+    """Return a refusal; it is about a resize if the text begins with the name of its layer."""
     name, _, problem = text.strip("()").partition(": ")
     return Refusal(problem=problem, name=name, operator="Resize") if name in resizes else Refusal(problem=text)
 
@@ -180,13 +180,13 @@ def _plain(text: str) -> str:
     return " ".join(_PLACES.sub("", text).split())
 
 
-_NO_GPU = "catchCudaError"  # in a message that says so
-_NO_RANGES = "no optimization profile"  # for dynamic inputs
+_NO_GPU = "catchCudaError"  # in the message that there is no GPU
+_NO_RANGES = "no optimization profile"  # in the message that dynamic inputs have no ranges of sizes
 _PLACES = re.compile(r"( In \w+)? at /?_src/\S+:\d+|\w+::\w+: Error Code \d+: API Usage Error ")
 
 
 def build(layer: LayerSettings, _: object = None) -> Answer | IrInterpError:
-    """Return the builder's answer to a layer with these settings; sizes of run time are its second input."""
+    """Return the builder's answer to a layer with these settings; a second input holds sizes of run time."""
     try:
         return _built(layer)
     except IrInterpError as error:
@@ -209,7 +209,7 @@ def _built(layer: LayerSettings) -> Answer:
 
 
 def as_imported(path: str, x: NDArray[Any]) -> NDArray[Any]:
-    """Return what the layers that the importer makes of a model of one resize compute, by this program's executor.
+    """Import a model of one resize, and return the output of its layers, computed by this program's executor.
 
     Raises IrInterpError if TensorRT refuses the model.
     """

@@ -129,7 +129,7 @@ class Question:
 
 @cache
 def lasting(name: str, idle: float) -> Worker:
-    """Return the process of this name, which holds what it imported and loaded until ``idle`` seconds have passed."""
+    """Return the worker of this name; its process keeps what it loads until ``idle`` seconds without a question."""
     worker = Worker(idle=idle)
     atexit.register(worker.close)
     return worker
@@ -375,7 +375,10 @@ VARIABLE = "IR_INTERP_FORKS"
 """The environment variable that is 0 where a fork may hang, as under an emulator with threads of its own."""
 
 _MOST_BYTES, _MOST_FORKS = 2**26, 16
-"""The most of a call whose process is kept, and the number of these: 1 GiB. A trial of a quantised model needs 10."""
+"""The most bytes of a call whose process is kept, and the most such processes, so 1 GiB in all.
+
+A trial of a quantised model needs 10 processes.
+"""
 
 _CAN_FORK = sys.platform == "linux" and os.environ.get(VARIABLE) != "0"
 _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
@@ -387,7 +390,7 @@ class Call:
 
     It may take ``seconds``, and as much memory as the bound allows beyond ``files``, for a model whose tensors are of
     ``declared`` bytes. ``imports`` are the modules that it needs. Its temporary files go into ``folder``. A small call
-    with a ``name`` runs in the process of the last one of this name, which may remember what it loaded.
+    with a ``name`` runs in the process of the previous call of this name, which may have kept what it loaded.
     """
 
     function: str
@@ -519,11 +522,11 @@ class _Fork:
 
 
 _FORKS: dict[str, _Fork] = {}
-"""Those that wait for a call of a name, the one that has waited longest first."""
+"""Forks that wait for the next call of their name; the one that has waited longest comes first."""
 
 
 def _forked() -> _Fork:
-    """Fork this process; the fork runs calls until it is ended, or this process does."""
+    """Fork this process; the fork runs calls until it is ended or this process ends."""
     (theirs, calls), (codes, answers) = os.pipe(), os.pipe()
     worker = os.getpid()
     child = os.fork()
@@ -543,7 +546,7 @@ def _forked() -> _Fork:
 def _code(call: Call, setting: _Setting) -> int:
     try:
         return _here(call, setting)
-    except Exception:  # whatever is wrong with the call
+    except Exception:  # of any kind, from the code of the call
         traceback.print_exc()
         return 1
 

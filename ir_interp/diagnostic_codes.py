@@ -416,11 +416,11 @@ AUDIT_RULES = (
     Rule(
         code="IRI028",
         severity=Severity.NOTE,
-        summary="TensorRT refuses the model for a node that is no resize.",
+        summary="TensorRT refuses the model because of a node other than a resize.",
         story=(
             "With `--run`, TensorRT's own importer and builder read the whole model, without a GPU, if they are "
             "installed: the Python packages tensorrt or tensorrt_rtx, or onnxruntime-ep-nv-tensorrt-rtx-cu13. The "
-            "finding has TensorRT's words, and names the release. Resizes have verdicts of their own."
+            "finding quotes TensorRT's reason, and names the release. Resizes have verdicts of their own."
         ),
         remedy=(
             "Change that node, or leave it to another runtime; `ir-interp convert --target tensorrt` rewrites resizes "
@@ -494,7 +494,7 @@ BYTE_PRODUCTS = "IRI026"
 UNREAD = "IRI027"
 """The finding about a resize that cannot be read."""
 REFUSED_MODEL = "IRI028"
-"""The finding about a model that TensorRT refuses for another node."""
+"""The finding about a model that TensorRT refuses because of another node."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:

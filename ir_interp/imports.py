@@ -1,9 +1,9 @@
-"""How libraries are imported: without settings of the current folder, and without telemetry.
+"""Imports of libraries, without settings from the current folder and without telemetry.
 
-That folder may have come with a model or an image. numba and Matplotlib read files of it that may name code to run.
-OpenVINO's Python tools report to Google Analytics that they are imported, and keep an identifier in ~/intel, unless
-their package ``openvino_telemetry`` is missing. Each library is guarded while its own modules are executed, whoever
-imports them. A library that the user's own program has imported before stays as it is, as do the user's files and
+The current folder may have come with a model or an image. numba and Matplotlib would read files there that may name
+code to run. OpenVINO's Python tools report their import to Google Analytics, and keep an identifier in ~/intel, unless
+the package ``openvino_telemetry`` is missing. The guard works while a module of the library is executed, whoever
+imports it. A library that the user's program has already imported stays unchanged, as do the user's files and
 environment.
 """
 
@@ -25,7 +25,7 @@ _TELEMETRY = "openvino_telemetry"
 
 
 class _NumbaConfig(SourceFileLoader):
-    """Loads numba's settings, which read their file now, and again before each compilation: under another name."""
+    """Loads numba's settings with an empty name for their file, which numba reads now and before each compilation."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         code = super().get_code(fullname)
@@ -36,7 +36,7 @@ class _NumbaConfig(SourceFileLoader):
 
 
 class _Matplotlib(SourceFileLoader):
-    """Loads Matplotlib, which reads its settings at its import, from another folder."""
+    """Loads Matplotlib in another folder, since it reads its settings when it is imported."""
 
     def exec_module(self, module: ModuleType) -> None:
         with _elsewhere(_MATPLOTLIB_FILE):
@@ -44,7 +44,7 @@ class _Matplotlib(SourceFileLoader):
 
 
 class _Silent(SourceFileLoader):
-    """Loads a module of OpenVINO, which does not find the package that would report."""
+    """Loads a module of OpenVINO while the package that would report cannot be imported."""
 
     def exec_module(self, module: ModuleType) -> None:
         with _hidden(_TELEMETRY):
@@ -53,7 +53,7 @@ class _Silent(SourceFileLoader):
 
 @contextmanager
 def _elsewhere(name: str) -> Iterator[None]:
-    """Leave the current folder meanwhile, if it has a file of this name."""
+    """Leave the current folder for the block if it has a file of this name."""
     if not os.path.lexists(name):
         yield
         return
@@ -67,7 +67,7 @@ def _elsewhere(name: str) -> Iterator[None]:
 
 @contextmanager
 def _hidden(package: str) -> Iterator[None]:
-    """Let imports of a package fail meanwhile, unless it is imported already."""
+    """Let imports of a package fail in the block, unless it is already imported."""
     if package in sys.modules:
         yield
         return
@@ -103,17 +103,17 @@ _FINDER = _Finder()
 
 
 def guard_numba() -> None:
-    """Let numba read no settings of the current folder, if it is imported from now on."""
+    """Keep numba from reading settings in the current folder, unless it is already imported."""
     _guard(_NUMBA)
 
 
 def guard_openvino() -> None:
-    """Let OpenVINO's tools report nothing, if they are imported from now on."""
+    """Keep OpenVINO's tools from reporting, unless they are already imported."""
     _guard(_OPENVINO)
 
 
 def guard_program() -> None:
-    """Guard all libraries, in a process of this program: in another one, Matplotlib's settings are the user's."""
+    """Guard all libraries, in processes of this program only: elsewhere, Matplotlib's settings are the user's."""
     _guard(*_LOADERS)
 
 
@@ -124,6 +124,6 @@ def _guard(*libraries: str) -> None:
 
 
 def check_guarded(config: ModuleType) -> None:
-    """Raise ImportError if numba's settings are guarded, and read a file of the current folder nevertheless."""
+    """Raise ImportError if numba's settings are guarded, but would still read a file in the current folder."""
     if isinstance(config.__loader__, _NumbaConfig) and getattr(config, "_config_fname", None) != _NO_FILE:
         raise ImportError(f"this release of numba would read {_NUMBA_FILE} in the current folder")

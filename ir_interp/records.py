@@ -1,6 +1,6 @@
-"""Reports as data: a record names the keys of its JSON, and its plain values and their schema follow from these.
+"""Reports as data: a record lists the keys of its JSON; its values and their schema follow from the list.
 
-Infinity and NaN are null in JSON, so every float may be null in a schema.
+Infinity and NaN become null, so a schema allows null for every float.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ _NONE: Mapping[str, Json] = types.MappingProxyType({})
 
 
 class Record:
-    """A dataclass that writes itself as JSON.
+    """An object that has a form in JSON.
 
-    ``KEYS`` are fields and properties, as in ``"name"``; ``"op.spec as spec"`` is one of another object, under a key of
-    its own, and None if that object is None. Without ``KEYS``, its fields are written.
+    ``KEYS`` are names of fields and properties. ``"op.name"`` is the ``name`` of its field ``op``, and
+    ``"op.spec as meaning"`` has another key; both are None if ``op`` is None. Without ``KEYS``, all fields of the
+    dataclass are written.
     """
 
     __slots__ = ()
     KEYS: ClassVar[tuple[str, ...]] = ()
 
     def record(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
+        """Return the JSON of this object, as plain values."""
         return _record(self)
 
 
@@ -65,7 +66,7 @@ def _followed(value: object, attributes: Sequence[str]) -> object:
 
 
 def plain(value: object) -> Json:
-    """Return a value as JSON holds it. Raises TypeError for one that is no data."""
+    """Return the plain value that stands for a value in JSON. Raises TypeError if there is none."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
@@ -115,7 +116,7 @@ def _any_of(hints: typing.Iterable[object], definitions: dict[str, Schema]) -> S
 
 
 def schema_of(kinds: Sequence[type], constants: Mapping[str, Json]) -> Schema:
-    """Return the schema of some kinds of records, each with constants in front."""
+    """Return the schema of a record of any of these kinds, whose first keys have constant values."""
     definitions: dict[str, Schema] = {}
     references: list[Json] = [schema(kind, definitions) for kind in kinds]
     for kind in kinds:

@@ -405,7 +405,7 @@ class Finding(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged(Record):
-    """A verdict beside its prediction; ``run``: it was observed."""
+    """A verdict beside its prediction; ``run`` is whether it was observed."""
 
     KEYS = ("verdict.kind as verdict", "verdict.reason", "verdict.difference", "prediction", "run")
 
@@ -467,7 +467,7 @@ class Audited(Record):
 
     @property
     def error(self) -> str:
-        """Nothing: it could be read."""
+        """Empty, since it could be read."""
         return ""
 
     @property
@@ -536,7 +536,7 @@ class UnreadResize(Record):
 
     @property
     def unknown(self) -> str:
-        """Nothing, for each fact that only reading it would show."""
+        """Empty: only reading it would show this."""
         return ""
 
     @property

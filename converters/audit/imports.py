@@ -29,7 +29,7 @@ class Imported:
 
 
 def imported(path: Path, resizes: Sequence[Found]) -> Imported:
-    """Return what TensorRT's importer makes of a model and its resizes. Raises IrInterpError if it gives no answer."""
+    """Return the importer's answer to a model, and verdicts on its resizes. Raises IrInterpError without an answer."""
     answer = tensorrt_importer.imported(path)
     by_name: dict[str, list[Layer]] = {}
     for layer in answer.resizes:

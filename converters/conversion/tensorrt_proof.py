@@ -1,4 +1,4 @@
-"""The proof that TensorRT takes a result, where its importer and builder are installed: no GPU is needed."""
+"""The check that TensorRT accepts a result, if its importer and builder are installed; no GPU is needed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..tensorrt_importer import Answer, Layer
 
 
 def accepted(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
-    """Return notes about TensorRT's answer to a result for it; none if the result is for another runtime.
+    """Return notes about TensorRT's answer to a result that is written for it; none for other results.
 
-    Raises VerificationError if TensorRT refuses what was written, or would compute another resize.
+    Raises VerificationError if TensorRT refuses a written node or layer, or would compute another resize.
     """
     if not options.verify or not tensorrt_importer.is_installed():
         return []
@@ -52,7 +52,7 @@ def _model(source: Path, result: Path, name: str) -> str:
 
 
 def _pairs(meanings: dict[str, ResizeOp], answer: Answer) -> Iterator[tuple[ResizeOp, Layer]]:
-    """Yield the nodes of static shape with the layer of their name."""
+    """Yield each node of static shape with the layer of the same name."""
     for layer in answer.resizes:
         op = meanings.get(layer.settings.name) or meanings.get(layer.settings.name.removeprefix("node_of_"))
         if op is not None and op.shape is not None and None not in op.shape and not op.spec.waits:

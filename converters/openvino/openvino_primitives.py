@@ -368,7 +368,7 @@ def _decides(node: ov.Node) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeFormula:
-    """How a model makes an integer of a size: its last node, its steps, one for each dimension, and the rounding."""
+    """A formula by which a model computes and rounds a size: its last node, the steps by dimension, the rounding."""
 
     node: ov.Node
     every: tuple[tuple[Factor, ...], ...]
@@ -376,7 +376,7 @@ class SizeFormula:
 
 
 def size_formulas(model: ov.Model) -> Iterator[SizeFormula]:
-    """Yield the formulas of floats that make integers of sizes, by steps with constants alone."""
+    """Yield the formulas that compute and round a size in floats, by steps whose other operand is constant."""
     for node in nodes_of(model):
         rounding = _rounding(node)
         last = _source(node) if rounding else node

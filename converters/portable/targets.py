@@ -98,7 +98,7 @@ def for_openvino(graph: Graph, op: ResizeOp) -> Primitives:
 
 OLDEST_OPSET, NEWEST_OPSET = 7, 24
 FREEZE = "use --shape and --freeze to make the shape static"
-_SHORT = {"trt": "tensorrt", "qnn": "onnxruntime-qnn"}  # names that by their letters alone would be taken for others
+_SHORT = {"trt": "tensorrt", "qnn": "onnxruntime-qnn"}  # similar letters would suggest other names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +221,7 @@ def _of_runtime(runtime: Runtime, accepted: Accepted) -> Target:
 
 
 def _in_model(runtime: Runtime, left: str, node: ResizeNode) -> Outcome:
-    """Return the outcome of a node in a runtime; what it leaves to another one counts as refused."""
+    """Return the outcome of a node in a runtime; a node that it leaves to another runtime counts as refused."""
     outcome = in_model(runtime, node)
     return refused(outcome.reason) if left and outcome.reason.startswith(left) else outcome
 
@@ -297,7 +297,7 @@ _RUNTIMES = {
     **{name: _of_runtime(runtimes()[name], each) for name, each in _ACCEPTED.items() if name not in _OWN},
 }
 _IN_ANY = [target for name, target in _RUNTIMES.items() if _ACCEPTED[name].primitives and not _ACCEPTED[name].left]
-"""Runtimes that compute resizes that no Resize expresses. Others would have no fallback, or are parts of one."""
+"""Runtimes with a fallback in primitive operations, except those that leave nodes to another runtime."""
 _ANY = Target(
     name="any",
     predict=_in_all,

@@ -1,9 +1,10 @@
 """onnxruntime's CUDA, DirectML, QNN and WebGPU providers: how they compute a Resize.
 
-Nodes that a provider does not take are left to the CPU provider, which every session has. QNN's rules come from running
-its simulator of the HTP, which the package onnxruntime-qnn holds for x86 (2.7.0), those of WebGPU from running
-onnxruntime-node (1.30) on a Vulkan driver for the CPU, SwiftShader. CUDA and DirectML were not run: their rules follow
-the sources at github.com/microsoft/onnxruntime, at the commits that ``RUNTIMES`` names; DirectML itself is closed.
+Nodes that a provider does not take are left to the CPU provider, which every session has. QNN's rules come from runs in
+its simulator of the HTP, Qualcomm's NPU, which the package onnxruntime-qnn contains for x86 (2.7.0). WebGPU's rules
+come from runs of onnxruntime-node (1.30) on SwiftShader, a Vulkan driver for the CPU. CUDA and DirectML were not run:
+their rules follow the sources at github.com/microsoft/onnxruntime, at the commits that ``RUNTIMES`` names; DirectML
+itself is closed.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ _DOWN = (Rounding.FLOOR, Rounding.ROUND_PREFER_CEIL)  # roundings of asymmetric 
 
 
 def _qnn_sizes(spec: ResizeSpec) -> ResizeSpec:
-    """Return a resize whose sizes are exact products, rounded down: 2.1 of 10 is 20, as float32 has less than 2.1."""
+    """Return a resize whose sizes are exact products, rounded down: 10 * 2.1 is 20, since 2.1 in float32 is less."""
     if isinstance(spec.target, Scales) and are_whole(spec.target):
         return spec
     return replace(spec, step=Step.RATIO, arithmetic=Arithmetic.EXACT) if spec.gives_scales else spec
@@ -280,7 +281,7 @@ def _webgpu(op: ResizeOp) -> Outcome:
 
 
 def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
-    """Return the outcome in WebGPU: nodes of other element types than floats are left to the CPU provider."""
+    """Return the outcome in WebGPU, which leaves all element types except floats to the CPU provider."""
     kernel, taken = op.spec.kernel, settled(op)
     if "float" not in (op.dtype or "float32"):
         return left_to_cpu(op, f"it resizes no {op.dtype}", _OF_NODE)
@@ -318,7 +319,7 @@ def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Out
 
 
 def _single_pixels(op: ResizeOp) -> frozenset[int]:
-    """Return the axes of one pixel that stay so, whatever their scale."""
+    """Return the axes of one pixel in input and output, whatever their scale."""
     at = geometry(op)
     if at is None:
         return frozenset()

@@ -98,8 +98,8 @@ class Accepted:
 
     ``primitives`` is whether it computes MatMul and the like at all, ``gathers`` whether Gather and Where, which copy
     pixels and fill windows, ``measures`` whether it slices at sizes of run time, ``least_opset`` the operator set from
-    which it has all common nodes. ``left`` is the beginning of the reason why it leaves a node to another runtime, if
-    it does: such a node is rewritten.
+    which it has all common nodes. ``left`` is how its reasons for leaving a node to another runtime begin, if it
+    leaves any; such a node is rewritten.
     """
 
     primitives: bool = True

@@ -93,7 +93,7 @@ RUNTIME = Runtime(
 )
 """Its dialect reads the layers that the importer makes: ``converters/predictions.py`` adds the outcome of a node."""
 LAYER_TYPES = ("float16", "float32", "bfloat16", "int8")
-"""The element types of an IResizeLayer's input, of those that ONNX's Resize has: the builder lists them."""
+"""The element types of ONNX's Resize that an IResizeLayer accepts, as the builder lists them."""
 
 NETWORK_TYPES = ("float32", "float16", "bfloat16", "int32", "int64")
 """The element types that the layers of a decomposed resize compute in."""
@@ -179,7 +179,7 @@ def _refusal_of_opset_18(op: ResizeOp) -> str:
 
 
 def _refusal_of_kept_axes(op: ResizeOp) -> str:
-    """Return why the importer refuses sizes of some axes: it takes the sizes of the others from the input, static."""
+    """Return why the importer refuses sizes of some axes: it takes the others from the input, if they are static."""
     if not isinstance(op.spec.target, Sizes) or op.spec.axes is None or op.shape is None:
         return ""
     listed = resolve_axes(op.spec.axes, len(op.shape))

@@ -1,13 +1,13 @@
 """TensorRT-RTX's shared libraries under the names of TensorRT's Python API: its builder, networks and ONNX parser.
 
-NVIDIA's provider for onnxruntime (the packages ``PACKAGE``) carries both libraries, but no Python API. A network is
-built, and a model parsed, without a GPU; only engines need one. Only what resizes need is here.
+NVIDIA's provider for onnxruntime (the package ``PACKAGE``) contains both libraries, but no Python API. Building a
+network and parsing a model need no GPU; only engines do. This module has only what resizes need.
 
-The libraries hand out C++ objects, whose virtual functions are called by their place in the table of the class. The
+The libraries return C++ objects. Their virtual functions are called by their place in the table of the class. The
 places follow the headers NvInferImpl.h and NvOnnxParser.h (github.com/NVIDIA/TensorRT, include/), and were checked in
-the releases ``RELEASES``; a library of another release is refused, as a wrong place would run another function.
+the releases ``RELEASES``. A library of another release is refused, since a wrong place would call another function.
 
-A fault of the libraries ends the process, so callers run this in a worker.
+A crash of the libraries ends the process, so callers run this module in a worker.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _called(this: int, place: int, result: Any, *arguments: tuple[Any, Any]) -> 
 
 
 def _part(this: int, index: int) -> int:
-    """Return a pointer that an object holds behind that to its table."""
+    """Return the pointer at an index of an object; the pointer at 0 is that to its table."""
     return int(ctypes.cast(this, ctypes.POINTER(ctypes.c_void_p))[index] or 0)
 
 
@@ -160,7 +160,7 @@ def _c_type(kind: type[Enum] | type[float] | type[bool]) -> Any:
 
 
 class Logger:
-    """A logger that keeps errors; it must live as long as what uses it."""
+    """A logger that keeps errors; it must live as long as the objects that use it."""
 
     ERROR = 1  # the severity of errors; that of internal errors is 0
 
@@ -197,7 +197,7 @@ class ITensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes as the builder computes them, -1 for dynamic ones; none if they are invalid."""
+        """Its sizes as the builder computes them, -1 for dynamic ones; empty if they are invalid."""
         return _sizes(_called(self._tensor, _GET_DIMENSIONS, _Dims))
 
     @property
@@ -266,7 +266,7 @@ class IResizeLayer(ILayer):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes that were set; none if there are none."""
+        """The sizes that were set; empty if none were."""
         return _sizes(_called(self._resize, _GET_SIZES, _Dims))
 
     @shape.setter
@@ -276,7 +276,7 @@ class IResizeLayer(ILayer):
 
     @property
     def scales(self) -> list[float]:
-        """The scales that were set; none if there are none."""
+        """The scales that were set; empty if none were."""
         count = int(self._copied(0, None))
         values = (ctypes.c_float * max(count, 0))()
         if count > 0:
@@ -372,7 +372,7 @@ class Builder:
         return IBuilderConfig(_called(self._builder, _CREATE_CONFIG, ctypes.c_void_p))
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
-        """Return whether the builder takes the layers of a network, each with its settings; it logs why not."""
+        """Return whether the builder accepts the layers of a network with their settings; if not, it logs why."""
         arguments = ((ctypes.c_void_p, network.address), (ctypes.c_void_p, config.address))
         return bool(_called(self._builder, _IS_SUPPORTED, ctypes.c_bool, *arguments))
 
@@ -392,7 +392,7 @@ class ParserError:
         return int(_called(self._error, _ERROR_NODE, ctypes.c_int))
 
     def node_name(self) -> str:
-        """Return the name of the node, which the parser makes up for a node without one."""
+        """Return the name of the node; the parser invents one for a node without a name."""
         return self._text(_ERROR_NODE_NAME)
 
     def node_operator(self) -> str:
@@ -428,7 +428,7 @@ class OnnxParser:
 
 
 def version() -> str:
-    """Return the release of the libraries."""
+    """Return the release of the libraries; empty if they are not installed."""
     place = folder()
     return _release(place) if place else ""
 

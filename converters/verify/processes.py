@@ -347,8 +347,8 @@ class Runs:
     def _likeliest(self) -> list[Group[Trial]]:
         """Return the first trial at this extent, and all trials of the others.
 
-        Every small one without a setting is run, as many as together are no larger than the first: they take next to no
-        time, and a result may refuse those that its source takes.
+        Small trials without a setting are all run, as many as together are no larger than the first trial: they take
+        hardly any time, and a result may refuse a shape that its source accepts.
         """
         first, most = self._trials()[0], _elements(self._trials()[0].shapes)
         groups = [Group(others=(first,))]

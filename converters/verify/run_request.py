@@ -118,7 +118,7 @@ class Request:
 
 
 def alike(request: Request) -> Request:
-    """Return what requests have in common for which one loaded model serves."""
+    """Return a request without its folder and groups: requests that one loaded model can serve are then equal."""
     return replace(request, folder=Path(), groups=())
 
 

@@ -3,7 +3,7 @@
 Along each axis, in the order of ``axes_in_order``, an output is 0, plus its first weight times its first input,
 plus its second weight times its second input, and so on, inputs in ascending order. Weights are rounded to the type of
 the sum; every product is rounded, then added, and the sum is rounded. Nothing is fused, so IEEE 754 leaves no choice.
-Infinities and NaNs propagate to the outputs that weight them, and to no others; ``infinities`` adds those of runtimes.
+Infinities and NaNs propagate only to outputs in which their weight is not 0; ``infinities`` adds those of runtimes.
 A float16 shifted left by 13 bits is a float32 whose exponent is too small by 112 = 127 - 15. The conversion back rounds
 by an addition: added to 2^(e+13), a float32 of exponent e keeps the 11 bits that a float16 has.
 """

@@ -1,9 +1,9 @@
 """Infinities and NaNs in the arithmetic of onnxruntime and OpenVINO: both also read inputs whose weight is 0.
 
-A product of 0 and an infinity is NaN, so such an input reaches outputs that it has no part in. This holds for linear
-and cubic resizes without antialias; all others have the rule of ``definition``, which leaves out inputs of weight 0.
-Both runtimes read two or four neighbours along every axis of the image, also along one that keeps its size, except that
-OpenVINO's linear leaves such an axis alone (onnxruntime 1.32, OpenVINO 2026.4).
+A product of 0 and an infinity is NaN, so such an input also reaches outputs in which its weight is 0. This holds for
+linear and cubic resizes without antialias; all others follow ``definition``, which skips inputs of weight 0. Both
+runtimes read two or four neighbours along every axis of the image, even one that keeps its size; only OpenVINO's
+linear skips such an axis (onnxruntime 1.32, OpenVINO 2026.4).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _RUNTIMES = (Arithmetic.ONNXRUNTIME, Arithmetic.OPENVINO)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reads:
-    """The inputs that a runtime reads along an axis for each output, [out, taps], and their weights, those of 0 too."""
+    """The inputs that a runtime reads along an axis, [out, taps], and their weights, which include zeros."""
 
     indices: NDArray[np.intp]
     weights: NDArray[np.float32]
 
 
 def reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
-    """Return what a runtime reads for some outputs of floats, by axis, the last first; empty without such a rule."""
+    """Return the inputs that a runtime reads for float outputs, by axis, last axis first; empty for other resizes."""
     return _reads(bound, outputs) if bound.spec.arithmetic in _RUNTIMES else {}
 
 
@@ -78,10 +78,10 @@ def _of_onnxruntime(a: Any, m: NDArray[np.float32]) -> tuple[Any, ...]:
 
 
 def hides(bound: Plan, piece: Piece) -> bool:
-    """Return whether a runtime reads an input with a weight of 0 alone: no sum of a piece shows if it is infinite."""
+    """Return whether a runtime reads an input with weight 0 only, so that no sum shows whether it is infinite."""
     if bound.spec.arithmetic not in _RUNTIMES:
         return False
-    if is_long(bound):  # all taps of a long axis would take long
+    if is_long(bound):  # all its taps would take too long to compute
         return True
     along, places = reads(bound, piece.outputs), {axis.axis: place for place, axis in enumerate(bound.axes)}
     return any(_hides(bound, piece, axis, read, places.get(axis)) for axis, read in along.items())
@@ -98,7 +98,7 @@ def _hides(bound: Plan, piece: Piece, axis: int, read: Reads, place: int | None)
 
 
 def spread(x: Array, y: Array, bound: Plan, piece: Piece) -> None:
-    """Put the infinities and NaNs into ``y`` that a runtime makes of those in ``x``, padded already."""
+    """Write the infinities and NaNs that a runtime computes from those in ``x``, already padded, into ``y``."""
     along = reads(bound, piece.outputs)
     if not along or is_finite(x):
         return

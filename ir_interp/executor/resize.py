@@ -164,7 +164,7 @@ class Prepared:
 
     @cached_property
     def _hides(self) -> bool:
-        """Whether the runtime of the arithmetic reads inputs that tell in no sum whether they are infinite."""
+        """Whether the runtime reads inputs with weight 0 only, so that no sum shows whether they are infinite."""
         return self.dtype.kind == "f" and infinities.hides(self._bound, self._piece)
 
     @cached_property

@@ -1,8 +1,8 @@
 """ZIP archives in untrusted files: .keras, .pt2, .npz and Zarr stores.
 
-Readers of the same archive may disagree about it: one takes the first of two members of a name, another the last, and
-``./config.json`` overwrites ``config.json`` where members become files. So an archive is refused unless each name
-stands for one member, and one path where members are files.
+Readers may disagree about an archive: one takes the first of two members with one name, another the last; and if
+members are unpacked, ``./config.json`` overwrites ``config.json``. So an archive is refused if two members have one
+name or, where members are files, if a name is not the only spelling of its path.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _BROKEN = (
     BadZipFile, EOFError, KeyError, NotImplementedError, OverflowError, RuntimeError, ValueError, struct.error,
     lzma.LZMAError, zlib.error,
 )  # fmt: skip
-"""What zipfile raises for a damaged archive, an unknown method and an encrypted member."""
+"""The errors of zipfile for a damaged archive, an unknown method and an encrypted member."""
 _BLOCK = 2**20
 
 
 class Archive:
-    """An open archive, each of whose names stands for one member."""
+    """An open archive with one member for each name."""
 
     def __init__(self, members: ZipFile, path: Path) -> None:
         self._members, self._path = members, path
@@ -53,7 +53,7 @@ class Archive:
         return [member.filename for member in self._members.infolist() if member.compress_type != ZIP_STORED]
 
     def check_files(self) -> None:
-        """Raise ReadError unless each member is a file, or a folder, with a single spelling of its path inside."""
+        """Raise ReadError unless each member is a file or folder, named by the only spelling of a path inside."""
         for member in self._members.infolist():
             name = member.orig_filename
             path = PurePosixPath(name)
@@ -66,7 +66,7 @@ class Archive:
                 raise self._refusal(member, "is a link or a device; expected a file")
 
     def check_size(self, allowed: int = 0) -> None:
-        """Raise MemoryBoundError if the members together take more than the limit beyond some ``allowed`` bytes."""
+        """Raise MemoryBoundError if the members together exceed the limit by more than ``allowed`` bytes."""
         check_bytes(sum(member.file_size for member in self._members.infolist()) - allowed, self._path.name)
 
     def read(self, name: str) -> bytes:
@@ -81,9 +81,9 @@ class Archive:
             yield member
 
     def unpack(self, folder: Path) -> None:
-        """Write all members to a new folder. Raises ReadError for names, BadZipFile for a damaged archive."""
+        """Write all members to a new folder. Raises ReadError for a bad name, BadZipFile for a damaged archive."""
         self.check_files()
-        files = {name.rstrip("/").casefold() for name in self.names}  # of which some file systems make one
+        files = {name.rstrip("/").casefold() for name in self.names}  # some file systems ignore case
         if len(files) < len(self.names):
             raise ReadError("two members of the archive become one file; expected names that differ", self._path.name)
         for member in self._members.infolist():
@@ -104,15 +104,15 @@ class Archive:
 def opened_archive(path: Path) -> Iterator[Archive]:
     """Open an archive to read it.
 
-    Raises OSError for a file that is not regular, BadZipFile for another or a damaged one, and ReadError if a name
-    occurs twice in it.
+    Raises OSError for a file that is not regular, BadZipFile for one that is damaged or no archive, and ReadError if
+    two members have one name.
     """
     with opened(path) as file, _sound(lambda: ZipFile(file)) as members:
         yield Archive(members, path)
 
 
 def _sound(read: Callable[[], Value]) -> Value:
-    """Return what a function reads of an archive. Raises BadZipFile for whatever a damaged one raises."""
+    """Return the result of a function that reads an archive. Raises BadZipFile for each error of a damaged one."""
     try:
         return read()
     except _BROKEN as error:

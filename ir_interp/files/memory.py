@@ -141,7 +141,7 @@ def is_of_memory(text: str) -> bool:
 
 
 def unforeseen(error: BaseException) -> str:
-    """Return the message of an error that no code expects: it, or one that led to it, may be about memory."""
+    """Return the message of an unexpected error: a refusal if it, or an error that led to it, is about memory."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, MemoryError) or is_of_memory(str(cause)):

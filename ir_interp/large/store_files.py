@@ -106,7 +106,7 @@ def check_array(array: Any, path: Path) -> None:
     """Raise ReadError for an array whose codecs run code, or whose chunks have no elements."""
     metadata = array.metadata.to_dict()
     if not isinstance(array.metadata.attributes, dict):
-        raise ReadError("its attributes are no object, which holds values by name", str(path))
+        raise ReadError("its attributes are not a JSON object; expected names with values", str(path))
     codecs = json.dumps([metadata.get(part) for part in ("codecs", "filters", "compressor")], default=str)
     # Zarr 2 and 3 name codecs under different keys, so the whole description is searched.
     if _PICKLE in codecs.lower():

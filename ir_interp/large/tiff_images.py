@@ -112,7 +112,7 @@ def opened_microscopy(path: Path) -> OmeTiff:
 
 
 def _check_parts(path: Path, file: Any) -> None:
-    """Raise ReadError for a further file of an image, which tifffile opens, outside its folder or not regular."""
+    """Raise ReadError if tifffile would open a further file that is outside the image's folder, or not regular."""
     if file.is_ndtiff:
         raise ReadError("an NDTiff dataset, whose index names further files; expected OME-TIFF", str(path))
     names = set[str]()

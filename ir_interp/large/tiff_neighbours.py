@@ -1,6 +1,6 @@
-"""Files beside a GeoTIFF file, which GDAL does not open: it would take any format for them, and some name a URL.
+"""Files beside a GeoTIFF. GDAL may not open them: it would accept any format, and some formats name a URL.
 
-Those that would change the image are refused by name. Statistics and overviews make no difference to a resize.
+A file that would change the image is refused by name. Statistics and overviews make no difference to a resize.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from ir_interp.files.memory import check_bytes
 from ir_interp.files.writing import exists
 
 SETTINGS = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_PAM_ENABLED": "NO"}
-"""The settings by which GDAL opens no file beside the one that it is given."""
+"""Settings under which GDAL opens only the file that it is given."""
 
 _REMEDY = "`gdal_translate` writes one file that holds all"
 _MASKS = ("{name}.msk",)
 _PLACES = ("{stem}.tfw", "{stem}.tifw", "{stem}.tiffw", "{stem}.wld", "{stem}.tab")
 _POLYNOMIALS = ("{stem}.rpb", "{stem}.rpc", "{stem}_rpc.txt")
 _AUXILIARY = "{name}.aux.xml"
-_SAME = frozenset(("Metadata", "Histograms", "PAMRasterBand", "PAMDataset"))  # if all that Metadata hold is statistics
+_SAME = frozenset(("Metadata", "Histograms", "PAMRasterBand", "PAMDataset"))  # Metadata only if all of it is statistics
 _STATISTICS = "STATISTICS_"
 
 
 def check_neighbours(path: Path, *, is_placed: bool) -> None:
-    """Raise ReadError for a file beside a GeoTIFF that GDAL would take for a part of it, and that matters.
+    """Raise ReadError if GDAL would take a file beside a GeoTIFF for a part of it, and that would change the image.
 
-    ``is_placed`` is whether the GeoTIFF itself has a geotransform, which GDAL prefers to a file with one.
+    ``is_placed`` is whether the GeoTIFF itself has a geotransform, which GDAL prefers to that of another file.
     """
     for mask in _beside(path, _MASKS):
         raise ReadError(f"a mask marks its missing pixels, {mask.name}; expected a nodata value", str(path))
@@ -47,7 +47,7 @@ def check_neighbours(path: Path, *, is_placed: bool) -> None:
 
 
 def _beside(path: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files of these names that exist, in lower or upper case as GDAL finds them."""
+    """Yield the existing files of these names, in lower or upper case, as GDAL looks for them."""
     for pattern in patterns:
         for form in (str.lower, str.upper):
             ending = form(pattern.partition("}")[2])
@@ -75,5 +75,5 @@ def _important(auxiliary: Path, path: Path) -> str:
 
 
 def _is_statistics(part: etree._Element) -> bool:
-    """Return whether all that metadata hold is statistics of the pixels; True for other elements."""
+    """Return whether all metadata in an element are statistics of the pixels; True for other elements."""
     return all(item.get("key", "").startswith(_STATISTICS) for item in part.iter("MDI"))

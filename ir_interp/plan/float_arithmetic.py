@@ -268,7 +268,7 @@ def first_wrong_size(factors: tuple[Factor, ...], rounding: Rounding = Rounding.
 def first_size_apart(
     factors: tuple[Factor, ...], others: tuple[Factor, ...], rounding: Rounding, dtype: str
 ) -> int | None:
-    """Return the least size of which two formulas make different integers, each step in a type of floats."""
+    """Return the least size for which two formulas in a float type round to different integers, or None."""
     mine, theirs = (rounding.of(computed(steps, _SIZES.astype(dtype))) for steps in (factors, others))
     apart = np.flatnonzero(mine != theirs)
     return int(_SIZES[apart[0]]) if len(apart) else None

@@ -113,7 +113,7 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
     "half of it": (lambda: metadata('{"zarr_format": 3, "node_type": "array"}'), "a.zarr: not a Zarr array: "),
     "attributes that are a list": (
         lambda: metadata(json.dumps(V3 | {"attributes": [1]})),
-        "a.zarr: its attributes are no object, which holds values by name",
+        "a.zarr: its attributes are not a JSON object; expected names with values",
     ),
     "a codec that nobody knows": (
         lambda: metadata(json.dumps({"zarr_format": 3, "node_type": "array", "codecs": [{"name": "gone"}]})),

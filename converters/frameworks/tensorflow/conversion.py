@@ -65,9 +65,9 @@ def _check_products(model: ov.Model, name: str) -> None:
 
 
 def _check_formulas(model: ov.Model, name: str) -> None:
-    """Raise UnsupportedLayerError for a formula of a size that TensorFlow rounds in either of two ways.
+    """Raise UnsupportedLayerError for a formula of a size that TensorFlow rounds in two ways.
 
-    TensorFlow's graph optimiser computes other steps; without it, as in eager mode, the kernels compute those written.
+    TensorFlow's graph optimiser computes other steps; without it, as in eager mode, the written steps are computed.
     """
     for formula in size_formulas(model):
         dtype = numpy_name(formula.node.get_output_element_type(0))
@@ -75,8 +75,8 @@ def _check_formulas(model: ov.Model, name: str) -> None:
             size = first_size_apart(factors, _optimised(factors, dtype), formula.rounding, dtype)
             if size is not None:
                 written = ", ".join(f"{step} {number:.9g}" for step, number in factors)
-                problem = f"a size by the steps {written}: TensorFlow's optimiser multiplies by reciprocals, and merges"
-                other = f"constants, which makes another integer of {size}; compute it from integers"
+                problem = f"a size by the steps {written}: TensorFlow's optimiser multiplies by reciprocals and merges"
+                other = f"constants, which changes the result for {size}; compute it from integers"
                 raise UnsupportedLayerError(f"{problem} {other}", f"{name}:{formula.node.get_friendly_name()}")
 
 

@@ -1,7 +1,7 @@
-"""The operations of TensorFlow that run: those that compute on tensors, and keep their state in the model.
+"""The operations of TensorFlow that may run: they compute on tensors, or keep their state in the model.
 
-Any other operation is refused, one of a later release too: TensorFlow has more than a hundred that read or write files,
-call Python or connect to other machines, some under names that do not show it, such as GenerateVocabRemapping.
+Every other operation is refused, and so are those of later releases. TensorFlow has more than a hundred that read or
+write files, call Python or connect to other machines, some under names that hide it, such as GenerateVocabRemapping.
 """
 
 from __future__ import annotations
@@ -105,15 +105,15 @@ _COMPUTING = """
     UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum UpperBound Where Xdivy Xlog1py Xlogy
     ZerosLike Zeta
 """
-"""Operations without a state, whose outputs are functions of their inputs (TensorFlow 2.21). Gradients are in graphs
-that were trained."""
+"""Operations without a state, whose outputs are functions of their inputs (TensorFlow 2.21). Trained graphs may hold
+gradients."""
 
 _STATE = """
     Assert AssignVariableOp Case HashTableV2 If LookupTableImportV2 Multinomial MutableHashTableV2 RandomStandardNormal
     RandomUniform RandomUniformInt ReadVariableOp ResourceGather ResourceGatherNd StatefulPartitionedCall
     TruncatedNormal VarHandleOp While
 """
-"""Operations with a state that is that of the model: variables, tables, random numbers, and calls."""
+"""Operations whose state belongs to the model: variables, tables, random numbers, and calls."""
 
 _LOADING = """
     Assign AssignAddVariableOp AssignSubVariableOp DestroyResourceOp DisableCopyOnRead IsVariableInitialized
@@ -122,12 +122,12 @@ _LOADING = """
     TensorArrayScatterV3 TensorArraySizeV3 TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 VarIsInitializedOp
     VariableV2
 """
-"""Further operations of a SavedModel, which stand beside its signatures: to save, to restore and to train it."""
+"""Further operations of a SavedModel, outside its signatures, which save, restore and train it."""
 
 RUN = frozenset((_COMPUTING + _STATE).split())
-"""Operations of a graph that is run."""
+"""Operations that a graph may run."""
 LOADED = RUN | frozenset(_LOADING.split())
-"""Operations of a SavedModel that TensorFlow loads, to run one of its signatures."""
+"""Operations that a SavedModel may hold, which TensorFlow loads to run one of its signatures."""
 
 
 def first_other(types: Iterable[str], allowed: frozenset[str]) -> str | None:

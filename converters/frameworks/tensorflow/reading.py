@@ -175,7 +175,7 @@ _PARTS = ("saved_model.*", "*_metadata.pb", "fingerprint.pb", "variables/**/*", 
 
 
 def _parts_of_saved_model(path: Path) -> Iterator[Path]:
-    """Yield every file in the folder of a SavedModel that TensorFlow may read."""
+    """Yield the files in the folder of a SavedModel that TensorFlow may read."""
     for pattern in _PARTS if is_saved_model(path) else ():
         yield from (part for part in path.parent.glob(pattern) if not part.is_dir())
 

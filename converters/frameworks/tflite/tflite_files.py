@@ -1,7 +1,7 @@
 """Find every resize of a TFLite file.
 
-First the schema of TFLite files, from LiteRT's own package, imported on first use; and files as objects of it, and
-back.
+The schema of TFLite files comes from LiteRT's own package, imported on first use. Files become objects of it, and
+objects files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="untyped-decorator,no-untyped-call"
-"""Compilation of loops, and the place of the compiled code, which numba unpickles.
+"""Compilation of loops, and the cache of the compiled code, which numba unpickles.
 
-Only this user and root may be able to write to that place: a folder that others can write to is not used.
+A cache folder that users other than this one and root can write to is not used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOURCES = hashlib.sha256(
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function on its first call, and cache the code for later processes if there is a place for it.
+    """Compile a function on its first call, and cache the code for later processes if there is a cache folder.
 
     numba recompiles a loop when its own file changes. A loop also consists of functions of other files, so here any
     change in this folder counts.
@@ -36,7 +36,7 @@ def compiled(function: Function) -> Function:
     loop: Any = numba.njit(function, nogil=True, error_model="numpy")
     try:
         cache = _Cache(function)
-    except RuntimeError:  # there is no place for it
+    except RuntimeError:  # there is no cache folder
         pass
     else:
         cache._cache_file._source_stamp = _SOURCES
@@ -62,7 +62,7 @@ def check_owned(folder: Path) -> None:
 
 
 def _checked(locator: type[Any]) -> type[Any]:
-    """Return a locator of numba whose folder is private: new ones are, and others are refused."""
+    """Return a locator of numba that creates private folders, and refuses others."""
 
     class Private(locator):
         def ensure_cache_path(self) -> None:
