@@ -49,7 +49,7 @@ def audited(models: str, options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("models", "options", "code"),
     [

@@ -241,7 +241,7 @@ ANYTHING = st.one_of(
 )
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("owner", "name"), FIELDS, ids=lambda value: getattr(value, "__name__", value))
 @given(value=ANYTHING)
 @example(value=[0, 0])

@@ -140,6 +140,7 @@ AMONG_TRANSPOSES = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", AMONG_TRANSPOSES)
 def test_transposes_are_moved_over_a_resize(name: str) -> None:
     """The optimiser of onnxruntime does that; without it every node here is computed."""

@@ -77,7 +77,7 @@ def check(name: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     jsonschema.Draft202012Validator(json.loads(schema)).validate(record)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("arguments", CALLS, ids=" ".join)
 def test_schemas(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     code, printed, _ = command(capsys, *arguments, "--json")

@@ -55,7 +55,7 @@ def images(shape: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
     return [*made, mixed]
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize(
@@ -92,6 +92,7 @@ def test_they_are_those_of_openvino(mode: str, coordinates: str, tmp_path: Path)
             assert masks(op.run(image)) == masks(run(image)[0]), (shape, out)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize(("shape", "out"), SIZES)
 def test_a_piece_has_those_of_the_whole(

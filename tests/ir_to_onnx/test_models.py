@@ -54,6 +54,7 @@ def same(source: Path, shapes: dict[str, tuple[int, ...]] | None = None, toleran
         assert_equal(got, wanted, tolerance)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", sorted(path.stem for path in REAL_IRS.glob("*.xml")) or ["none"])
 def test_a_real_model(name: str, tmp_path: Path) -> None:
     if name == "none":

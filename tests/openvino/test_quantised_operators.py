@@ -89,6 +89,7 @@ def test_runtimes_are_given_plain_operators(target: str, has_quantised: bool, ne
     assert bool(low_precision.quantised_operators(onnx.load(tmp_path / "b.onnx"))) == has_quantised
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tensor", ["c_scale", "e_scale"])
 def test_a_broken_operator_is_found(
     tensor: str, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

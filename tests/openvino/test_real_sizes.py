@@ -92,6 +92,7 @@ LONG = ("linear antialias", "cubic exclude_outside")
 NAMES = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in CASES]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_large_map_is_right(name: str, child: Child) -> None:
     left_open, form, node = CASES[name]

@@ -228,6 +228,7 @@ def test_a_folder_is_converted_as_its_files_are(
         assert code == max(min(bad, 1) for (bad, _), _ in expected.values()), flags
 
 
+@pytest.mark.long
 def test_a_folder_is_audited_as_its_files_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

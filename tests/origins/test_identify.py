@@ -72,7 +72,7 @@ RESULTS: dict[str, tuple[Array, Array, str, str]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RESULTS)
 def test_steps_around_a_call(name: str) -> None:
     before, after, call, step = RESULTS[name]
@@ -164,6 +164,7 @@ def test_a_small_smooth_jpeg(tmp_path: Path, quality: int) -> None:
     assert not any(each.fits for each in answer.candidates if not each.calls)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["y.png", "y.jpg"])
 def test_a_thumbnail_of_a_jpeg_is_of_its_draft(tmp_path: Path, name: str) -> None:
     """323 pixels at 1/2 are 162, of which ``Image.thumbnail`` resizes 161.5."""

@@ -72,6 +72,7 @@ def test_tables_by_default(tmp_path: Path) -> None:
     assert np.array_equal(y, resize("pillow:bicubic")(x))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few_windows")
 def test_more_taps_than_float32_sums(tmp_path: Path) -> None:
     source, whole = identity(tmp_path / "a.onnx", 1, 3, *SIZE), tmp_path / "whole.xml"

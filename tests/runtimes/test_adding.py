@@ -84,6 +84,7 @@ def test_it_is_a_target(clone: Clone, model: Path, tmp_path: Path) -> None:
     assert [(row["name"], row["verdicts"]["tiny"]["verdict"]) for row in rows] == [("copy", "same")]
 
 
+@pytest.mark.long
 def test_its_faults_are_reproduced(clone: Clone, model: Path, tmp_path: Path) -> None:
     reproduced, kit = clone.commands(
         ("reproduce", model, tmp_path / "fault", "--runtime", "tiny"),
@@ -95,6 +96,7 @@ def test_its_faults_are_reproduced(clone: Clone, model: Path, tmp_path: Path) ->
     assert re.search(r"^linear +1 +0 +0 +0$", verdicts, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_completion_errors_and_the_page_of_faults_name_it(clone: Clone, model: Path, tmp_path: Path) -> None:
     program = (
         "from ir_interp.cli.command_line import WORDS; print([name for name in WORDS if 'tiny' in list(WORDS[name]())])"

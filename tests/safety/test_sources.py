@@ -119,7 +119,7 @@ def test_what_has_no_end_is_refused(kind: str) -> None:
     assert not Path("y.xml").exists()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("line", FLEETS)
 def test_many_models_among_which_some_have_no_end(line: str) -> None:
     """In a process of its own, which is stopped where it hangs."""

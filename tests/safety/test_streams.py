@@ -23,6 +23,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False, timeout=100)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="the redirections are those of Linux")
 @pytest.mark.parametrize(
     ("redirections", "model", "code"),
