@@ -220,6 +220,7 @@ _BETWEEN = (
 _FLOATS = ("f32", "f64")
 _MOVES = ("Broadcast", "Concat", "Gather", "Reshape", "Squeeze", "StridedSlice", "Unsqueeze")
 _FORMULAS = ("Add", "Divide", "Multiply", "Subtract")
+_STEPS = (*_FORMULAS, "Maximum", "Minimum")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,11 +384,11 @@ def size_formulas(model: ov.Model) -> Iterator[SizeFormula]:
         if rounding is None or _element(last) not in _FLOATS or not _follows_from_sizes(last):
             continue
         steps = list[tuple[str, NDArray[Any]]]()
-        while last.get_type_name() in _FORMULAS and (step := _with_constant(last)):
+        while last.get_type_name() in _STEPS and (step := _with_constant(last)):
             place, numbers = step
             steps.insert(0, (last.get_type_name().lower(), numbers.ravel()))
             last = _source(last, 1 - place)
-        if steps and _converts_integers(last):
+        if steps and (_converts_integers(last) or _rounding(last)):
             lengths = np.broadcast_arrays(*(numbers for _, numbers in steps))
             names = [name for name, _ in steps]
             every = (tuple(zip(names, map(float, column), strict=True)) for column in zip(*lengths, strict=True))

@@ -218,7 +218,7 @@ class SizeScale:
 
 
 Factor = tuple[str, float]
-"""A step of a formula: ``multiply``, ``divide``, ``add`` or ``subtract``, and a number."""
+"""A step of a formula: ``multiply``, ``divide``, ``add``, ``subtract``, ``maximum`` or ``minimum``, and a number."""
 
 
 def length_steps(scale: float) -> LengthSteps:

@@ -361,6 +361,18 @@ def test_sizes_that_a_quotient_decides(tensorflow: Any, divisor: Any, rounding: 
         ([("add", 0.1), ("subtract", 0.1)], "floor", [("add", 0)]),
         ([("multiply", 1.5), ("add", 0.5), ("add", 0.5)], "floor", [("multiply", 1.5), ("add", 1)]),
         ([("subtract", 2), ("multiply", 0.5)], "round", [("subtract", 2), ("multiply", 0.5)]),
+        (
+            [("multiply", 1.3), ("multiply", 1.3), ("maximum", 4)],
+            "floor",
+            [("multiply", np.float32(1.3) ** 2), ("maximum", 4)],
+        ),
+        (
+            [("maximum", 4), ("divide", 0.9), ("minimum", 99)],
+            "floor",
+            [("maximum", 4), ("multiply", 1 / np.float32(0.9)), ("minimum", 99)],
+        ),
+        ([("multiply", 1.5), ("minimum", 300)], "ceil", [("multiply", 1.5), ("minimum", 300)]),
+        ([("maximum", 4), ("maximum", 50)], "ceil", [("maximum", 50)]),
     ],
 )
 def test_sizes_that_steps_decide(tensorflow: Any, steps: Any, rounding: str, merged: Any) -> None:

@@ -93,25 +93,37 @@ class Steps:
         return f"{steps}{' with copies' if self.are_copied else ''}; {self.rounding}; {self.dtype}"
 
 
-def random_steps(rng: Rng, dtypes: Sequence[str], roundings: Sequence[str]) -> Steps:
-    """Return random steps; ``cast`` rounds towards 0."""
-    steps = [str(rng.choice(["multiply", "divide", "add", "subtract"])) for _ in range(int(rng.integers(1, 4)))]
-    numbers = (
-        random_scale(rng) if step in ("multiply", "divide") else float(rng.choice([0.5, 1.0, 2.0, 0.1, -0.5]))
-        for step in steps
-    )
+def random_steps(rng: Rng, *, can_round: bool, dtypes: Sequence[str]) -> Steps:
+    """Return random steps; ``cast`` rounds towards 0. Without ``can_round``, they are sums and products alone."""
+    names = [*_NUMBERS][: None if can_round else _FORMULAS]
+    steps = [str(rng.choice(names)) for _ in range(int(rng.integers(1, 4)))]
     return Steps(
-        steps=tuple(zip(steps, numbers, strict=True)),
+        steps=tuple(
+            (step, random_scale(rng) if not _NUMBERS[step] else float(rng.choice(_NUMBERS[step]))) for step in steps
+        ),
         are_copied=bool(rng.random() < 0.2),
-        rounding=str(rng.choice(roundings)),
+        rounding=str(rng.choice(["floor", "ceil", "round", "cast"])) if can_round else "cast",
         dtype=str(rng.choice(dtypes)),
     )
+
+
+_SUMMANDS = (0.5, 1.0, 2.0, 0.1, -0.5)
+_NUMBERS: dict[str, tuple[float, ...]] = {
+    "multiply": (),
+    "divide": (),
+    "add": _SUMMANDS,
+    "subtract": _SUMMANDS,
+    "maximum": (4.0, 50.0),
+    "minimum": (60.0, 300.0),
+}
+"""The steps, and the numbers they may have: any scale where there is none."""
+_FORMULAS = 4  # of the steps
 
 
 def judge_steps(rng: Rng, framework: str, *, verify: bool) -> tuple[str, Iterator[tuple[str, str]]]:
     """Return random steps in words, and how the results of a model compare that computes its height by them."""
     dtypes = ("float64", "float32") if framework in ("tensorflow", "paddle") else ("float32",)
-    drawn = random_steps(rng, dtypes, ("cast",) if framework == "paddle" else ("floor", "ceil", "round", "cast"))
+    drawn = random_steps(rng, can_round=framework != "paddle", dtypes=dtypes)
     source = _SOURCES[framework]
 
     def results() -> Iterator[tuple[str, str]]:
@@ -199,7 +211,7 @@ _ONNX = """g (float[1,3,h,8] x) => (float[?,?,?,?] y) <{numbers}, int64[1] z = {
 
 
 def _onnx(drawn: Steps, folder: Path) -> Source:
-    operators = {"multiply": "Mul", "divide": "Div", "add": "Add", "subtract": "Sub"}
+    operators = {step: step.capitalize()[:3] for step in _NUMBERS} | {"multiply": "Mul"}
     lines, numbers, last = list[str](), list[str](), "t0"
     for place, (step, number) in enumerate(drawn.steps, 1):
         lines.append(f"t{place} = {operators[step]} ({last}, n{place})")

@@ -93,7 +93,7 @@ def _optimised(factors: tuple[Factor, ...], dtype: str) -> tuple[Factor, ...]:
                 step, value = "multiply", float(number(1) / number(value))
             case "subtract":
                 step, value = "add", -value
-        if merged and merged[-1][0] == step:
+        if merged and merged[-1][0] == step and step in ("multiply", "add"):
             before = number(merged.pop()[1])
             value = float(before * number(value) if step == "multiply" else before + number(value))
         merged.append((step, value))
