@@ -242,7 +242,7 @@ def positions(axis: AxisPlan) -> Positions:
     """Return the source coordinate of every output index, in the plan's arithmetic."""
     if not axis.out_size:
         return Positions(*np.zeros((3, 0)))
-    if axis.arithmetic.has_exact_coordinates:
+    if axis.arithmetic in (Arithmetic.EXACT, Arithmetic.TENSORRT):
         return _exact_positions(axis.step, axis.offset, axis.index)
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic)

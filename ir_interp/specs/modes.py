@@ -183,23 +183,12 @@ class Arithmetic(Word):
         return self in _LIBRARIES
 
     @property
-    def has_exact_coordinates(self) -> bool:
-        """Whether coordinates are rationals."""
-        return self in (Arithmetic.EXACT, Arithmetic.TENSORRT)
-
-    @property
     def rounds_lengths(self) -> bool:
         """Whether ``scales`` give sizes that are rounded half to even instead of down."""
-        return self in _ROUNDED_LENGTHS
+        return self in _ROUNDED
 
 
-_ROUNDED_LENGTHS = {
-    Arithmetic.OPENCV,
-    Arithmetic.OPENCV_EXACT,
-    Arithmetic.OPENCV_ADDED,
-    Arithmetic.IPP,
-    Arithmetic.SCIPY,
-}
+_ROUNDED = {Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP, Arithmetic.SCIPY}
 
 
 def _is_of_library(arithmetic: Arithmetic) -> bool:
