@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence, Set as AbstractSet
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -389,9 +389,11 @@ def size_formulas(model: ov.Model) -> Iterator[SizeFormula]:
             steps.insert(0, (last.get_type_name().lower(), numbers.ravel()))
             last = _source(last, 1 - place)
         if steps and (_converts_integers(last) or _rounding(last)):
-            lengths = np.broadcast_arrays(*(numbers for _, numbers in steps))
-            names = [name for name, _ in steps]
-            every = (tuple(zip(names, map(float, column), strict=True)) for column in zip(*lengths, strict=True))
+            names, numbers = zip(*steps, strict=True)
+            counts = {each.size for each in numbers} - {1}
+            # Where elements were left out between two steps, nothing tells which of their numbers meet.
+            columns = zip(*np.broadcast_arrays(*numbers), strict=True) if len(counts) < 2 else product(*numbers)
+            every = (tuple(zip(names, map(float, column), strict=True)) for column in columns)
             yield SizeFormula(node=_source(node), every=tuple(dict.fromkeys(every)), rounding=rounding)
 
 

@@ -401,6 +401,19 @@ def test_sizes_that_steps_decide(tensorflow: Any, steps: Any, rounding: str, mer
         assert lengths == (1, *[int(written[size - 1])] * 2, 2), size
 
 
+def test_steps_of_other_numbers_of_sizes(tensorflow: Any) -> None:
+    """Four sizes are multiplied, then two of them."""
+    with tensorflow.Graph().as_default() as graph:
+        x = tensorflow.compat.v1.placeholder(tensorflow.float32, [1, None, None, 2], name="x")
+        every = tensorflow.cast(tensorflow.shape(x), "float32") * np.array([1, 1.5, 2, 1], np.float32)
+        sizes = tensorflow.cast(tensorflow.floor(every[1:3] * np.array([2, 1.5], np.float32)), tensorflow.int32)
+        tensorflow.raw_ops.ResizeBilinear(images=x, size=sizes, half_pixel_centers=True, name="up")
+    Path("net.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    ir_interp.convert("net.pb", "net.xml")
+    compiled = ov.Core().compile_model("net.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    assert compiled([np.zeros((1, 7, 9, 2), np.float32)])[0].shape == (1, 21, 27, 2)
+
+
 def test_the_proof_tries_sizes_in_float64_that_a_rounding_decides(
     tensorflow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
