@@ -323,7 +323,7 @@ def _integer_steps(
     return () if fused else in_order  # a graph cannot request that
 
 
-def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, size: int | None) -> Sampled:
+def _sampled(ops: Ops, x: Value, axis: AxisPlan | RunTimeAxis | None, place: int, size: int | None) -> Sampled[Any]:
     """Return the source coordinates of an axis' outputs, as arrays if they are known."""
     xp = Functions(ops)
     if isinstance(axis, RunTimeAxis):

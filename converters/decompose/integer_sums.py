@@ -146,7 +146,7 @@ def _shape_after(step: Step, shape: PartialShape) -> PartialShape:
     return tuple(sizes)
 
 
-def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
+def _pieces(xp: Functions[Ops], weights: Any) -> tuple[int, list[Any]]:
     """Return the bits of a part, and integers of ``FIXED_BITS`` split into such parts, the lowest first.
 
     A part lies between -2**(bits - 1) and 2**(bits - 1), so that sums of its products with 8-bit integers are exact.
@@ -165,7 +165,7 @@ def _pieces(xp: Functions, weights: Any) -> tuple[int, list[Any]]:
     return bits, [*pieces, weights]
 
 
-def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[Ops]:
+def _shifted(xp: Functions[Ops], totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[Ops]:
     """Return the integer that the sums of parts represent, without its last ``FIXED_BITS``, rounded half up."""
     total = totals[0]
     for word in totals[1:]:
@@ -175,7 +175,7 @@ def _shifted(xp: Functions, totals: Sequence[Tensor[Ops]], bits: int) -> Tensor[
     return xp.floor((total + 2.0 ** (left - 1)) * 2.0**-left)
 
 
-def _cut(xp: Functions, high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Tensor[Ops]:
+def _cut(xp: Functions[Ops], high: Tensor[Ops], low: Tensor[Ops], unit: float) -> Tensor[Ops]:
     """Return (high * unit + low) / unit**2, truncated."""
     carried = xp.floor(low * (1 / unit))
     rest, total = low - carried * unit, high + carried
@@ -201,7 +201,7 @@ def rounded(ops: Ops, x: Value, rounding: SumRounding) -> Value:
             assert_never(rounding)
 
 
-def _half_up(xp: Functions, number: Tensor[Ops]) -> Tensor[Ops]:
+def _half_up(xp: Functions[Ops], number: Tensor[Ops]) -> Tensor[Ops]:
     # floor(number + 0.5) would give 1 for the largest float32 below 0.5
     below = xp.floor(number)
     return xp.where(number - below >= 0.5, below + 1, below)

@@ -272,13 +272,13 @@ def run_time_axes(
         )
 
 
-def coordinates(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
+def coordinates(xp: Functions[Ops], bound: RunTimeAxis) -> Tensor[Ops]:
     """Return the source coordinate of every output index."""
     numbers, inverse = xp.numbers(), bound.inverse
     if inverse is not None:
         numbers = replace(numbers, over=lambda x, _: x * inverse)
     # One quotient off by a last place would take another pixel at a tie.
-    return xp.precise(xp.single(source(bound, xp.arange(0, bound.out_size), numbers)))
+    return xp.precise(source(bound, xp.arange(0, bound.out_size), numbers))
 
 
 def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Tensor[Ops]]:
@@ -289,7 +289,7 @@ def _targets(ops: Ops, spec: ResizeSpec, count: int, target: Value) -> list[Tens
 
 
 def _lengths(
-    xp: Functions,
+    xp: Functions[Ops],
     spec: ResizeSpec,
     in_sizes: list[Tensor[Ops]],
     windows: list[tuple[Any, Any]],
@@ -314,14 +314,13 @@ def _lengths(
     return [product.floor + (product.half >= 0) for product in products], [scale] * len(in_sizes)
 
 
-def _scaled(xp: Functions, n: Tensor[Ops], scale: float) -> Tensor[Ops]:
+def _scaled(xp: Functions[Ops], n: Tensor[Ops], scale: float) -> Tensor[Ops]:
     """Return float64's floor(n * scale)."""
-    column: Tensor[Ops] = length_steps(scale).of(n.unsqueeze(0), xp)
-    return column.take(0, 0)
+    return length_steps(scale).of(n.unsqueeze(0), xp).take(0, 0)
 
 
 def _own_ratios(
-    xp: Functions, spec: ResizeSpec, in_sizes: list[Tensor[Ops]], out_sizes: list[Tensor[Ops]]
+    xp: Functions[Ops], spec: ResizeSpec, in_sizes: list[Tensor[Ops]], out_sizes: list[Tensor[Ops]]
 ) -> list[dict[float, Tensor[Ops]]]:
     """Return the ratios that an axis has whatever its scale, each with the condition under which it does."""
     pairs = list(zip(in_sizes, out_sizes, strict=True))
@@ -337,7 +336,7 @@ def _own_ratios(
 
 
 def _step(
-    xp: Functions,
+    xp: Functions[Ops],
     spec: ResizeSpec,
     n: Tensor[Ops],
     m: Tensor[Ops],
@@ -353,7 +352,7 @@ def _step(
 
 
 def _inverses(
-    xp: Functions,
+    xp: Functions[Ops],
     spec: ResizeSpec,
     in_sizes: list[Tensor[Ops]],
     out_sizes: list[Tensor[Ops]],
@@ -384,7 +383,7 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     xp, axis = Functions(ops), bound.axis
     at = split(coordinates(xp, bound), bound.arithmetic, xp)
     last = bound.in_size - 1
-    beyond = outside(at, bound.in_size) if isinstance(bound.coordinates, Crop) else None
+    beyond = outside(at, bound.in_size, xp) if isinstance(bound.coordinates, Crop) else None
     kernel = spec.kernel
     if isinstance(kernel, Nearest):
         # Resize-10 rounds by whether the axis shrinks.
@@ -407,7 +406,7 @@ def run_time_taps(ops: Ops, spec: ResizeSpec, bound: RunTimeAxis) -> AxisTaps:
     return AxisTaps(axis=axis, count=count, indices=indices, weights=weights, beyond=beyond)
 
 
-def _mean(xp: Functions, bound: RunTimeAxis) -> tuple[Tensor[Ops], Tensor[Ops]]:
+def _mean(xp: Functions[Ops], bound: RunTimeAxis) -> tuple[Tensor[Ops], Tensor[Ops]]:
     """Return the pixels from floor(i * in / out) up to ceil((i + 1) * in / out), with equal weights.
 
     Exact for sizes up to 2**14: i is split in two, so that all products stay below 2**22.
@@ -439,15 +438,15 @@ def _divided(x: Tensor[Ops], divisor: Tensor[Ops]) -> tuple[Tensor[Ops], Tensor[
     return quotient, x - quotient * divisor
 
 
-def _covered_step(xp: Functions, bound: RunTimeAxis) -> Tensor[Ops]:
+def _covered_step(xp: Functions[Ops], bound: RunTimeAxis) -> Tensor[Ops]:
     """Return how many source pixels an output covers: the distance to its neighbour's first pixel, or all."""
-    first, second = (xp.single(source(bound, xp.tensor(float(i)), xp.numbers())) for i in (0, 1))
+    first, second = (source(bound, xp.tensor(float(i)), xp.numbers()) for i in (0, 1))
     # The formula gives the step of any coordinates as the distance of two neighbours.
     step = second - first
     return xp.where(step == 0, bound.in_size / bound.out_size, step)
 
 
-def _widening(xp: Functions, antialias: Antialias, bound: RunTimeAxis) -> Any:
+def _widening(xp: Functions[Ops], antialias: Antialias, bound: RunTimeAxis) -> Any:
     match antialias:
         case Antialias.OFF:
             return 1.0

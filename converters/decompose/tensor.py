@@ -7,15 +7,17 @@ functions. A product that is part of a sum may be fused into it, or not, without
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeVar, Union
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ir_interp.plan.formulas import Numbers
+from ir_interp.plan.formulas import Numbers, centred
+from ir_interp.shapes import Number, Operations, Values
 
 from ..runtimes.execution import LargestGather
 
@@ -23,38 +25,38 @@ _HALF_THE_BITS = 4097.0  # 2**12 + 1: half of the 24 bits of a float32
 
 
 @dataclass(frozen=True, slots=True)
-class Double:
+class Double(Generic[Values]):
     """A number as the sum of two float32 numbers, as exact as onnxruntime's float64 (T. J. Dekker, 1971)."""
 
-    high: Any
-    low: Any
-    xp: Any
+    high: Values
+    low: Values
+    xp: Operations[Values]
 
-    def __add__(self, other: Double) -> Double:
+    def __add__(self, other: Double[Values]) -> Double[Values]:
         # D. E. Knuth's sum: its error is exact, whichever number is larger.
         total = self.high + other.high
         part = total - self.high
         rest = (self.high - (total - part)) + (other.high - part)
         return Double(total, rest + (self.low + other.low), self.xp)
 
-    def __sub__(self, other: Double) -> Double:
+    def __sub__(self, other: Double[Values]) -> Double[Values]:
         return self + Double(other.high * -1.0, other.low * -1.0, self.xp)
 
-    def __truediv__(self, other: Double) -> Double:
+    def __truediv__(self, other: Double[Values]) -> Double[Values]:
         """Return the quotient by a number whose low part is 0."""
         quotient = self.high / other.high
-        rest = _remainder(self.high, quotient, halves(other.high, self.xp), self.xp)
+        rest = _remainder(self.high, quotient, halves(other.high, self.xp.positive), self.xp)
         # The rest of the division is a second, smaller quotient.
         return Double(quotient, (rest + self.low) / other.high, self.xp)
 
 
-def quotient(dividend: Any, divisor: Any, inverse: Any, xp: Any) -> Any:
+def quotient(dividend: Values, divisor: Values, inverse: Values, xp: Operations[Values]) -> Values:
     """Return the float32 nearest to a quotient by a positive number, given 1 / divisor to a few last places.
 
     One correction gives the quotient, or its neighbour where a half lies closer than the error of the correction. The
     remainder, which is exact, decides which of the two is nearer.
     """
-    parts = halves(divisor, xp)
+    parts = halves(divisor, xp.positive)
     quotient = dividend * inverse
     near = quotient + _remainder(dividend, quotient, parts, xp) * inverse
     left = _remainder(dividend, near, parts, xp)
@@ -63,16 +65,16 @@ def quotient(dividend: Any, divisor: Any, inverse: Any, xp: Any) -> Any:
     return xp.where(half_way < xp.abs(left), other, near)
 
 
-def _remainder(dividend: Any, quotient: Any, divisor: tuple[Any, Any], xp: Any) -> Any:
+def _remainder(dividend: Values, quotient: Values, divisor: tuple[Values, Values], xp: Operations[Values]) -> Values:
     """Return dividend - quotient * divisor, exact if the quotient is off by less than a last place."""
-    (a, b), (c, d) = halves(quotient, xp), divisor
+    (a, b), (c, d) = halves(quotient, xp.positive), divisor
     # From the largest product to the smallest: only in this order is each difference exact.
     return (((dividend - a * c) - a * d) - b * c) - b * d
 
 
-def halves(x: Any, xp: Any) -> tuple[Any, Any]:
+def halves(x: Number, positive: Callable[[Number], Number]) -> tuple[Number, Number]:
     """Return two numbers of 12 bits each whose sum is ``x``, so that products of them are exact."""
-    shifted = xp.positive(x * _HALF_THE_BITS)  # fused into the difference, the product would not be rounded
+    shifted = positive(x * _HALF_THE_BITS)  # fused into the difference, the product would not be rounded
     high = shifted - (shifted - x)
     return high, x - high
 
@@ -204,7 +206,7 @@ class Tensor(Generic[Builder]):
     def __rtruediv__(self, other: Operand) -> Tensor[Builder]:
         return self._joined("divide", other, self)
 
-    def __matmul__(self, other: Tensor[Any]) -> Tensor[Builder]:
+    def __matmul__(self, other: Tensor[Ops]) -> Tensor[Builder]:
         return self.like(self.ops.matmul(self.value, other.value))
 
     def __lt__(self, other: Operand) -> Tensor[Builder]:
@@ -225,10 +227,10 @@ class Tensor(Generic[Builder]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __and__(self, other: Tensor[Any]) -> Tensor[Builder]:
-        return self._each("and", other.value)
+    def __and__(self, other: Tensor[Ops] | bool) -> Tensor[Builder]:
+        return self._each("and", self.of(other).value)
 
-    def __or__(self, other: Tensor[Any]) -> Tensor[Builder]:
+    def __or__(self, other: Tensor[Ops]) -> Tensor[Builder]:
         return self._each("or", other.value)
 
     def __invert__(self) -> Tensor[Builder]:
@@ -314,60 +316,72 @@ class Tensor(Generic[Builder]):
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class Functions(Generic[Builder]):
     """The NumPy functions that the formulas of a resize call, on tensors."""
 
-    ops: Ops
+    ops: Builder
     floor = staticmethod(Tensor.floor)
     ceil = staticmethod(Tensor.ceil)
     rint = staticmethod(Tensor.round)
     abs = staticmethod(Tensor.__abs__)
     where = staticmethod(Tensor.where)
+    equal = staticmethod(Tensor.__eq__)
     expand_dims = staticmethod(Tensor.unsqueeze)
     running_total = staticmethod(Tensor.running_total)
 
-    def tensor(self, number: Any) -> Tensor[Ops]:
+    def tensor(self, number: object) -> Tensor[Builder]:
         """Return a number as a float32 tensor; a tensor as it is."""
-        return number if isinstance(number, Tensor) else Tensor(self.ops, self.ops.constant(np.float32(number)))
+        return (
+            number
+            if isinstance(number, Tensor)
+            else Tensor(self.ops, self.ops.constant(np.asarray(number).astype(np.float32)))
+        )
 
-    def maximum(self, x: Operand, y: Operand) -> Tensor[Ops]:
+    def maximum(self, x: Operand, y: Operand) -> Tensor[Builder]:
         """Return the elementwise maximum."""
         return x.maximum(y) if isinstance(x, Tensor) else self.tensor(y).maximum(x)
 
-    def minimum(self, x: Operand, y: Operand) -> Tensor[Ops]:
+    def minimum(self, x: Operand, y: Operand) -> Tensor[Builder]:
         """Return the elementwise minimum."""
         return x.minimum(y) if isinstance(x, Tensor) else self.tensor(y).minimum(x)
 
-    def clip(self, x: Tensor[Ops], low: Operand, high: Operand) -> Tensor[Ops]:
+    def clip(self, x: Tensor[Builder], low: Operand, high: Operand) -> Tensor[Builder]:
         """Return ``x`` clipped to two bounds."""
         return x.maximum(low).minimum(high)
 
-    def arange(self, start: Operand, stop: Operand) -> Tensor[Ops]:
+    def arange(self, start: Operand, stop: Operand) -> Tensor[Builder]:
         """Return the integers from ``start`` up to, but not including, ``stop``, as float32."""
         return Tensor(self.ops, self.ops.range(self.tensor(start).value, self.tensor(stop).value))
 
-    def sum(self, x: Tensor[Ops], *, axis: int, keepdims: bool) -> Tensor[Ops]:
+    def sum(self, x: Tensor[Builder], *, axis: int, keepdims: bool) -> Tensor[Builder]:
         """Return sums along an axis."""
         return x.like(self.ops.total(x.value, axis, keep=keepdims))
 
-    def positive(self, x: Tensor[Ops]) -> Tensor[Ops]:
+    def positive(self, x: Tensor[Builder]) -> Tensor[Builder]:
         """Return the same numbers: products, rounded before anything is added to them."""
         return x.like(self.ops.elementwise("positive", x.value))
 
-    def precise(self, vector: Tensor[Ops]) -> Tensor[Ops]:
+    def precise(self, vector: Tensor[Builder]) -> Tensor[Builder]:
         """Return the same vector, each quotient in it rounded as IEEE 754 specifies."""
         return vector.like(self.ops.precisely(vector.value))
 
-    def widened(self, number: Operand) -> Double:
+    def widened(self, number: Operand) -> Double[Tensor[Builder]]:
         """Return a number with twice as many digits."""
         return Double(self.tensor(number), self.tensor(0.0), self)
 
-    def single(self, number: Tensor[Ops] | Double) -> Tensor[Ops]:
-        """Return the float32 nearest to a number."""
-        return number.high + number.low if isinstance(number, Double) else number
-
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Numbers[Tensor[Builder]]:
         """Return the arithmetic of the coordinate formula: float32, with both branches of every choice."""
         return Numbers(
-            number=self.tensor, wide=self.widened, choose=lambda condition, yes, no: self.where(condition, yes(), no())
+            number=self.tensor,
+            over=operator.truediv,
+            centred=self._centred,
+            choose=lambda condition, yes, no: self.where(self.tensor(condition), yes(), no()),
         )
+
+    def _centred(self, shift: Operand, i: Operand, scale: Operand) -> Tensor[Builder]:
+        sums = centred(self.widened(shift), self.widened(i), self.widened(scale), self.widened(0.5))
+        return sums.high + sums.low
+
+    def applied(self, function: object, x: Operand) -> NoReturn:
+        """Refuse a function that only arrays have: taps of static sizes call it."""
+        raise NotImplementedError(function)

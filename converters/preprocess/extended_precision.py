@@ -47,18 +47,9 @@ def quick_sum(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
 def exact_product(a: NodeTensor, b: NodeTensor) -> tuple[NodeTensor, NodeTensor]:
     """Return a product and its rounding error."""
     product = rounded(a * b)
-    (c, d), (e, f) = (halves(x, _ROUNDING) for x in (a, b))
+    (c, d), (e, f) = (halves(x, rounded) for x in (a, b))
     # Dekker's order: every difference and sum in it is exact.
     return product, ((c * e - product) + c * f + d * e) + d * f
-
-
-class _Rounding:
-    """The function that ``halves`` calls."""
-
-    positive = staticmethod(rounded)
-
-
-_ROUNDING = _Rounding()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

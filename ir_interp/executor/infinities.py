@@ -61,7 +61,7 @@ def _reads(bound: Plan, outputs: tuple[Range, ...]) -> Mapping[int, Reads]:
     return along
 
 
-def _four(kernel: Cubic, at: Sampled, arithmetic: Arithmetic) -> tuple[Any, Any]:
+def _four(kernel: Cubic, at: Sampled[Array], arithmetic: Arithmetic) -> tuple[Any, Any]:
     columns, weights = four(kernel, at)
     if arithmetic is Arithmetic.ONNXRUNTIME:
         weights = _of_onnxruntime(np.float32(kernel.a), at.at - np.floor(at.at))

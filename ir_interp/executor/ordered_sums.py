@@ -50,9 +50,9 @@ from ir_interp.plan.integer_sums import (
     steps,
 )
 from ir_interp.plan.library_passes import Pass, passes
-from ir_interp.plan.library_weights import SINGLE, Sampled, across
+from ir_interp.plan.library_weights import Sampled, across
 from ir_interp.plan.taps import Plan, ascending
-from ir_interp.shapes import Array, Shape
+from ir_interp.shapes import SINGLES, Array, Shape
 from ir_interp.specs import IntegerRounding, Unrounded
 
 _MIN_ELEMENTS_FOR_THREADS = 2**20  # of the output
@@ -163,14 +163,16 @@ def planned_steps(bound: Plan, dtype: str, outputs: tuple[Range, ...]) -> tuple[
     return tuple(steps(bound.spec, axes, places, rank, dtype))
 
 
-def sampled(axis: AxisPlan | None, length: int, outputs: Range) -> Sampled:
+def sampled(axis: AxisPlan | None, length: int, outputs: Range) -> Sampled[Array]:
     """Return the positions of some outputs of an axis; an axis without a plan is copied."""
     if axis is None:
         at = np.arange(*outputs).astype(np.float32)
-        return Sampled(length=np.float32(length), scale=np.float32(1), at=at, xp=SINGLE)
+        size, scale = (np.asarray(number, np.float32) for number in (length, 1))
+        return Sampled(length=size, scale=scale, at=at, xp=SINGLES)
     place = positions(replace(axis, outputs=outputs))
     at = (place.floor + place.fraction).astype(np.float32)
-    return Sampled(length=np.float32(axis.in_size), scale=np.float32(float(axis.scale)), at=at, xp=SINGLE)
+    size, scale = (np.asarray(number, np.float32) for number in (axis.in_size, float(axis.scale)))
+    return Sampled(length=size, scale=scale, at=at, xp=SINGLES)
 
 
 def step_columns(taps: object) -> list[Array]:

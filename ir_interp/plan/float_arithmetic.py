@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import SpecError
+from ir_interp.shapes import ARRAYS, Operations, Values
 
 Array = NDArray[np.float64]
 # 70 digits are far more than the pairs below hold, whose own rounding is then the only error.
@@ -156,19 +157,19 @@ class LengthSteps:
     shifts: NDArray[np.float32]
     more: int = 0
 
-    def of(self, size: Any, xp: Any) -> Any:
-        """Return the sizes of a float32 column of sizes; ``xp`` holds NumPy's functions, or a graph's."""
-        *exact, rest = [size * part for part in self.parts]
+    def of(self, size: Values, xp: Operations[Values]) -> Values:
+        """Return the sizes of a float32 column of sizes."""
+        *exact, rest = [size * float(part) for part in self.parts]
         left = rest
         if len(self.starts):
-            left = left + xp.sum((size >= self.starts) * self.shifts, axis=-1, keepdims=True)
+            left = left + xp.sum((xp.tensor(self.starts) <= size) * xp.tensor(self.shifts), axis=-1, keepdims=True)
         wholes = [xp.floor(product) for product in exact]
         for product, whole in zip(exact, wholes, strict=True):
             left = left + (product - whole)
         for whole in wholes[1:]:
             wholes[0] = wholes[0] + whole
         length = wholes[0] + xp.floor(left) if wholes else xp.floor(left)
-        return length + np.float32(self.more) if self.more else length
+        return length + float(self.more) if self.more else length
 
 
 class Rounding(Enum):
@@ -300,7 +301,7 @@ _SIZES = np.arange(1, LARGEST + 1)
 
 
 def _computed(steps: LengthSteps) -> NDArray[np.float32]:
-    column: NDArray[np.float32] = steps.of(_SIZES.astype(np.float32)[:, None], np)
+    column: NDArray[np.float32] = steps.of(_SIZES.astype(np.float32)[:, None], ARRAYS)
     return column[:, 0]
 
 

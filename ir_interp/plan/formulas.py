@@ -10,12 +10,12 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, SupportsFloat, assert_never
+from typing import Any, Generic, Protocol, SupportsFloat, TypeVar, assert_never
 
 import numpy as np
 
 from ir_interp.plan.float_arithmetic import cosine, exponential, sine
-from ir_interp.shapes import Array, Functions, Number
+from ir_interp.shapes import ARRAYS, Array, Exact, Functions, Number, Operations, Quantity, Values, Wide
 from ir_interp.specs import (
     Arithmetic,
     Box,
@@ -37,6 +37,7 @@ from ir_interp.specs import (
 from ir_interp.specs.modes import Border
 
 _REACH = 4.0  # standard deviations
+Exact_co = TypeVar("Exact_co", bound=Quantity, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +108,11 @@ class Bell:
 Before = Blocks | Bell
 
 
-def within(places: Any, in_size: Any, border: Border, xp: Any = np) -> Any:
-    """Return the pixels of an axis at positions, which may be beyond the axis.
-
-    ``xp`` holds NumPy's functions, or a graph's for the edge border.
-    """
+def within(places: Array, in_size: int, border: Border) -> Array:
+    """Return the pixels of an axis at positions, which may be beyond the axis."""
     match border:
         case Border.EDGE:
-            return xp.clip(places, 0, in_size - 1)
+            return np.asarray(np.clip(places, 0, in_size - 1))
         case Border.MIRRORED:
             repeated = 0  # how often the last pixel appears at a mirror
         case Border.SYMMETRIC:
@@ -123,7 +121,7 @@ def within(places: Any, in_size: Any, border: Border, xp: Any = np) -> Any:
             assert_never(border)
     period = 2 * (in_size - 1 + repeated)
     turned = np.mod(places, period) if period else places * 0
-    return np.minimum(turned, abs(period - repeated - turned))
+    return np.asarray(np.minimum(turned, abs(period - repeated - turned)))
 
 
 _TIE = 1e-6  # onnxruntime treats a fraction this close to 1/2 as a tie (its issue 28291)
@@ -163,26 +161,31 @@ class AxisPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Generic[Exact]):
     """The numbers that a formula is computed in: rationals, float32, or nodes of a graph.
 
-    ``wide`` is the type to which onnxruntime widens in half_pixel_symmetric; ``choose`` takes a condition and two
-    functions; ``over`` divides by a scale.
+    ``over`` divides by a scale; ``choose`` takes a condition and two functions. ``centred`` is the function of that
+    name, in the type to which onnxruntime widens.
     """
 
-    number: Callable[[Any], Any]
-    wide: Callable[[Any], Any]
-    choose: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
-    over: Callable[[Any, Any], Any] = operator.truediv
+    number: Callable[[Exact | Fraction | float], Exact]
+    over: Callable[[Exact, Exact | Fraction], Exact]
+    centred: Callable[[Exact, Exact, Exact], Exact]
+    choose: Callable[[object, Callable[[], Exact], Callable[[], Exact]], Exact]
+
+
+def centred(shift: Wide, i: Wide, scale: Wide, half: Wide) -> Wide:
+    """Return half_pixel_symmetric: shift + (i + 1/2) / scale - 1/2."""
+    return shift + (i + half) / scale - half
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(Generic[Values]):
     """Source coordinates split in two; ``half`` has the sign of fraction - 1/2, and is 0 at a tie."""
 
-    floor: Any
-    fraction: Any
-    half: Any
+    floor: Values
+    fraction: Values
+    half: Values
 
 
 def single(value: SupportsFloat) -> np.float32:
@@ -190,18 +193,28 @@ def single(value: SupportsFloat) -> np.float32:
     return np.float32(float(value))
 
 
-def _branch(condition: object, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def _branch(condition: object, yes: Callable[[], Exact], no: Callable[[], Exact]) -> Exact:
     return yes() if condition else no()
 
 
-def _unless_ratio(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a converter to numbers of a ``kind`` that leaves scales unchanged, since a library inverts them first."""
-    return lambda value: value if isinstance(value, Fraction) else kind(float(value))
+def _centred_in_float64(shift: Array, i: Array, scale: Array) -> Array:
+    return centred(shift.astype(np.float64), i.astype(np.float64), scale.astype(np.float64), np.asarray(0.5))
 
 
-def _times(step: Callable[[Any], Any], kind: Callable[[Any], Any]) -> Numbers:
+def _times(step: Callable[[Fraction], np.floating[Any]], kind: type[np.floating[Any]]) -> Numbers[Array]:
     """Return numbers of a ``kind`` that multiply by ``step(scale)`` instead of dividing by the scale."""
-    return Numbers(number=_unless_ratio(kind), wide=kind, choose=_branch, over=lambda x, scale: x * step(scale))
+
+    def over(x: Array, scale: Array | Fraction) -> Array:
+        assert isinstance(scale, Fraction)
+        return np.multiply(x, step(scale))
+
+    return Numbers(
+        number=lambda value: np.asarray(float(value), kind), over=over, centred=_centred_in_float64, choose=_branch
+    )
+
+
+def _in_singles(value: Array | Fraction | float) -> Array:
+    return np.asarray(single(value))
 
 
 _LIBRARIES = {
@@ -228,28 +241,38 @@ _STEP_FIRST = (
     Arithmetic.TENSORFLOW,
     Arithmetic.SCIPY,
 )  # align_corners: i times a step
-_RATIONAL = Numbers(number=Fraction, wide=Fraction, choose=_branch)
-_SINGLE = Numbers(number=single, wide=np.float64, choose=_branch)
+_RATIONAL: Numbers[Fraction] = Numbers(
+    number=lambda value: Fraction(value),
+    over=operator.truediv,
+    centred=lambda shift, i, scale: centred(shift, i, scale, Fraction(1, 2)),
+    choose=_branch,
+)
+_SINGLE: Numbers[Array] = Numbers(
+    number=_in_singles,
+    over=lambda x, scale: x / _in_singles(scale),
+    centred=_centred_in_float64,
+    choose=_branch,
+)
 
 
 def affine(axis: AxisPlan) -> tuple[Fraction, Fraction]:
     """Return step and offset of an axis; its formula at two indices, in rationals, gives both exactly."""
-    first, second = (Fraction(source(axis, Fraction(i), _RATIONAL)) for i in (0, 1))
+    first, second = (source(axis, Fraction(i), _RATIONAL) for i in (0, 1))
     return second - first, first
 
 
-def positions(axis: AxisPlan) -> Positions:
+def positions(axis: AxisPlan) -> Positions[Array]:
     """Return the source coordinate of every output index, in the plan's arithmetic."""
     if not axis.out_size:
         return Positions(*np.zeros((3, 0)))
     if axis.arithmetic in (Arithmetic.EXACT, Arithmetic.TENSORRT):
         return _exact_positions(axis.step, axis.offset, axis.index)
     if axis.arithmetic.is_library:
-        return split(_in_library(axis), axis.arithmetic)
+        return split(_in_library(axis), axis.arithmetic, ARRAYS)
     index = axis.index.astype(np.float32)
     numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
     at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
-    return split(np.broadcast_to(at, index.shape), axis.arithmetic)
+    return split(np.broadcast_to(at, index.shape), axis.arithmetic, ARRAYS)
 
 
 # A segment far down an axis then needs no array of all outputs before it.
@@ -288,7 +311,7 @@ def _in_library(axis: AxisPlan) -> Array:
         return half_pixels_rounded_once(index, axis.scale) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
-        singles: Array = source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW])
+        singles = source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW])
         return singles.astype(np.float64)
     at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
@@ -322,14 +345,14 @@ def half_pixels_rounded_once(index: Array, scale: Fraction) -> Array:
     return half_pixels(index, float(np.float32(float(1 / scale)))).astype(np.float32)
 
 
-def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
-    """Return float coordinates as integral and fractional parts; ``xp`` holds NumPy's functions, or a graph's."""
+def split(coordinate: Values, arithmetic: Arithmetic, xp: Operations[Values]) -> Positions[Values]:
+    """Return float coordinates as integral and fractional parts."""
     floor = xp.floor(coordinate)
     fraction = coordinate - floor
     if arithmetic in _FLOORED_AS_SINGLES:
         # PyTorch's floorf() of a float64 steps onto the next pixel from just below it; no weight is left for the last.
-        floor = np.floor(np.asarray(coordinate).astype(np.float32)).astype(np.float64)
-        fraction = np.clip(coordinate - floor, 0, 1)
+        floor = xp.applied(lambda at: np.floor(at.astype(np.float32)).astype(np.float64), coordinate)
+        fraction = xp.clip(coordinate - floor, 0, 1)
     half = fraction - 0.5
     if arithmetic is Arithmetic.ONNXRUNTIME:
         half = xp.where(xp.abs(half) <= _TIE, 0.0, half)
@@ -338,7 +361,7 @@ def split(coordinate: Any, arithmetic: Arithmetic, xp: Any = np) -> Positions:
     return Positions(floor, fraction, half)
 
 
-def _exact_positions(step: Fraction, offset: Fraction, index: Array) -> Positions:
+def _exact_positions(step: Fraction, offset: Fraction, index: Array) -> Positions[Array]:
     """Return step * i + offset for each index in integer arithmetic: rationals over one denominator."""
     denominator = math.lcm(step.denominator, offset.denominator)
     slope, start = int(step * denominator), int(offset * denominator)
@@ -351,23 +374,23 @@ def _exact_positions(step: Fraction, offset: Fraction, index: Array) -> Position
     return Positions(floor.astype(np.int64), fraction, half.astype(np.int8))
 
 
-class Located(Protocol):
+class Located(Protocol[Exact_co]):
     """What the formula of a source coordinate needs of an axis: numbers, or sizes, scale and window as nodes."""
 
     @property
-    def in_size(self) -> Any:
+    def in_size(self) -> Exact_co | int:
         """The number of pixels."""
 
     @property
-    def out_size(self) -> Any:
+    def out_size(self) -> Exact_co | int:
         """The number of outputs."""
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Exact_co | Fraction:
         """The output / input ratio."""
 
     @property
-    def asked(self) -> Any:
+    def asked(self) -> Exact_co | Fraction:
         """The ratio before the size was rounded."""
 
     @property
@@ -375,7 +398,7 @@ class Located(Protocol):
         """The beginning of a box."""
 
     @property
-    def window(self) -> tuple[Any, Any]:
+    def window(self) -> tuple[Exact_co | float, Exact_co | float]:
         """The start and end of a crop, as parts of the axis."""
 
     @property
@@ -391,17 +414,17 @@ class Located(Protocol):
         """The arithmetic, which selects the order of ``align_corners``."""
 
 
-def source(axis: Located, i: Any, numbers: Numbers) -> Any:
+def source(axis: Located[Exact], i: Exact, numbers: Numbers[Exact]) -> Exact:
     """Return the source coordinate of output index ``i``: every formula once, for every kind of numbers.
 
     Formulas: ONNX Resize-19 and Resize-11 (``tf_half_pixel_for_nn``), coordinate_transformation_mode; the same names
     in OpenVINO's Interpolate-4 and -11. The order of operations is onnxruntime's, so that float32 rounds identically.
     """
-    number, wide, choose, over = numbers.number, numbers.wide, numbers.choose, numbers.over
-    n, m, s, half = number(axis.in_size), number(axis.out_size), number(axis.scale), number(0.5)
-    last = s * n if axis.length is Length.FRACTIONAL else m
+    number, choose, over, s, equal = numbers.number, numbers.choose, numbers.over, axis.scale, operator.eq
+    n, m, half = number(axis.in_size), number(axis.out_size), number(0.5)
+    last = number(s) * n if axis.length is Length.FRACTIONAL else m
 
-    def begun(at: Any) -> Any:
+    def begun(at: Exact) -> Exact:
         return number(float(axis.start)) + at if axis.start else at
 
     match axis.coordinates:
@@ -410,24 +433,24 @@ def source(axis: Located, i: Any, numbers: Numbers) -> Any:
         case Coordinates.HALF_PIXEL:
             return begun(over(i + half, s)) - half
         case Coordinates.PYTORCH_HALF_PIXEL:
-            return choose(m == 1, lambda: i * 0, lambda: over(i + half, s) - half)
+            return choose(equal(m, 1), lambda: i * 0, lambda: over(i + half, s) - half)
         case Coordinates.TF_HALF_PIXEL_FOR_NN:
-            return choose((axis.scale == 1) & (n == m), lambda: i, lambda: begun(over(i + half, s)))
+            return choose(equal(s, 1) & equal(n, m), lambda: i, lambda: begun(over(i + half, s)))
         case Coordinates.TF_HALF_PIXEL_THROUGHOUT:
             return over(i + half, s)
         case Coordinates.TFLITE_CORNERS:
-            return choose(m == 1, lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
+            return choose(equal(m, 1), lambda: (i + half) * n, lambda: (i + half) * ((n - 1) / (m - 1)))
         case Coordinates.HALF_PIXEL_SYMMETRIC:
             shift = n / 2 * (1 - m / (number(axis.asked) * n))
-            return wide(shift) + (wide(i) + wide(0.5)) / wide(s) - wide(0.5)
+            return numbers.centred(shift, i, number(s))
         case Coordinates.ALIGN_CORNERS if axis.arithmetic in _STEP_FIRST:
-            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
+            return choose(equal(m, 1) | equal(last, 1), lambda: i * 0, lambda: i * ((n - 1) / (last - 1)))
         case Coordinates.ALIGN_CORNERS:
-            return choose((m == 1) | (last == 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))
+            return choose(equal(m, 1) | equal(last, 1), lambda: i * 0, lambda: i * (n - 1) / (last - 1))
         case Crop():
             start, end = (number(edge) for edge in axis.window)
             return choose(
-                last == 1,
+                equal(last, 1),
                 lambda: i * 0 + half * (start + end) * (n - 1),
                 lambda: start * (n - 1) + i * (end - start) * (n - 1) / (last - 1),
             )
@@ -465,11 +488,8 @@ def sums_to_one(kernel: Continuous) -> bool:
             assert_never(kernel)
 
 
-def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
-    """Return the weights at ``offset`` from the sampling point, in source pixels.
-
-    ``xp`` holds NumPy's functions, or others for box, linear and cubic.
-    """
+def weigh(kernel: Continuous, offset: Values, xp: Operations[Values]) -> Values:
+    """Return the weights at ``offset`` from the sampling point, in source pixels; a graph has box, linear and cubic."""
     match kernel:
         case Box():
             return box(offset, xp)
@@ -478,15 +498,15 @@ def weigh(kernel: Continuous, offset: Any, xp: Any = np) -> Any:
         case Cubic():
             return keys(xp.abs(offset), kernel.a, xp)
         case Hamming():
-            return hamming(np.abs(offset))
+            return xp.applied(hamming, xp.abs(offset))
         case Lanczos():
-            return lanczos(offset, kernel.radius)
+            return xp.applied(lambda t: lanczos(t, kernel.radius), offset)
         case Gaussian():
-            return gaussian(np.abs(offset))
+            return xp.applied(gaussian, xp.abs(offset))
         case Mitchell():
-            return mitchell(np.abs(offset))
+            return xp.applied(mitchell, xp.abs(offset))
         case Magic():
-            return magic(np.abs(offset), kernel.year)
+            return xp.applied(lambda t: magic(t, kernel.year), xp.abs(offset))
         case _:
             assert_never(kernel)
 

@@ -284,7 +284,7 @@ def _in_passes(kernel: Linear | Cubic, rank: int, dtype: str) -> bool:
 
 
 def steps(
-    spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int, dtype: str
+    spec: ResizeSpec, axes: tuple[int, ...], sampled: Mapping[int, Sampled[Any]], rank: int, dtype: str
 ) -> Iterator[Step]:
     """Yield the steps in which the runtime of ``spec`` sums and rounds integers, in order.
 
@@ -319,7 +319,7 @@ def steps(
 
 
 def _at_once(
-    kernel: Linear | Cubic, axes: tuple[int, ...], sampled: Mapping[int, Sampled], rank: int
+    kernel: Linear | Cubic, axes: tuple[int, ...], sampled: Mapping[int, Sampled[Any]], rank: int
 ) -> Iterator[Step]:
     """Yield the steps of OpenVINO, which rounds once: width, then height, then depth."""
     for place, axis in enumerate(axes):

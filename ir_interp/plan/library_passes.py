@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from ir_interp.plan import library_weights, opencv_sums
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.opencv_sums import channels
 from ir_interp.plan.taps import Plan, Taps, is_long, segments, window_taps
-from ir_interp.shapes import Array, resolve_axes
+from ir_interp.shapes import ARRAYS, Array, Operations, Values, resolve_axes
 from ir_interp.specs import (
     Area,
     Arithmetic,
@@ -71,14 +70,13 @@ def litert_weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArra
     bits = litert_bits(spec, dtype)
     if is_of_xnnpack(spec, dtype):
         positions = axis.index.astype(np.float32)
-        in_size, outputs = np.float32(axis.in_size), np.float32(axis.out_size)
+        in_size, outputs = (np.asarray(size, np.float32) for size in (axis.in_size, axis.out_size))
         with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
-            low, far = litert_taps_of_float32(spec.coordinates, positions, in_size, outputs, np)
+            low, far = litert_taps_of_float32(spec.coordinates, positions, in_size, outputs, ARRAYS)
     else:
         numbers = axis.index.astype(np.int64)
-        low, far = litert_taps_of_integers(
-            spec.coordinates, numbers, axis.in_size, axis.out_size, np, operator.floordiv
-        )
+        sizes = np.asarray(axis.in_size), np.asarray(axis.out_size)
+        low, far = litert_taps_of_integers(spec.coordinates, numbers, *sizes, ARRAYS, operator.floordiv)
     low, far = low.astype(np.int64), far.astype(np.int64)
     high = np.minimum(low + 1, axis.in_size - 1)
     return np.stack([low, high], axis=1).astype(np.intp), np.stack([2**bits - far, far], axis=1), bits
@@ -90,12 +88,9 @@ def litert_bits(spec: ResizeSpec, dtype: str) -> int:
 
 
 def litert_taps_of_float32(
-    coordinates: Coordinates | Crop, index: Any, in_size: Any, outputs: Any, xp: Any
-) -> tuple[Any, Any]:
-    """Return the first pixel of each output ``index``, and the weight of the second, as float32.
-
-    Arrays or tensors, of float32 throughout; ``xp`` holds the functions for them.
-    """
+    coordinates: Coordinates | Crop, index: Values, in_size: Values, outputs: Values, xp: Operations[Values]
+) -> tuple[Values, Values]:
+    """Return the first pixel of each output ``index``, and the weight of the second, all in float32."""
     step = in_size / outputs
     if coordinates is Coordinates.ALIGN_CORNERS:
         step = xp.where(outputs > 1, (in_size - 1) / (outputs - 1), step)
@@ -110,21 +105,33 @@ def litert_taps_of_float32(
 
 def litert_reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
     """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
-    last = np.int64(axis.out_size - 1)
-    at = _places(spec.coordinates, last, axis.in_size, axis.out_size, np, operator.floordiv)
+    last, in_size, outputs = (np.asarray(number) for number in (axis.out_size - 1, axis.in_size, axis.out_size))
+    at = _places(spec.coordinates, last, in_size, outputs, ARRAYS, operator.floordiv)
     return bool(at // 2**_OWN >= axis.in_size)
 
 
 def litert_taps_of_integers(
-    coordinates: Coordinates | Crop, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Callable[[Any, Any], Any]
-) -> tuple[Any, Any]:
+    coordinates: Coordinates | Crop,
+    index: Values,
+    in_size: Values,
+    outputs: Values,
+    xp: Operations[Values],
+    divided: Callable[[Values, Values | int], Values],
+) -> tuple[Values, Values]:
     """Return the same as ``litert_taps_of_float32``, of integers throughout; ``divided`` rounds quotients down."""
     one, at = 2**_OWN, _places(coordinates, index, in_size, outputs, xp, divided)
     low = xp.clip(divided(at, one), 0, in_size - 1)
     return low, xp.where(at < 0, 0, at - low * one)
 
 
-def _places(coordinates: Coordinates | Crop, index: Any, in_size: Any, outputs: Any, xp: Any, divided: Any) -> Any:
+def _places(
+    coordinates: Coordinates | Crop,
+    index: Values,
+    in_size: Values,
+    outputs: Values,
+    xp: Operations[Values],
+    divided: Callable[[Values, Values | int], Values],
+) -> Values:
     """Return where outputs lie, in 1/1024 pixel."""
     one = 2**_OWN
     pixels, parts = in_size, outputs

@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum, auto
-from types import SimpleNamespace
-from typing import Any
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,33 +21,21 @@ from numpy.typing import NDArray
 from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import cosine, sine
 from ir_interp.plan.formulas import AxisPlan, Positions, half_pixels_rounded_once, positions, within
-from ir_interp.shapes import Array, Shape, Weighted, resolve_axes
+from ir_interp.shapes import ARRAYS, Array, Operations, Shape, Values, Weighted, resolve_axes
 from ir_interp.specs import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear, ResizeSpec
-
-SINGLE = SimpleNamespace(
-    **{name: getattr(np, name) for name in ("floor", "ceil", "abs", "where", "clip", "minimum", "maximum")},
-    **{name: getattr(np, name) for name in ("expand_dims", "positive", "sum")},
-    arange=lambda start, stop: np.arange(start, stop, dtype=np.float32),
-    precise=lambda x: x,
-    running_total=lambda x: np.cumsum(x, axis=1, dtype=np.float32)[:, -1:],
-)
-"""NumPy's functions, in float32; ``decompose.tensor.Functions`` has the same for nodes of a graph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sampled:
-    """One axis: its size, the scale of its coordinates, and the position of each output, all in float32.
+class Sampled(Generic[Values]):
+    """One axis: its size, the scale of its coordinates, and the position of each output, all in float32."""
 
-    ``xp`` holds the functions for these: NumPy's, or a graph's.
-    """
-
-    length: Any
-    scale: Any
-    at: Any
-    xp: Any
+    length: Values
+    scale: Values | float
+    at: Values
+    xp: Operations[Values]
 
 
-def pair(axis: Sampled, bits: int = 0) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def pair(axis: Sampled[Values], bits: int = 0) -> tuple[tuple[Values, Values], tuple[Values, Values]]:
     """Return the two neighbours of each output and their weights; at the edge both are one pixel, half each.
 
     With ``bits``, weights are integers of that many bits.
@@ -59,12 +46,12 @@ def pair(axis: Sampled, bits: int = 0) -> tuple[tuple[Any, Any], tuple[Any, Any]
     high = xp.minimum(low + 1, axis.length - 1)
     one = 2.0**bits
     place = xp.floor(inside * one) if bits else inside
-    weights = (xp.where(low == high, one / 2, xp.abs(place - pixel * one)) for pixel in (high, low))
+    weights = (xp.where(xp.equal(low, high), one / 2, xp.abs(place - pixel * one)) for pixel in (high, low))
     near, far = weights
     return (low, high), (near, far)
 
 
-def four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def four(kernel: Cubic, axis: Sampled[Values]) -> tuple[tuple[Values, ...], tuple[Values, ...]]:
     """Return the four neighbours of each output and OpenVINO's form of Keys' weights."""
     xp = axis.xp
     low = xp.floor(axis.at)
@@ -79,7 +66,7 @@ def four(kernel: Cubic, axis: Sampled) -> tuple[tuple[Any, ...], tuple[Any, ...]
     return tuple(xp.clip(low + step, 0.0, axis.length - 1) for step in (-1, 0, 1, 2)), weights
 
 
-def whole(x: Any, xp: Any) -> Any:
+def whole(x: Values, xp: Operations[Values]) -> Values:
     """Return integers, rounded half away from zero."""
     # Not floor(size + 0.5): that sum is 1 for the largest float32 below a half.
     size = xp.abs(x)
@@ -88,14 +75,14 @@ def whole(x: Any, xp: Any) -> Any:
     return xp.where(x < 0, 0 - rounded, rounded)
 
 
-def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
+def filtered(kernel: Linear | Cubic, axis: Sampled[Values]) -> tuple[Values, Values]:
     """Return indices and weights [out, taps] as onnxruntime's antialias computes them.
 
     Its loops over taps are running totals here, since the last bit of a sum depends on the order.
     """
     xp, inverse = axis.xp, 1 / axis.scale
     wide = xp.maximum(inverse, 1.0)
-    support, narrow = xp.positive(formulas.radius(kernel) * wide), 1 / wide
+    support, narrow = xp.positive(float(formulas.radius(kernel)) * wide), 1 / wide
     centre = axis.at + 0.5
     start, stop = xp.floor(centre - support + 0.5), xp.floor(centre + support + 0.5)
     order = xp.arange(0, 2 * xp.ceil(support) + 1)
@@ -115,20 +102,20 @@ def filtered(kernel: Linear | Cubic, axis: Sampled) -> tuple[Any, Any]:
         weights = _folded(weights, order, (order > last) & (order < count), last, xp)
         weights = xp.where(inside, weights, 0.0)
     # A product by the rounded reciprocal, not a quotient: their last bits differ.
-    weights = weights * xp.where(total == 0, 1.0, 1 / xp.where(total == 0, 1.0, total))
+    weights = weights * xp.where(xp.equal(total, 0), 1.0, 1 / xp.where(xp.equal(total, 0), 1.0, total))
     return xp.clip(places, 0.0, axis.length - 1), xp.precise(weights)
 
 
-def _folded(weights: Any, order: Any, beyond: Any, edge: Any, xp: Any) -> Any:
+def _folded(weights: Values, order: Values, beyond: Values, edge: Values, xp: Operations[Values]) -> Values:
     """Return weights with those ``beyond`` the image added sequentially to that at its edge."""
-    at_edge = order == edge
+    at_edge = xp.equal(order, edge)
     edge_weight = xp.sum(xp.where(at_edge, weights, 0.0), axis=1, keepdims=True)
-    begin = xp.where(order == 0, edge_weight, 0.0)
+    begin = xp.where(xp.equal(order, 0), edge_weight, 0.0)
     total = xp.running_total(xp.where(beyond, weights, 0.0) + begin)
     return xp.where(at_edge, total, weights)
 
 
-def _weigh(kernel: Linear | Cubic, distance: Any, xp: Any) -> Any:
+def _weigh(kernel: Linear | Cubic, distance: Values, xp: Operations[Values]) -> Values:
     """Return the kernel in onnxruntime's order of operations."""
     if isinstance(kernel, Linear):
         return xp.where(distance < 1, 1 - distance, 0.0)
@@ -196,11 +183,10 @@ def neighbours_of_ipp(kernel: Linear | Cubic, axis: AxisPlan) -> Weighted:
     return _neighbours(kernel, axis, at), np.stack(weights, axis=1).astype(np.float32)
 
 
-def _neighbours(kernel: Linear | Cubic | Lanczos, axis: AxisPlan, at: Positions) -> Array:
+def _neighbours(kernel: Linear | Cubic | Lanczos, axis: AxisPlan, at: Positions[Array]) -> Array:
     """Return the pixels on both sides of every output, within the reach of the kernel."""
     reach = int(formulas.radius(kernel))
-    places: Array = within(at.floor[:, None] + np.arange(1 - reach, reach + 1), axis.in_size, kernel.border)
-    return places
+    return within(at.floor[:, None] + np.arange(1 - reach, reach + 1), axis.in_size, kernel.border)
 
 
 def _keys(x: Array, a: Array | float) -> list[Array]:
@@ -374,7 +360,7 @@ def tabulated(kernel: Cubic, axis: AxisPlan) -> Weighted:
     at, steps = positions(axis), np.arange(-1, 3)
     fraction = np.rint(at.fraction * _TABLE) / _TABLE
     places = at.floor[:, None].astype(np.int64) + steps
-    weights = formulas.weigh(kernel, steps - fraction[:, None])
+    weights = formulas.weigh(kernel, steps - fraction[:, None], ARRAYS)
     if kernel.exclude_outside:
         weights = np.where((places >= 0) & (places < axis.in_size), weights, 0.0)
         weights = weights / weights.sum(axis=1, keepdims=True)
@@ -397,7 +383,7 @@ def translated(kernel: Continuous, axis: AxisPlan) -> Weighted:
     last = np.clip(np.floor(at + reach - middle), 0, axis.in_size - 1)
     places = first[:, None] + np.arange(int((last - first).max()) + 1, dtype=np.float32)
     distance = np.abs((places + middle - at[:, None]) * (one / wide))
-    weights = np.where(places <= last[:, None], formulas.weigh(kernel, distance.astype(np.float64)), 0.0)
+    weights = np.where(places <= last[:, None], formulas.weigh(kernel, distance.astype(np.float64), ARRAYS), 0.0)
     return np.minimum(places, axis.in_size - 1), weights / weights.sum(axis=1, keepdims=True)
 
 
@@ -458,7 +444,7 @@ def _filtered(kernel: Continuous, axis: AxisPlan) -> Weighted:
     stop = np.minimum(np.trunc(centre + support + 0.5), axis.in_size)
     order = np.arange(max(int((stop - first).max()), 1))
     places = first[:, None] + order
-    weights = formulas.weigh(kernel, (places - centre[:, None] + 0.5) * narrow)
+    weights = formulas.weigh(kernel, (places - centre[:, None] + 0.5) * narrow, ARRAYS)
     weights = np.where(order < (stop - first)[:, None], weights, 0.0)
     total = np.cumsum(weights, axis=1)[:, -1:]  # from the first to the last
     return np.minimum(places, axis.in_size - 1), weights / np.where(total == 0, 1.0, total)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from ir_interp.plan.formulas import (
     single,
     within,
 )
-from ir_interp.shapes import Shape, resolve_axes
+from ir_interp.shapes import ARRAYS, Operations, Shape, Values, resolve_axes
 from ir_interp.specs import (
     Antialias,
     Area,
@@ -488,18 +488,18 @@ def _taps(kernel: Kernel, axis: AxisPlan, any_shrinking: bool, any_growing: bool
     if isinstance(kernel, Area):
         return _area(axis)
     at = positions(axis)
-    beyond = outside(at, axis.in_size) if isinstance(axis.coordinates, Crop) else None
+    beyond = outside(at, axis.in_size, ARRAYS) if isinstance(axis.coordinates, Crop) else None
     if isinstance(kernel, Nearest):
         # Half pixels reach beyond both ends of an axis, and so do coordinates that float32 rounds up.
         chosen = np.clip(chosen_pixel(at, kernel.rounding, shrinks=axis.scale < 1), 0, axis.in_size - 1)
         return Taps(np.asarray(chosen)[:, None].astype(np.intp), None, beyond)
     widening = _widening(kernel.antialias, axis.scale, any_shrinking)
     reach = math.ceil(formulas.radius(kernel) / widening)
-    indices, weights = spread(kernel, at, axis.in_size, widening=float(widening), reach=reach)
+    indices, weights = spread(kernel, at, axis.in_size, widening=float(widening), reach=reach, xp=ARRAYS)
     return Taps(indices.astype(np.intp), weights, beyond)
 
 
-def chosen_pixel(at: Positions, rounding: Rounding, *, shrinks: object) -> Any:
+def chosen_pixel(at: Positions[Values], rounding: Rounding, *, shrinks: Values | bool) -> Values:
     """Return the source index that a nearest resize takes (ONNX Resize-19, ``nearest_mode``; OpenVINO: ``simple``)."""
     match rounding:
         case Rounding.ROUND_PREFER_FLOOR:
@@ -529,10 +529,18 @@ def _widening(antialias: Antialias, scale: Fraction, any_shrinking: bool) -> Fra
             assert_never(antialias)
 
 
-def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
+def spread(
+    kernel: Continuous,
+    at: Positions[Values],
+    size: Values | int,
+    *,
+    widening: Values | float,
+    reach: Values | int,
+    xp: Operations[Values],
+) -> tuple[Values, Values]:
     """Return indices and weights [out, 2 * reach] of every pixel within the kernel's reach.
 
-    Out-of-bounds samples read the edge or are dropped. ``xp`` holds NumPy's functions, or a graph's.
+    Out-of-bounds samples read the edge or are dropped.
     """
     steps = xp.arange(1 - reach, reach + 1)
     indices = xp.expand_dims(at.floor, 1) + steps
@@ -544,19 +552,23 @@ def spread(kernel: Continuous, at: Positions, size: Any, *, widening: Any, reach
         total = xp.sum(weights, axis=1, keepdims=True)
         nothing = xp.abs(total) <= _NOTHING
         weights = xp.where(nothing, 0.0, weights / xp.where(nothing, 1.0, total))
-    return within(indices, size, kernel.border, xp), weights
+    if isinstance(size, int):
+        return xp.applied(lambda places: within(places, size, kernel.border), indices), weights
+    return xp.clip(indices, 0, size - 1), weights  # a dynamic axis has no other border
 
 
 def _area(axis: AxisPlan) -> Taps:
     step = axis.step or Fraction(axis.in_size, axis.out_size)
-    indices, weights = covered(positions(axis), axis.in_size, step=float(step), reach=math.ceil(step))
+    indices, weights = covered(positions(axis), axis.in_size, step=float(step), reach=math.ceil(step), xp=ARRAYS)
     return Taps(indices.astype(np.intp), weights)
 
 
-def covered(at: Positions, size: Any, *, step: Any, reach: Any, xp: Any = np) -> tuple[Any, Any]:
+def covered(
+    at: Positions[Values], size: Values | int, *, step: Values | float, reach: Values | int, xp: Operations[Values]
+) -> tuple[Values, Values]:
     """Return indices and weights [out, reach + 1]: each pixel by the part of [x, x + step) that it covers.
 
-    TensorFlow's ResizeArea, and OpenCV's INTER_AREA. Out-of-bounds samples read the edge. ``xp`` as in ``spread``.
+    TensorFlow's ResizeArea, and OpenCV's INTER_AREA. Out-of-bounds samples read the edge.
     """
     steps, begin = xp.arange(0, reach + 1), xp.expand_dims(at.fraction, 1)
     cover = xp.minimum(steps + 1, begin + step) - xp.maximum(steps, begin)
@@ -573,6 +585,6 @@ def _mean(axis: AxisPlan) -> Taps:
     return Taps(np.minimum(first[:, None] + steps, axis.in_size - 1), weights)
 
 
-def outside(at: Positions, size: Any) -> Any:
+def outside(at: Positions[Values], size: Values | int, xp: Operations[Values]) -> Values:
     """Return where the source coordinate is below 0 or above size - 1."""
-    return (at.floor < 0) | (at.floor > size - 1) | ((at.floor == size - 1) & (at.fraction > 0))
+    return (at.floor < 0) | (at.floor > size - 1) | (xp.equal(at.floor, size - 1) & (at.fraction > 0))

@@ -29,7 +29,7 @@ from ir_interp.plain_text import printable
 from ir_interp.plan import formulas
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
-from ir_interp.shapes import PartialShape, resolve_axes
+from ir_interp.shapes import ARRAYS, PartialShape, resolve_axes
 from ir_interp.specs import Arithmetic, AtRunTime, Continuous, Kernel, ResizeSpec, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
 from ir_interp.translation.meaning import differences, listed_axes
@@ -213,7 +213,7 @@ def _curve(shape: Continuous, scale: float) -> tuple[NDArray[Any], NDArray[Any]]
     widening = min(scale, 1.0) if shape.is_antialiased else 1.0
     reach = float(formulas.radius(shape)) / widening
     distance = np.linspace(-reach, reach, 401)
-    return distance, np.asarray(formulas.weigh(shape, distance * widening, np)) * widening
+    return distance, np.asarray(formulas.weigh(shape, distance * widening, ARRAYS)) * widening
 
 
 def draw_images(first: Resized, second: Resized, title: str) -> Figure:

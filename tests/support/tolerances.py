@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ir_interp.plan import formulas
 from ir_interp.plan.taps import Plan, Taps, axis_taps
+from ir_interp.shapes import ARRAYS
 from ir_interp.specs import Area, Continuous, Kernel, Mean, Nearest
 
 ROUNDINGS = {
@@ -73,5 +74,5 @@ def _slope(kernel: Kernel) -> float:
 def _slope_of(kernel: Continuous) -> float:
     reach, step = math.ceil(formulas.radius(kernel)) + 1, 2.0**-10
     at = np.arange(-reach, reach)[:, None] + np.arange(0, 1, step)
-    slopes = np.abs(np.diff(formulas.weigh(kernel, at), axis=1)) / step
+    slopes = np.abs(np.diff(formulas.weigh(kernel, at, ARRAYS), axis=1)) / step
     return max(1.0, float(slopes.sum(axis=0).max()) / 2)
