@@ -33,6 +33,7 @@ from ir_interp.shapes import Array, Shape
 from ir_interp.specs import Antialias, Arithmetic, Linear, ResizeSpec
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from xarray import DataArray, Dataset, DataTree
 
 _CHANNELS = (1, 2, 3, 4)  # possible channel counts of an image; a last axis of one of these sizes may be the channels
@@ -206,12 +207,12 @@ MODES = ("L", "LA", "RGB", "RGBA", "I;16", "I", "F")
 """The modes of Pillow whose values are intensities."""
 
 
-def resized_image(x: Any, request: Request, missing: Missing) -> Any:
+def resized_image(x: Image, request: Request, missing: Missing) -> Image:
     """Return an image resized to (height, width); its mode is kept.
 
     Raises SpecError for a mode whose values are not intensities, such as palette indices.
     """
-    from PIL import Image
+    from PIL.Image import fromarray
 
     if x.mode not in MODES:
         raise SpecError(f"x has mode {x.mode!r}; expected one of {', '.join(MODES)}; use x.convert('RGB')")
@@ -219,7 +220,7 @@ def resized_image(x: Any, request: Request, missing: Missing) -> Any:
         raise SpecError("nodata has no effect on a Pillow image; pass np.asarray(x)")
     values = np.asarray(x)
     spec = request.bound(values.shape, values.dtype.name, mode=x.mode, is_image=True)
-    return Image.fromarray(resize(values, spec), x.mode)
+    return fromarray(resize(values, spec), x.mode)
 
 
 NOTHING = Missing()
@@ -340,7 +341,7 @@ def _of_labelled(x: DataArray, request: Request, missing: Missing, chunks: objec
     return _resized_array(x, spec, values)
 
 
-def _of_standard(x: Any, request: Request, missing: Missing) -> Any:
+def _of_standard(x: Any, request: Request, missing: Missing) -> object:
     """Return an array of another library that follows the array API standard, resized."""
     namespace = x.__array_namespace__()
     try:

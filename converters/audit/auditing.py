@@ -140,8 +140,10 @@ def _written(candidate: Found, folder: Path) -> bool:
 
 
 def _written_operator(op: ResizeOp, path: Path) -> bool:
+    tflite = part(FileKind.TFLITE, "conversion")
+    assert tflite is not None
     try:
-        part(FileKind.TFLITE, "conversion").write_resize(op, path)
+        tflite.write_resize(op, path)
     except InexactError:
         return False
     return True
@@ -432,7 +434,8 @@ def _audited(resize: Found, chosen: Collection[str] | None) -> Audited:
         verdicts[name] = judge(resize.op, _prediction(runtime, resize))
         titles[name] = runtime.title
     verdicts |= resize.exporters
-    titles |= {name: part(FileKind.of(resize.file), "exporters").EXPORTERS[name].title for name in resize.exporters}
+    exporters = part(FileKind.of(resize.file), "exporters")
+    titles |= {name: exporters.EXPORTERS[name].title for name in resize.exporters if exporters}
     return Audited(
         file=str(resize.file),
         op=resize.op,

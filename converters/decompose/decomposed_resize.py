@@ -65,6 +65,8 @@ from ir_interp.translation.translate import Grade, bound_within
 from .integer_sums import AnyPass, IntegerPasses, Steps, are_integral, bounded, is_exact, of_litert, rounded
 from .taps import (
     AxisTaps,
+    Column,
+    Columns,
     RunTimeAxis,
     Take,
     aligned,
@@ -109,22 +111,25 @@ def _cut(ops: Ops, axis: AxisTaps, is_small: Value) -> tuple[AxisTaps, AxisTaps]
     """Return the taps of all outputs of an axis and of none, or of none and of all unless ``is_small``."""
     # 1 times the number of outputs cuts behind the last, 0 times before the first.
     at = ops.elementwise("multiply", is_small, _count(ops, axis.indices))
-    indices, weights = (_halves(ops, array, at) for array in (axis.indices, axis.weights))
+    indices = _halves(ops, axis.indices, at)
+    weights = (None, None) if axis.weights is None else _halves(ops, axis.weights, at)
     first, others = (replace(axis, indices=indices[half], weights=weights[half]) for half in (0, 1))
     return first, others
 
 
-def _halves(ops: Ops, array: object, at: Value) -> tuple[Any, Any]:
-    if array is None:
-        return None, None
+def _halves(ops: Ops, array: Columns, at: Value) -> tuple[Columns, Columns]:
     if isinstance(array, tuple):
-        columns = [_halves(ops, column, at) for column in array]
+        columns = [_cut_column(ops, column, at) for column in array]
         return tuple(first for first, _ in columns), tuple(others for _, others in columns)
+    return _cut_column(ops, array, at)
+
+
+def _cut_column(ops: Ops, array: Column, at: Value) -> tuple[Tensor[Ops], Tensor[Ops]]:
     first, others = ops.cut(_value(ops, array), at)
     return Tensor(ops, first), Tensor(ops, others)
 
 
-def _value(ops: Ops, array: Any) -> Value:
+def _value(ops: Ops, array: Column) -> Value:
     if isinstance(array, Tensor):
         return array.value
     return ops.constant(array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float32))
@@ -133,8 +138,10 @@ def _value(ops: Ops, array: Any) -> Value:
 def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) -> float | Tensor[Ops]:
     """Return an upper bound of the elements of each tensor between ``x`` and ``x`` resized along all axes."""
     sizes = ops.convert(ops.lengths(x), "float32") if None in shape else None
-    factors: list[Any] = [entry(ops, sizes, at) if known is None else known for at, known in enumerate(shape)]
-    taps: Any = 1
+    factors: list[int | Tensor[Ops]] = [
+        entry(ops, sizes, at) if size is None else size for at, size in enumerate(shape)
+    ]
+    taps: int | Tensor[Ops] = 1
     for axis in axes:
         # Axes are resized sequentially: between two of them, each axis has its size before or after.
         factors[axis.axis] = _larger(ops, factors[axis.axis], _length(ops, axis.indices))
@@ -145,26 +152,27 @@ def _largest(ops: Ops, x: Value, axes: Sequence[AxisTaps], shape: PartialShape) 
     )
 
 
-def _larger(ops: Ops, left: Any, right: Any) -> Any:
-    at_run_time = isinstance(left, Tensor) or isinstance(right, Tensor)
-    return Functions(ops).maximum(left, right) if at_run_time else max(left, right)
+def _larger(ops: Ops, left: int | Tensor[Ops], right: int | Tensor[Ops]) -> int | Tensor[Ops]:
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return Functions(ops).maximum(left, right)
+    return max(left, right)
 
 
-def _length(ops: Ops, indices: Any) -> Any:
+def _length(ops: Ops, indices: Columns) -> int | Tensor[Ops]:
     """Return the size to which an axis is resized."""
-    indices = _first(indices)
-    return length(ops, indices, 0) if isinstance(indices, Tensor) else len(indices)
+    column = _first(indices)
+    return length(ops, column, 0) if isinstance(column, Tensor) else len(column)
 
 
-def _count(ops: Ops, indices: Any) -> Value:
+def _count(ops: Ops, indices: Columns) -> Value:
     """Return the same as int64 of shape [1]."""
-    indices = _first(indices)
-    if not isinstance(indices, Tensor):
-        return ops.constant(np.array([len(indices)]))
-    return ops.gather(ops.lengths(indices.value), ops.constant(np.array([0])), 0)
+    column = _first(indices)
+    if not isinstance(column, Tensor):
+        return ops.constant(np.array([len(column)]))
+    return ops.gather(ops.lengths(column.value), ops.constant(np.array([0])), 0)
 
 
-def _first(indices: object) -> Any:
+def _first(indices: Columns) -> Column:
     return indices[0] if isinstance(indices, tuple) else indices
 
 
@@ -311,7 +319,7 @@ def _integer_steps(
 ) -> tuple[Step, ...]:
     """Return the steps in which the source's runtime computes integers; none if unknown, or for floats."""
     rank, plans = len(shape), changing(plan(known, with_ones(shape))) if known else {}
-    axes: dict[int, Any] = {**plans, **{axis.axis: axis for axis in open_axes}}
+    axes: dict[int, AxisPlan | RunTimeAxis] = {**plans, **{axis.axis: axis for axis in open_axes}}
     stepped = axes_of_steps(spec, frozenset(axes), rank, dtype)
     if stepped is None or any(axis.out_size == 0 for axis in plans.values()):
         return ()

@@ -22,7 +22,7 @@ from ir_interp.plan.library_passes import Pass
 from ir_interp.shapes import PartialShape
 from ir_interp.specs import IntegerRounding, ResizeSpec, SumRounding, Unrounded
 
-from .taps import AxisTaps, RunTimeAxis, aligned
+from .taps import AxisTaps, Column, RunTimeAxis, aligned
 from .tensor import Functions, Ops, Tensor, Value
 
 _EXACT_BITS = 24  # integers below 2**24 are summed in float32 without rounding, in any order
@@ -76,7 +76,7 @@ class Steps:
         weights = (aligned(self.ops, step.weights[:, tap], behind) for tap in used)
         return self._total(map(self._product, pixels, weights))
 
-    def _taken(self, x: Value, axis: int, indices: object, shape: PartialShape) -> Value:
+    def _taken(self, x: Value, axis: int, indices: Column, shape: PartialShape) -> Value:
         copied = AxisTaps(axis=axis, count=1, indices=_places(indices))
         return self.resize(x, [copied], shape)
 
@@ -133,7 +133,7 @@ def bounded(ops: Ops, x: Value, dtype: str) -> Value:
     return ops.elementwise("minimum", ops.elementwise("maximum", x, ops.constant(low)), ops.constant(high))
 
 
-def _places(indices: Any) -> Any:
+def _places(indices: Column) -> Column:
     return indices if isinstance(indices, Tensor) else indices.astype(np.intp)
 
 
@@ -339,7 +339,7 @@ class IntegerPasses:
         ]
         return functools.reduce(operator.add, terms)
 
-    def _taken(self, x: Tensor[Ops], axis: int, indices: object, shape: PartialShape) -> Tensor[Ops]:
+    def _taken(self, x: Tensor[Ops], axis: int, indices: Column, shape: PartialShape) -> Tensor[Ops]:
         copies = AxisTaps(axis=axis, count=1, indices=indices)
         return x.like(self.resize(x.value, [copies], shape))
 
@@ -378,7 +378,7 @@ class IntegerPasses:
         return (y > high).where(high, y)
 
 
-def _aligned(weights: Any, behind: range) -> Any:
+def _aligned(weights: Column, behind: range) -> Column:
     """Return weights of an axis with axes of size 1 ``behind`` it."""
     if isinstance(weights, Tensor):
         return weights.unsqueeze(*behind) if behind else weights

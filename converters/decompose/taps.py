@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import length_steps
 from ir_interp.plan.formulas import MOST_OF_BOTH, source, split
 from ir_interp.plan.taps import chosen_pixel, covered, outside, spread
-from ir_interp.shapes import resolve_axes
+from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import (
     Antialias,
     Area,
@@ -41,20 +41,25 @@ _DENSE = 256  # up to this size a matrix product is faster than gathered copies
 _FEW = 4  # taps: so many copies are faster than a sum over a further axis
 
 
+Column: TypeAlias = "Array | Tensor[Ops]"
+"""Indices or weights: constants, or computed at run time."""
+Columns: TypeAlias = "Column | tuple[Tensor[Ops], ...]"
+"""The same, of run time possibly one by one, an entry for each tap; see ``in_columns``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisTaps:
-    """The taps of one axis, as arrays or as tensors: a copy if ``weights`` is None.
+    """The taps of one axis: a copy if ``weights`` is None.
 
-    ``in_size`` and the number of taps are None if known only at run time. ``in_columns`` splits indices and weights
-    into tuples, an entry for each tap.
+    ``in_size`` and the number of taps are None if known only at run time.
     """
 
     axis: int
-    indices: Any
+    indices: Columns
     in_size: int | None = None
     count: int | None = None
-    weights: Any = None
-    beyond: Any = None
+    weights: Columns | None = None
+    beyond: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +108,11 @@ def gathers(axis: AxisTaps, rank: int) -> bool:
     return _way(axis, rank) not in (_product, _run_time_product)
 
 
-def gathered_at_once(ops: Ops, axis: AxisTaps) -> Any:
+def gathered_at_once(ops: Ops, axis: AxisTaps) -> int | Tensor[Ops]:
     """Return how many taps of an output are taken at once."""
     if axis.weights is None or (axis.count is not None and axis.count <= _FEW):
         return 1
+    assert not isinstance(axis.indices, tuple)  # these are few
     return length(ops, axis.indices, 1) if isinstance(axis.indices, Tensor) else axis.indices.shape[1]
 
 
@@ -126,8 +132,9 @@ def in_columns(ops: Ops, axis: AxisTaps) -> AxisTaps:
     """Return the few taps of run time one by one, so that nodes built from them twice are shared."""
     if not isinstance(axis.weights, Tensor) or axis.count is None or axis.count > _FEW:
         return axis
+    assert isinstance(axis.indices, Tensor)
     indices, weights = (
-        tuple(_column(ops, array, tap) for tap in range(axis.count)) for array in (axis.indices, axis.weights)
+        tuple(_entries(ops, tensor, tap) for tap in range(axis.count)) for tensor in (axis.indices, axis.weights)
     )
     return replace(axis, indices=indices, weights=weights)
 
@@ -142,13 +149,14 @@ def entry(ops: Ops, vector: Value, place: int) -> Tensor[Ops]:
     return Tensor(ops, ops.gather(vector, ops.constant(np.int64(place)), 0))
 
 
-def _index(ops: Ops, indices: Any) -> Value:
+def _index(ops: Ops, indices: Columns) -> Value:
+    assert not isinstance(indices, tuple)
     if isinstance(indices, Tensor):
         return ops.convert(indices.value, "int64")
     return ops.constant(indices.astype(np.int64))
 
 
-def aligned(ops: Ops, array: Any, axes: range) -> Value:
+def aligned(ops: Ops, array: Column, axes: range) -> Value:
     """Return an array with trailing axes of size 1, so that it broadcasts with ``x`` from its axis on."""
     if isinstance(array, Tensor):
         return ops.unsqueeze(array.value, tuple(axes)) if axes else array.value
@@ -163,6 +171,7 @@ def _copies(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
 def _many(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a sum over a further axis, that of the taps."""
     taps = take(ops, x, _index(ops, axis.indices), Place(axis.axis, rank, indices=2))
+    assert isinstance(axis.weights, np.ndarray | Tensor)
     weighted = ops.elementwise("multiply", taps, aligned(ops, axis.weights, range(2, rank - axis.axis + 1)))
     return ops.total(weighted, axis.axis + 1, keep=False)
 
@@ -170,6 +179,7 @@ def _many(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
 def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a weighted sum of a few gathered copies: cheap if the axis is long."""
     assert axis.count is not None
+    assert axis.weights is not None
     after = range(1, rank - axis.axis)
     terms = []
     for tap in range(axis.count):
@@ -178,17 +188,21 @@ def _few(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     return functools.reduce(functools.partial(ops.elementwise, "add"), terms)
 
 
-def _column(ops: Ops, array: Any, tap: int) -> Any:
+def _column(ops: Ops, array: Columns, tap: int) -> Column:
     if isinstance(array, tuple):
         return array[tap]
-    if isinstance(array, Tensor):
-        return Tensor(ops, ops.gather(array.value, ops.constant(np.int64(tap)), 1))
-    return array[:, tap]
+    return _entries(ops, array, tap) if isinstance(array, Tensor) else np.asarray(array[:, tap])
+
+
+def _entries(ops: Ops, tensor: Tensor[Ops], tap: int) -> Tensor[Ops]:
+    return Tensor(ops, ops.gather(tensor.value, ops.constant(np.int64(tap)), 1))
 
 
 def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a product by a matrix of all weights: fastest if the axis is short."""
     assert axis.in_size is not None
+    assert isinstance(axis.indices, np.ndarray)
+    assert isinstance(axis.weights, np.ndarray)
     matrix = np.zeros((len(axis.indices), axis.in_size))
     # Taps that repeat a pixel, at an edge, add up; an assignment would keep the last.
     np.add.at(matrix, (np.arange(len(matrix))[:, None], axis.indices), axis.weights)
@@ -201,8 +215,10 @@ def _product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value
 def _run_time_product(ops: Ops, x: Value, axis: AxisTaps, rank: int, take: Take) -> Value:
     """Return a product by a matrix of all weights that is built at run time."""
     xp = Functions(ops)
+    assert isinstance(axis.indices, Tensor)
+    assert isinstance(axis.weights, Tensor)
     # A comparison with every index scatters the weights: ScatterND does not add them before operator set 16.
-    met = xp.expand_dims(axis.indices, 2) == xp.arange(0, length(ops, Tensor(ops, x), axis.axis))
+    met = axis.indices.unsqueeze(2) == xp.arange(0, length(ops, Tensor(ops, x), axis.axis))
     matrix = xp.sum(xp.where(met, xp.expand_dims(axis.weights, 2), 0.0), axis=1, keepdims=False)
     return _multiplied(ops, x, ops.transpose(matrix.value, (1, 0)), axis.axis, rank)
 
@@ -214,6 +230,10 @@ def _multiplied(ops: Ops, x: Value, right: Value, axis: int, rank: int) -> Value
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
     return ops.transpose(ops.matmul(ops.transpose(x, order), right), order)
+
+
+Window: TypeAlias = "tuple[float | Tensor[Ops], float | Tensor[Ops]]"
+"""The start and end of a crop, as parts of an axis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +250,7 @@ class RunTimeAxis:
     asked: Tensor[Ops]
     scales: tuple[Tensor[Ops], ...]
     coordinates: Coordinates | Crop
-    window: tuple[Tensor[Ops], Tensor[Ops]]
+    window: Window
     length: Length
     arithmetic: Arithmetic
     inverse: Tensor[Ops] | None = None
@@ -292,7 +312,7 @@ def _lengths(
     xp: Functions[Ops],
     spec: ResizeSpec,
     in_sizes: list[Tensor[Ops]],
-    windows: list[tuple[Any, Any]],
+    windows: list[Window],
     targets: list[Tensor[Ops]],
 ) -> tuple[list[Tensor[Ops]], list[Tensor[Ops]]]:
     """Return output sizes and requested scales, as ``plan.taps`` computes them, in float32."""
@@ -368,7 +388,7 @@ def _inverses(
     return inverses
 
 
-def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[tuple[Any, Any]]:
+def _windows(ops: Ops, spec: ResizeSpec, count: int, roi: Value) -> list[Window]:
     if not isinstance(spec.coordinates, Crop):
         return [(0.0, 1.0)] * count
     if spec.coordinates.roi is not None:
@@ -446,7 +466,7 @@ def _covered_step(xp: Functions[Ops], bound: RunTimeAxis) -> Tensor[Ops]:
     return xp.where(step == 0, bound.in_size / bound.out_size, step)
 
 
-def _widening(xp: Functions[Ops], antialias: Antialias, bound: RunTimeAxis) -> Any:
+def _widening(xp: Functions[Ops], antialias: Antialias, bound: RunTimeAxis) -> float | Tensor[Ops]:
     match antialias:
         case Antialias.OFF:
             return 1.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from ..onnx import operators
 from ..onnx.onnx_graph import Graph
 from ..onnx.operators import NodeTensor, Primitives, cast, node
 from ..reports import Row
+
+_Parsed = TypeVar("_Parsed")
 
 NEWEST = 16
 """The newest operation set that is known; a later one may change what a layer computes."""
@@ -198,7 +200,7 @@ class Op:
             raise ReadError(f"unknown value {text!r}; {closest(text, known)}", f"{self.layer.where}@{name}")
         return text
 
-    def _parsed(self, name: str, parse: Any, default: Any) -> Any:
+    def _parsed(self, name: str, parse: Callable[[str], _Parsed], default: _Parsed | None) -> _Parsed:
         is_known = has_attribute(self.layer, name)
         if is_known:
             self.read.add(name)

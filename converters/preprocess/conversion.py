@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ from ..verify.inputs import Inputs
 from ..verify.model_pairs import compare_with
 from ..verify.references import ComputedOutputs, reference
 from .preprocessed_model import LAYER, InputForm, NewInput, Preprocess, keep_single, write
+
+_Outputs = TypeVar("_Outputs")
 
 _SIZES = ((240, 320), (67, 45), (5, 9))
 """Heights and widths of images of any size: larger and smaller than most inputs, upright and across, odd and even."""
@@ -304,10 +306,10 @@ def _proof(whole: Whole, source: Path, options: ConvertOptions) -> str:
         return model_pairs.proof(whole.path, whole.path, behind, inputs, options.progress)
 
 
-def _behind(form: InputForm, place: int, function: Callable[..., Any]) -> Callable[..., Any]:
+def _behind(form: InputForm, place: int, function: Callable[..., _Outputs]) -> Callable[..., _Outputs]:
     """Return a function of a model's inputs as one that takes images at a ``place``."""
 
-    def outputs(*arrays: Array) -> Any:
+    def outputs(*arrays: Array) -> _Outputs:
         return function(*arrays[:place], form.of_pixels(arrays[place]), *arrays[place + 1 :])
 
     return outputs

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from ir_interp.arguments import path as checked_path, shown
@@ -64,7 +65,7 @@ def declared_by(framework: Framework) -> Reading:
     return declared
 
 
-def part(kind: FileKind | None, name: str) -> Any:
+def part(kind: FileKind | None, name: str) -> ModuleType | None:
     """Return a module of the framework of a kind of file; None if there is no such framework."""
     return kind.framework.module(name) if kind and kind.framework else None
 

@@ -331,7 +331,7 @@ def _pixels(path: Path, depth: int | None, height: int | None, width: int | None
     grey = depth == 1
     with opened(path) as image:
         opaque = plain(image, path).convert("L" if grey else "RGB")
-        sizes = tuple(size if need is None else need for size, need in zip(opaque.size, (width, height), strict=True))
+        sizes = opaque.width if width is None else width, opaque.height if height is None else height
         resized = opaque if opaque.size == sizes else opaque.resize(sizes, pillow().Resampling.BILINEAR)
         pixels = np.asarray(resized, np.uint8)
     return pixels[:, :, None] if grey else pixels

@@ -275,7 +275,7 @@ def _round(model: Path, path: Path) -> None:
     low_precision.saved(rounded, path)
 
 
-def _rounded(array: Any) -> Any:
+def _rounded(array: Array) -> Array:
     """Return numbers rounded to half precision, those beyond its range unchanged."""
     with np.errstate(over="ignore"):
         half = array.astype(np.float16).astype(np.float32)

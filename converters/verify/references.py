@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
@@ -28,6 +28,8 @@ from ir_interp.views.image_arrays import array as array_of
 
 from ..sources.readers import declared_by, model_file, of_object
 from .run_request import Named
+
+_Outputs = TypeVar("_Outputs")
 
 _NUMBERS = "biufc"  # kinds of NumPy's element types
 _EXPECTED = "numbers: a path, an array, a sequence or mapping of arrays, or a function of the inputs"
@@ -203,14 +205,16 @@ def for_channels_second(value: Any) -> object:
     return replace(model, function=partial(_outputs, model.function), slack=slack)
 
 
-def _outputs(function: Callable[..., object], *arrays: Array) -> object:
+def _outputs(
+    function: Callable[..., dict[str, Array] | Iterable[Array]], *arrays: Array
+) -> dict[str, Array] | Iterable[Array]:
     outputs = _of_inputs(function, *arrays)
     if isinstance(outputs, dict):
         return dict(zip(outputs, channels_second(outputs.values()), strict=True))
     return channels_second(outputs)
 
 
-def _of_inputs(function: Callable[..., object], *arrays: Array) -> Any:
+def _of_inputs(function: Callable[..., _Outputs], *arrays: Array) -> _Outputs:
     return function(*channels_last(arrays))
 
 

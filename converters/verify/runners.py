@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,11 @@ from .run_request import (
     save_arrays,
 )
 
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+    from openvino import Input, Model, Node, Output, Type
+    from openvino.utils.data_helpers import OVDict
+
 # Models whose resizes take other operations for large tensors, run as if their tensors were large.
 #
 # ``decomposed_resize`` compares the number of elements with a limit. In a model that is run here, this constant becomes
@@ -61,7 +66,7 @@ _LOWERED = np.array(0, np.float32)  # so every tensor is large
 class LimitInput:
     """The limit of an OpenVINO model as its last input; ``is_known`` unless no resize compares with it."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         from openvino import opset13
 
         readers = [reader for node in model.get_ops() for reader in _readers(node)]
@@ -77,7 +82,7 @@ class LimitInput:
         return [_LOWERED if lowered else _LIMIT_AS_WRITTEN] if self.is_known else []
 
 
-def _readers(node: Any) -> list[Any]:
+def _readers(node: Node) -> list[Input]:
     """Return the comparisons that read a node, if it is the constant of a limit."""
     is_number = node.get_type_name() == "Constant" and node.get_element_type().to_string() == "f32"
     if not is_number or node.data.size != 1 or node.data.item() != _LIMIT_AS_WRITTEN:
@@ -145,14 +150,14 @@ class OpenvinoRunner:
         results = self._model(in_order + self._replacements + limit, share_outputs=True)
         return [(name, self._array(results, index)) for index, name in enumerate(self._names)]
 
-    def _array(self, results: Any, index: int) -> NDArray[Any]:
+    def _array(self, results: OVDict, index: int) -> NDArray[Any]:
         # the results of another run would take the place of shared ones
         array = np.array(results[index], copy=self.limit is not None or None)
         is_bfloat16 = self._model.output(index).get_element_type().to_string() == "bf16"
         return array.view("bfloat16") if is_bfloat16 else array  # its Python interface shows it as float16
 
 
-def _add_openvino_noise(model: Any, share: float) -> dict[tuple[str, int], object]:
+def _add_openvino_noise(model: Model, share: float) -> dict[tuple[str, int], Output]:
     """Add to each float that layers compute from inputs a random share of itself, or last bits of 1.
 
     Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes. Return what took the place of the
@@ -160,7 +165,7 @@ def _add_openvino_noise(model: Any, share: float) -> dict[tuple[str, int], objec
     """
     from openvino import opset13
 
-    noisy: dict[tuple[str, int], object] = {}
+    noisy: dict[tuple[str, int], Output] = {}
     for number, node in enumerate(_computed(model)):
         if node.get_type_name().lower() in TO_INTEGERS:
             continue
@@ -185,7 +190,7 @@ def _add_openvino_noise(model: Any, share: float) -> dict[tuple[str, int], objec
     return noisy
 
 
-def _computed(model: Any) -> list[Any]:
+def _computed(model: Model) -> list[Node]:
     """Return the nodes that depend on inputs of a model, in the order of computation."""
     computed = {node.get_friendly_name() for node in model.get_parameters()}
     nodes = []
@@ -197,16 +202,16 @@ def _computed(model: Any) -> list[Any]:
     return nodes
 
 
-def _outputs(model: Any) -> list[Any]:
+def _outputs(model: Model) -> list[Output]:
     """Return the outputs of nodes, in the order of computation: some of a file are folded or fused away."""
     nodes = (node for node in model.get_ordered_ops() if node.get_type_name() != "Result")
     return [output for node in nodes for output in node.outputs()]
 
 
-def _ports(model: Any, file: Path) -> dict[str, Any]:
+def _ports(model: Model, file: Path) -> dict[str, Output]:
     """Return the outputs of nodes by the names of their tensors; in an IR, by those that its reader gives them."""
     names = _names(file) if FileKind.of(file) is FileKind.IR else None
-    ports: dict[str, Any] = {}
+    ports: dict[str, Output] = {}
     for output in _outputs(model):
         own = output.get_names() if names is None else names.get(_end(output), ())
         for name in own:
@@ -214,7 +219,7 @@ def _ports(model: Any, file: Path) -> dict[str, Any]:
     return ports
 
 
-def _end(output: Any) -> tuple[str, int]:
+def _end(output: Output) -> tuple[str, int]:
     return output.get_node().get_friendly_name(), output.get_index()
 
 
@@ -233,7 +238,7 @@ def _names(file: Path) -> dict[tuple[str, int], Sequence[str]]:
     }
 
 
-def _spread_out(outputs: Sequence[Any]) -> list[object]:
+def _spread_out(outputs: Sequence[Output]) -> list[Output]:
     """Return some outputs of nodes: a tensor that is shown is not fused with the next layer.
 
     None is empty: the plugin drops what is computed of such a tensor, and dies if it has to show it.
@@ -245,17 +250,17 @@ def _spread_out(outputs: Sequence[Any]) -> list[object]:
     return floats[::least]
 
 
-def _bytes(output: Any) -> int:
+def _bytes(output: Output) -> int:
     """Return the size of a tensor in float32, 0 if its shape is dynamic."""
     shape = output.get_partial_shape()
     return 4 * math.prod(shape.to_shape()) if shape.is_static else 0
 
 
-def _is_constant(output: Any) -> bool:
+def _is_constant(output: Output) -> bool:
     return output.get_node().get_type_name() in ("Constant", "Parameter", "Convert")
 
 
-def _result(output: Any) -> object:
+def _result(output: Output) -> Node:
     """Show a tensor as the plugin computes it: half precision is float32 there."""
     import openvino
     from openvino import opset13
@@ -264,7 +269,7 @@ def _result(output: Any) -> object:
     return opset13.result(opset13.convert(output, "f32") if half else output)
 
 
-def _fed_before_rounding(output: Any, array: NDArray[Any]) -> object:
+def _fed_before_rounding(output: Output, array: NDArray[Any]) -> Node:
     """Turn the FakeQuantize that produces a tensor into an input of the model, any other layer as ``_fed`` does."""
     node = output.get_node()
     if node.get_type_name() != "FakeQuantize":
@@ -274,7 +279,7 @@ def _fed_before_rounding(output: Any, array: NDArray[Any]) -> object:
     return parameter
 
 
-def _parameter(element: Any, array: NDArray[Any]) -> tuple[object, Any]:
+def _parameter(element: Type, array: NDArray[Any]) -> tuple[Node, Node]:
     """Return an input of the model for an array, and the same as ``element``."""
     import openvino
     from openvino import opset13
@@ -284,7 +289,7 @@ def _parameter(element: Any, array: NDArray[Any]) -> tuple[object, Any]:
     return parameter, parameter if is_alike else opset13.convert(parameter, element.to_string())
 
 
-def _fed(output: Any, array: NDArray[Any]) -> object:
+def _fed(output: Output, array: NDArray[Any]) -> Node:
     """Redirect readers of a tensor to an input of the model; what shows it still shows the model's own result."""
     parameter, converted = _parameter(output.get_element_type(), array)
     readers = [reader for reader in output.get_target_inputs() if reader.get_node().get_type_name() != "Result"]
@@ -294,12 +299,12 @@ def _fed(output: Any, array: NDArray[Any]) -> object:
     return parameter
 
 
-def _has_result(output: Any) -> bool:
+def _has_result(output: Output) -> bool:
     readers = [reader.get_node() for reader in output.get_target_inputs()]
     return any(node.get_type_name() == "Result" or _is_shown(node) for node in readers)
 
 
-def _is_shown(node: Any) -> bool:
+def _is_shown(node: Node) -> bool:
     """Return whether a node is the Convert of a result that ``_result`` made."""
     ends = [reader.get_node().get_type_name() for reader in node.output(0).get_target_inputs()]
     return node.get_type_name() == "Convert" and ends == ["Result"]
@@ -380,7 +385,7 @@ def _with_outputs(request: Request, replacements: dict[str, NDArray[Any]]) -> tu
     return bytes(model.SerializeToString()), len(outputs), outputs + shown
 
 
-def _add_onnx_noise(model: Any, share: float) -> None:
+def _add_onnx_noise(model: ModelProto, share: float) -> None:
     """Multiply each float that nodes compute from inputs by a random number near 1, or add its last bits.
 
     Tensors of rank 0 and 1 remain, since scales and sizes among them decide shapes.
@@ -415,16 +420,16 @@ def _add_onnx_noise(model: Any, share: float) -> None:
     model.graph.node.extend(nodes)
 
 
-def _element_types(model: Any) -> dict[str, int]:
+def _element_types(model: ModelProto) -> dict[str, int]:
     """Return the element types of inner tensors, as far as ONNX infers them."""
     return {value.name: value.type.tensor_type.elem_type for value in infer(model).graph.value_info}
 
 
-def _opset(model: Any) -> int:
+def _opset(model: ModelProto) -> int:
     return next((imported.version for imported in model.opset_import if imported.domain in ("", "ai.onnx")), 0)
 
 
-def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _before_rounding(graph: GraphProto, replacements: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Let each DequantizeLinear of a replaced tensor read it quantised once more; return the remaining replacements."""
     import onnx
 
@@ -446,7 +451,7 @@ def _before_rounding(graph: Any, replacements: dict[str, NDArray[Any]]) -> dict[
     return {name: array for name, array in replacements.items() if name not in rounded}
 
 
-def _quantises(producers: dict[str, Any], name: str) -> bool:
+def _quantises(producers: dict[str, NodeProto], name: str) -> bool:
     """Return whether a tensor is the result of DequantizeLinear behind a QuantizeLinear."""
     node = producers.get(name)
     source = producers.get(node.input[0]) if node is not None and node.op_type == "DequantizeLinear" else None
@@ -454,7 +459,7 @@ def _quantises(producers: dict[str, Any], name: str) -> bool:
 
 
 def _replaced(
-    graph: Any, replacements: dict[str, NDArray[Any]], types: Mapping[str, int], *, casts: bool
+    graph: GraphProto, replacements: dict[str, NDArray[Any]], types: Mapping[str, int], *, casts: bool
 ) -> dict[str, str]:
     """Turn inner tensors into inputs of the model; return the names under which nodes still compute these.
 
@@ -484,7 +489,7 @@ def _replaced(
     return aliases
 
 
-def _cast(name: str, element: int) -> object:
+def _cast(name: str, element: int) -> Node:
     """Return the node that makes a replaced tensor of the given one, of its element type or that of its own result."""
     import onnx
 

@@ -100,7 +100,7 @@ def _nearest(folder: Path) -> Path | None:
     return next((path for path in candidates if is_file(path) and _table(path) is not None), None)
 
 
-def _table(path: Path) -> Any:
+def _table(path: Path) -> object:
     """Return the table of a project file, None where it has none. Raises ReadError where it is no TOML."""
     try:
         tools = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, TextIO
@@ -183,7 +183,7 @@ def _call(arguments: Sequence[str] | None) -> int | None:
 
 
 @cache
-def _program_command() -> Any:
+def _program_command() -> Callable[..., int | None]:
     """Return the program as typer makes it of all its commands, which takes as long as a small conversion."""
     return typer.main.get_command(app)
 

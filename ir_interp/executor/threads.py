@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from queue import SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.shapes import Array
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Value = TypeVar("Value")
 Part = TypeVar("Part")
@@ -355,7 +358,7 @@ def blas() -> str:
 
 
 @cache
-def _libraries() -> Any:
+def _libraries() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

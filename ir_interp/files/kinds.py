@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from io import BufferedReader
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO
 
 from ir_interp.errors import ReadError, closest
@@ -67,7 +68,7 @@ class Framework:
         if not all(map(find_spec, self.packages)):
             raise ReadError(f"needs {self.title}: pip install 'ir-interp[{self.extra}]'", label)
 
-    def module(self, name: str) -> Any:
+    def module(self, name: str) -> ModuleType:
         """Return a module of its folder."""
         return importlib.import_module(f"{self.folder}.{name}")
 

@@ -480,7 +480,7 @@ def _sizes(net: Net, layer: Layer, axes: tuple[int, ...] | None, context: Contex
     return tuple(output[axis] for axis in in_order)
 
 
-def _known(net: Net, layer: Layer, index: int, *, needed: bool) -> Any:
+def _known(net: Net, layer: Layer, index: int, *, needed: bool) -> Array | None:
     """Return the value of an input; None if it is known only at run time, or is in a missing .bin but not needed."""
     try:
         value = fold(net, layer, index)

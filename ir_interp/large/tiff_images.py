@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
@@ -30,6 +30,9 @@ from ir_interp.large.zarr_arrays import Image, ZarrArray, described_axes, reopen
 from ir_interp.plan.moved_coordinates import geotransform, pixel_grid
 from ir_interp.shapes import Shape
 from ir_interp.specs import Alpha, Nearest, ResizeSpec
+
+if TYPE_CHECKING:
+    from rasterio import DatasetReader
 
 
 class _Records(logging.Handler):
@@ -286,7 +289,7 @@ def opened_raster(path: Path) -> Raster:
         return Raster(path, profile, chunks, idle, stack.pop_all())
 
 
-def _dataset(path: Path) -> Any:
+def _dataset(path: Path) -> DatasetReader:
     import rasterio
 
     # Shared, two handles would be one dataset, which GDAL does not let two threads use.

@@ -25,6 +25,8 @@ from ir_interp.files.writing import OutputError
 from ir_interp.libraries import is_call
 from ir_interp.plain_text import decimal_integer, decimal_real
 
+_Value = TypeVar("_Value")
+
 _COMMAS = re.compile(r"(?<!\\),")
 _BEFORE_NAMES = re.compile(r"(?<=\d),(?=[^,]*:)")  # of x:1,3,8,8,y:1,3 the comma between the two
 _UNITS = {
@@ -207,7 +209,7 @@ def _nothing() -> None:
     """Return the value of an option that is not set."""
 
 
-def _as_read(value: object, flag: str) -> Any:
+def _as_read(value: _Value, flag: str) -> _Value:
     """Return a value that the command line already has in its type."""
     return value
 
@@ -242,12 +244,12 @@ def _pair(value: Sequence[int], name: str) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def _any(value: object, name: str) -> Any:
+def _any(value: _Value, name: str) -> _Value:
     """Return a value that the function itself checks."""
     return value
 
 
-def _array(value: object, name: str) -> Any:
+def _array(value: object, name: str) -> object:
     """Return an array as it is, and the name of a file as a path."""
     return arguments.path(value, name) if isinstance(value, str | os.PathLike) else value
 
@@ -360,7 +362,7 @@ class Option:
         """The first of its names on the command line, as in ``--shape``."""
         return self.flags[0]
 
-    def checked(self, value: object) -> Any:
+    def checked(self, value: object) -> object:
         """Return the value of a keyword in its settled type. Raises SpecError, which names the flag, for another."""
         name = self.flag if self.flags else self.name
         return self.default if value is None and self.takes_none else self.kind.check(value, name)
@@ -453,5 +455,5 @@ def identity(options: Any) -> str:
     return repr([(name, _ordered(getattr(options, name))) for name in deciding])
 
 
-def _ordered(value: object) -> Any:
+def _ordered(value: object) -> object:
     return sorted(value.items()) if isinstance(value, dict) else value

@@ -498,7 +498,7 @@ def _decoded(text: str) -> dict[str, Any]:
     return document
 
 
-def _record(value: object) -> Any:
+def _record(value: object) -> object:
     """Return a step, a rule or a field as data for JSON."""
     if isinstance(value, Enum):
         return value.value

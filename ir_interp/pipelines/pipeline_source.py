@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ from ir_interp.pipelines.rules import AlphaRule, Backend, Exactly, ShorterSide, 
 from ir_interp.shapes import Array
 from ir_interp.specs import Sizes
 from ir_interp.translation.dialect import Semantics
+
+_Entry = TypeVar("_Entry")
 
 _ORDERS: Mapping[tuple[int, ...], tuple[str, str]] = {(0, 3, 1, 2): ("nhwc", "nchw"), (0, 2, 3, 1): ("nchw", "nhwc")}
 _OTHERS = {
@@ -286,10 +288,10 @@ def _size(text: str) -> tuple[int, int]:
     return natural(size[0], "the height of imgsz"), natural(size[1], "the width of imgsz")
 
 
-def _value(text: str, kind: type, name: str, expected: str) -> Any:
+def _value(text: str, kind: type[_Entry], name: str, expected: str) -> _Entry:
     """Return an entry, which is written as a literal of Python. Raises ReadError for another type."""
     try:
-        value: Any = ast.literal_eval(text)
+        value: object = ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         value = None
     if not isinstance(value, kind):

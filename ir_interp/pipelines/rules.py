@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, SpecError
+from ir_interp.shapes import Exact
 
 
 class Backend(Enum):
@@ -61,12 +62,13 @@ def without_alpha(x: NDArray[Any], rule: AlphaRule, name: str) -> NDArray[Any]:
 
 def blended(colours: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
     """Return colours over white, as ``alpha_composite`` of Pillow rounds them: weights of 7 bits more than alpha."""
-    whole = over_white(colours.astype(np.int32), alpha.astype(np.int32))
+    colours, alpha = colours.astype(np.int32), alpha.astype(np.int32)
+    whole = over_white(colours, alpha)
     pixels: NDArray[Any] = ((whole // 2 + whole * 128) // 2**15).astype(np.uint8)
     return pixels
 
 
-def over_white(colours: Any, alpha: Any) -> Any:
+def over_white(colours: Exact, alpha: Exact) -> Exact:
     """Return 255 times the blended colours, plus 128: the sum that Pillow divides, for any kind of numbers."""
     return colours * alpha + (_WHITE - alpha) * _WHITE + 128
 

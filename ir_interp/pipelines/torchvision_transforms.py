@@ -112,7 +112,7 @@ def of_object(transforms: Any) -> Iterator[Transform]:
         yield Transform(name, arguments, version)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """Return an argument in the form of its printed text."""
     if hasattr(value, "tolist"):
         return value.tolist()

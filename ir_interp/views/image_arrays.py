@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from ir_interp.errors import IrInterpError, ReadError, ShapeError
 from ir_interp.files.kinds import IMAGES, FileKind, check_regular, extension, further_bands, is_raster, is_tiff
 from ir_interp.resize_op import ResizeOp
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
@@ -116,7 +120,7 @@ def pixels(path: Path) -> NDArray[Any]:
     return values if values.ndim == 3 else values[:, :, None]
 
 
-def plain(picture: Any, path: Path) -> Any:
+def plain(picture: Image, path: Path) -> Image:
     """Return an image of Pillow as 8-bit grey or RGB, without its alpha. Raises ReadError for other modes."""
     mode = _PLAIN.get(picture.mode)
     if mode is None:
@@ -185,7 +189,7 @@ def _encode(pixels: NDArray[Any], path: Path, file: Path | _Named) -> None:
         raise IrInterpError(f"{path.name} cannot be written as an image: {error}") from error
 
 
-def pillow() -> Any:
+def pillow() -> ModuleType:
     """Return Pillow's module of images. Raises IrInterpError where it is not installed."""
     try:
         from PIL import Image

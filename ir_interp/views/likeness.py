@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ir_interp.shapes import Array
 from ir_interp.specs import Alpha, Sizes
 from ir_interp.translation.translate import bound_within
 from ir_interp.views import figures, image_arrays
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _WITH_ALPHA = (2, 4)  # channels
 
@@ -179,7 +182,7 @@ def _bound(ops: Sequence[ResizeOp], x: Array, sizes: tuple[int, ...]) -> int | N
     return bound_within(specs[0], specs[1], x.shape, x.dtype.name)
 
 
-def picture(likeness: Likeness, pair: tuple[Array, Array]) -> Any:
+def picture(likeness: Likeness, pair: tuple[Array, Array]) -> Figure:
     """Return a figure of both results and their difference, without alpha. Raises ShapeError for what is no image."""
     first, second = (
         figures.Resized(name=name, values=_colours(y).astype(np.float64))

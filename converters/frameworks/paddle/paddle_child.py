@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,9 @@ from ...runtimes.execution import first_line
 from ...sources.model_description import Description, End, Resize
 from . import FRAMEWORK
 from .reading import ATTRIBUTES, INPUTS, OPERATIONS, first_unknown, weights
+
+if TYPE_CHECKING:
+    from paddle.base.framework import Operator, Program
 
 os.environ |= {"FLAGS_enable_pir_api": "0", "CUDA_VISIBLE_DEVICES": "", "GLOG_minloglevel": "3"}
 _ENDS = ("feed", "fetch")
@@ -115,25 +120,24 @@ def describe(path: str, _: str) -> Description:
     )
 
 
-def _paddle() -> Any:
-    import paddle
-
+def _paddle() -> ModuleType:
+    paddle = importlib.import_module("paddle")
     paddle.enable_static()
     return paddle
 
 
-def _program(path: Path) -> Any:
+def _program(path: Path) -> Program:
     """Return a program without its weights."""
     return _paddle().static.deserialize_program(path.read_bytes())
 
 
-def _operations(program: Any) -> Iterator[Any]:
+def _operations(program: Program) -> Iterator[Operator]:
     """Yield the operations of a program, those of branches and loops included."""
     for block in program.blocks:
         yield from block.ops
 
 
-def _is_other(operation: Any) -> bool:
+def _is_other(operation: Operator) -> bool:
     """Return whether an operation resizes as another release of Paddle does, or antialiased; the reader refuses it."""
     return re.fullmatch(r"(\w+_)?interp(_(?!v2)\w+)?", operation.type) is not None
 

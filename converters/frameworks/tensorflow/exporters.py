@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ...runtimes.outcome import Kind
 from ...sources.model_description import Resize
 from ...workers import Died, Late
 from .reading import described
+
+if TYPE_CHECKING:
+    from tensorflow.types.experimental import PolymorphicFunction
 
 _CHILD = __name__
 EXPORTERS: Mapping[str, Writer] = {
@@ -59,7 +62,7 @@ def expected(array: Array, operation: Resize) -> Array:
     return np.array(_function(operation, array)(array))
 
 
-def _function(operation: Resize, array: Array) -> Any:
+def _function(operation: Resize, array: Array) -> PolymorphicFunction:
     """Return an operation as a function of TensorFlow."""
     import tensorflow as tf
 

@@ -6,12 +6,14 @@ link, or a dataset of one, may name any other file, whose content would become w
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -72,10 +74,8 @@ def run(arrays: Sequence[Array], path: str) -> dict[str, Array]:
     return dict(zip(_output_names(function, len(outputs)), outputs, strict=True))
 
 
-def _tensorflow() -> Any:
-    import tensorflow
-
-    return tensorflow
+def _tensorflow() -> ModuleType:
+    return importlib.import_module("tensorflow")
 
 
 def describe(path: str, folder: str) -> Description:
