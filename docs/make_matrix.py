@@ -28,7 +28,7 @@ from ir_interp import (
     Sizes,
     Step,
 )
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from ir_interp.translation.dialect import Context, Dialect
 from ir_interp.translation.translate import write
 
@@ -112,7 +112,7 @@ def _axes(dialect: Dialect) -> tuple[int, ...]:
 
 def text(names: Sequence[str] = ()) -> str:
     """Return the page, for the project's own dialects or for others by name."""
-    columns = [registry.get(name) for name in names or registry.own()]
+    columns = [dialects.get(name) for name in names or dialects.own()]
     header = f"| resize | {' | '.join(each.name for each in columns)} |"
     lines = [INTRODUCTION, header, "|---" * (len(columns) + 1) + "|"]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -135,6 +135,6 @@ def _folded(columns: Sequence[Dialect]) -> Iterator[tuple[str, tuple[str, ...]]]
 
 
 if __name__ == "__main__":
-    path, names = (Path(sys.argv[1]), registry.names()) if sys.argv[1:] else (PATH, registry.own())
+    path, names = (Path(sys.argv[1]), dialects.names()) if sys.argv[1:] else (PATH, dialects.own())
     path.write_text(text(names), encoding="utf-8")
     print(f"wrote {path.name}")

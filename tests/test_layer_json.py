@@ -23,8 +23,8 @@ from ir_interp import (
     Scales,
     Sizes,
 )
-from ir_interp.converters.sources import registry
-from ir_interp.converters.sources.registry import get, names
+from ir_interp.converters import dialects
+from ir_interp.converters.dialects import get, names
 from ir_interp.translation.meaning import meaning
 from ir_interp.translation.translate import Grade, write
 from tests.support.ir_text import interpolate
@@ -162,7 +162,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         {"name": "c", "coordinate_transformation": "HALF_PIXEL", "nearest_rounding": "HALF_UP", "scales": [1, 1.5]},
     ]
     ops = ir_interp.load(saved(tmp_path, *layers))
-    text = registry.dump_layers([(op, write(op.spec, get("tensorrt"), shape=op.shape)) for op in ops])
+    text = dialects.dump_layers([(op, write(op.spec, get("tensorrt"), shape=op.shape)) for op in ops])
     path = tmp_path / "again.json"
     path.write_text(text)
     again = ir_interp.load(path)

@@ -114,11 +114,11 @@ def test_mypy_names_every_place_that_a_new_member_reaches(tmp_path: Path) -> Non
 
 
 _VOCABULARIES = """
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from ir_interp import libraries
-dialects = [registry.get(name) for name in registry.own()] + [libraries.get(name).dialect for name in libraries.names()]
-assert len(dialects) > 4
-print([(each.name, key) for each in dialects for key, values in each.vocabulary.items()
+every = [dialects.get(name) for name in dialects.own()] + [libraries.get(name).dialect for name in libraries.names()]
+assert len(every) > 4
+print([(each.name, key) for each in every for key, values in each.vocabulary.items()
        if any(str(value).lower().startswith("new") for value in values)])
 """
 

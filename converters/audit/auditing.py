@@ -21,7 +21,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from ir_interp.diagnostic_codes import BYTE_PRODUCTS, RULES
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, REFUSED_MODEL, RULES
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, leaves
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed, opened
@@ -34,16 +34,18 @@ from ir_interp.specs import Nearest
 
 from .. import tensorrt_importer, workers
 from ..onnx import resize_subgraph as onnx_model
-from ..onnx.resize_nodes import ResizeNode
+from ..onnx.resize_nodes import OPS, ResizeNode
 from ..openvino import ir_save as openvino_model
 from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES, Predictor, runtimes_for
 from ..reports import Progress, silent
+from ..runtimes import tensorrt
 from ..runtimes.outcome import Kind, Outcome
 from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
+from ..tensorrt_importer import Answer, Layer, Refusal
 from ..verify import tolerances
-from . import audited_resizes, imports, probe
+from . import audited_resizes, probe
 from .audited_resizes import (
     BRIGHTEST,
     Audited,
@@ -256,6 +258,9 @@ def expanded(paths: Iterable[Path]) -> Expanded:
     return models
 
 
+_TENSORRT = tensorrt.RUNTIME.name
+
+
 @dataclass(frozen=True, slots=True)
 class Expanded:
     """The ``files`` that paths stand for; ``closed`` are errors of folders that cannot be read.
@@ -376,7 +381,7 @@ def results(
             resizes += inside.resizes
     rows = seen(resizes, audited, errors, progress) if run else audited
     result = Result(rows=rows, unread=unread, errors=errors)
-    if run and imports.NAME in (RUNTIMES if runtimes is None else runtimes) and tensorrt_importer.is_installed():
+    if run and _TENSORRT in (RUNTIMES if runtimes is None else runtimes) and tensorrt_importer.is_installed():
         _add_imports(paths, resizes, result)
     return result
 
@@ -388,24 +393,24 @@ def _add_imports(paths: Sequence[Path], resizes: Sequence[Found], result: Result
             continue
         places = [place for place, resize in enumerate(resizes) if resize.file == path]
         with noted(result.errors, path.name), scratch() as folder:
-            answer = imports.imported(path, [resizes[place] for place in places])
+            answer = _imported(path, [resizes[place] for place in places])
             result.findings += answer.findings
             for place, whole in zip(places, answer.verdicts, strict=True):
                 verdict = whole or _imported_alone(resizes[place], folder / f"{place}.onnx")
                 if verdict:
                     row = result.rows[place]
                     ran = "; ".join([*([row.ran] if row.seen else []), f"imported by {answer.by}"])
-                    result.rows[place] = replace(row, seen={**row.seen, imports.NAME: verdict}, ran=ran)
+                    result.rows[place] = replace(row, seen={**row.seen, _TENSORRT: verdict}, ran=ran)
 
 
 def _imported_alone(resize: Found, path: Path) -> Verdict | None:
     """Return the verdict of TensorRT's importer on a resize alone, where it refuses its model for another node."""
     node = resize.node
-    model = single(node) if node and not RUNTIMES[imports.NAME].among_others(node) else None
+    model = single(node) if node and not RUNTIMES[_TENSORRT].among_others(node) else None
     if model is None:
         return None
     onnx.save(model, path)
-    (verdict,) = imports.imported(path, [resize]).verdicts
+    (verdict,) = _imported(path, [resize]).verdicts
     return verdict
 
 
@@ -505,3 +510,66 @@ def _add_products(paths: Sequence[Path], result: Result) -> None:
                 result.findings.append(
                     Finding(code=rule.code, message=known.text, file=str(path), where=path.name, severity=rule.severity)
                 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Imported:
+    """The answer to a model: the release ``by``, the verdict on each resize if it gives one, and other refusals."""
+
+    by: str
+    verdicts: tuple[Verdict | None, ...]
+    findings: tuple[Finding, ...]
+
+
+def _imported(path: Path, resizes: Sequence[Found]) -> _Imported:
+    """Return the importer's answer to a model, and verdicts on its resizes. Raises IrInterpError without an answer."""
+    answer = tensorrt_importer.imported(path)
+    by_name: dict[str, list[Layer]] = {}
+    for layer in answer.resizes:
+        by_name.setdefault(layer.settings.name, []).append(layer)
+    verdicts = tuple(_verdict(answer, resize, by_name) for resize in resizes)
+    return _Imported(by=answer.by, verdicts=verdicts, findings=tuple(_findings(path, answer)))
+
+
+def _verdict(answer: Answer, resize: Found, by_name: dict[str, list[Layer]]) -> Verdict | None:
+    """Return the verdict on a resize; None if the answer does not mention it, or another one has its name."""
+    node = resize.node
+    if node is None:
+        return None
+    name = node.node.name or f"node_of_{node.node.output[0]}"  # that of its layer
+    about = [each for each in answer.refusals if each.operator in OPS and (each.name == name or _is_at(each, node))]
+    if len(about) == 1:
+        return Verdict(kind=Kind.REFUSED, reason=about[0].problem)
+    layers = by_name.get(name, [])
+    return _of_layer(resize, layers[0]) if len(layers) == 1 and not answer.refusals else None
+
+
+def _is_at(refusal: Refusal, node: ResizeNode) -> bool:
+    """Return whether a refusal is about a node of the main graph, by its index."""
+    nodes = node.values.graph.node
+    return node.values.outer is None and 0 <= refusal.node < len(nodes) and nodes[refusal.node] == node.node
+
+
+def _of_layer(resize: Found, layer: Layer) -> Verdict | None:
+    """Return the verdict on the layer of a resize; None if it has settings whose result is unknown."""
+    try:
+        spec = layer.settings.op.spec
+    except ReadError:
+        return None
+    if resize.op.spec.waits:  # the layer's sizes are an input, which nodes of the network compute
+        spec = replace(spec, target=resize.op.spec.target, axes=resize.op.spec.axes)
+    return judge(resize.op, Outcome(spec=spec))
+
+
+def _findings(path: Path, answer: Answer) -> Iterator[Finding]:
+    rule = RULES[REFUSED_MODEL]
+    for refusal in answer.refusals:
+        if refusal.operator not in OPS:
+            yield Finding(
+                code=rule.code,
+                message=f"{answer.by} refuses the model: {refusal}",
+                file=str(path),
+                where=path.name,
+                runtime=_TENSORRT,
+                severity=rule.severity,
+            )

@@ -1,11 +1,14 @@
 """Exporters of models of other frameworks: each resize is exported alone, and runs beside its source.
 
-Nothing here is a rule: the installed releases answer.
+Nothing here is a rule: the installed releases answer, in a process of their own: ``write`` runs there.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +22,9 @@ from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.shapes import Array, PartialShape
 
+from ..openvino.ir_save import save as save_ir
 from ..reports import Compared
+from ..runtimes.execution import reason
 from ..runtimes.outcome import Kind
 from ..sources.readers import reading
 from ..verify import tolerances
@@ -29,7 +34,6 @@ from ..verify.tolerances import compare
 from ..workers import Died, Late, Question, lasting
 from .audited_resizes import INTEGERS, Verdict
 
-_CHILD = f"{__package__}.framework_exporter_child"
 _SECONDS, _IDLE = 300.0, 600.0
 _LONGEST = 160  # of an exporter's error text
 NOT_TRIED = Verdict(kind=Kind.UNKNOWN, reason="not tried: run time decides its arguments")
@@ -64,7 +68,7 @@ class Writer(Exporter):
 
 def frontend(title: str) -> Writer:
     """Return OpenVINO's frontend of this title, which reads the file that is the source."""
-    return Writer(title=f"OpenVINO's {title} frontend", package="openvino", kind=FileKind.IR, writer=f"{_CHILD}:read")
+    return Writer(title=f"OpenVINO's {title} frontend", package="openvino", kind=FileKind.IR, writer=f"{__name__}:read")
 
 
 def asked(exporters: Mapping[str, Writer], source: Any, array: Array, expected: Array) -> dict[str, Verdict]:
@@ -92,7 +96,7 @@ def random_image(shape: PartialShape, dtype: str) -> Array:
 def _verdict(exporter: Writer, source: Any, array: Array, expected: Array) -> Verdict:
     with scratch() as folder:
         path = folder / f"resize{exporter.kind.value}"
-        answer = ask(f"{_CHILD}:write", array, (exporter.writer, source, path.absolute()))
+        answer = ask(f"{__name__}:write", array, (exporter.writer, source, path.absolute()))
         failure = failed(answer)
         if failure is not None:
             return failure
@@ -145,3 +149,29 @@ def ask(function: str, item: Any, setting: Any, process: str = "exporters") -> A
     """Return what a function, as ``module:name``, answers in a process that has imported a framework before."""
     question = Question(function=function, setting=setting, limit=_SECONDS, attempts=1)
     return lasting(process, _IDLE).answer(question, item)
+
+
+_CAUSE = re.compile(r"\berror: (?P<text>'tf\.\w+' op .+)")  # among the lines of Python of a message of MLIR
+
+
+def write(array: Array, setting: tuple[str, Any, Path]) -> Verdict | None:
+    """Write a model by an exporter; return a refusal, if it is one.
+
+    ``setting`` has the writer as ``module:name``, an operation or the file of one, and the path to write.
+    """
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    writer, source, path = setting
+    module, name = writer.split(":")
+    try:
+        getattr(importlib.import_module(module), name)(source, array, path)
+    except Exception as error:  # whatever an exporter raises
+        cause = _CAUSE.search(str(error))
+        return Verdict(kind=Kind.REFUSED, reason=cause["text"] if cause else reason(error))
+    return None
+
+
+def read(source: Path, array: Array, path: Path) -> None:
+    """Write the IR that OpenVINO's frontend makes of a file."""
+    import openvino
+
+    save_ir(openvino.convert_model(source), path)

@@ -1,6 +1,6 @@
 """Run many single resizes in installed runtimes: jobs of a worker, whose process is replaced after each death.
 
-TensorRT, whose engines need a GPU, is not among them; ``imports`` asks its importer.
+TensorRT, whose engines need a GPU, is not among them; ``auditing`` asks its importer.
 """
 
 from __future__ import annotations

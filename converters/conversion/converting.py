@@ -23,19 +23,25 @@ from ir_interp.options.model_options import ConvertOptions, StateForm
 from ir_interp.options.shared_options import NCHW
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
+from ir_interp.translation.dialect import Context
+from ir_interp.translation.meaning import first_difference
 
+from .. import tensorrt_importer
 from ..audit.saturation import bounded, saturation
+from ..dialects.tensorrt import DIALECT
 from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
+from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
 from ..runtimes.execution import save_model
 from ..sources.model_summary import parts
-from ..sources.readers import Source, as_file, operations, part, shown_path
+from ..sources.readers import Source, as_file, load, operations, part, shown_path
+from ..tensorrt import LayerSettings
+from ..tensorrt_importer import Answer, Layer
 from ..verify import graphs
 from ..verify.input_shapes import fixed, named
 from ..verify.inputs import Inputs
 from ..verify.references import for_channels_second
-from . import tensorrt_proof
 from .next_steps import of_releases, of_source
 from .routes import PATHS, PORTABLE, check_options, conversion_kinds, policy
 
@@ -154,7 +160,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
                 *written.notes,
                 *_products(source, destination, temporary[-1], options),
                 *_sizes_in_floats(destination, temporary[-1]),
-                *tensorrt_proof.accepted(read, temporary[-1], destination, options),
+                *accepted(read, temporary[-1], destination, options),
             ),
             verification=verification,
             operations=Operations(before=operations(source), after=operations(temporary[-1])),
@@ -379,3 +385,67 @@ def _check_unnamed(destination: Path) -> None:
     if name and exists(destination.with_name(name)) and not exists(destination):
         problem = f"{destination.with_name(name)} is there, without {destination.name}, and might be overwritten"
         raise OutputError(f"{problem}; choose another name, or move it away")
+
+
+def accepted(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
+    """Return notes about TensorRT's answer to a result that is written for it; none for other results.
+
+    Raises VerificationError if TensorRT refuses a written node or layer, or would compute another resize.
+    """
+    if not options.verify or not tensorrt_importer.is_installed():
+        return []
+    if options.target == DIALECT.name:
+        return [f"{destination.name}: {_model(source, result, destination.name)}"]
+    if FileKind.of(result) is FileKind.JSON and (options.dialect or DIALECT.name) == DIALECT.name:
+        return [f"{destination.name}: {_layers(result, destination.name)}"]
+    return []
+
+
+def _model(source: Path, result: Path, name: str) -> str:
+    answer = tensorrt_importer.imported(result)
+    before = [node.SerializeToString() for node in read_file(source).graph.node]
+    after = read_file(result).graph.node
+    for refusal in answer.refusals:
+        known = after[refusal.node].SerializeToString() if 0 <= refusal.node < len(after) else None
+        if refusal.operator in OPS or (known is not None and known not in before):
+            raise VerificationError(f"{name}: {answer.by} refuses what was written: {refusal}; please report it")
+    if answer.refusals:
+        return f"{answer.by} refuses another node: {answer.refusal}"
+    meanings = {op.name: op for op in load(result)}
+    compared = [_compared(answer, op, layer.settings, name) for op, layer in _pairs(meanings, answer)]
+    compared_text = f"; {_count(len(compared))} of static shape as written" if compared else ""
+    return f"{answer.by} takes it{compared_text}"
+
+
+def _pairs(meanings: dict[str, ResizeOp], answer: Answer) -> Iterator[tuple[ResizeOp, Layer]]:
+    """Yield each node of static shape with the layer of the same name."""
+    for layer in answer.resizes:
+        op = meanings.get(layer.settings.name) or meanings.get(layer.settings.name.removeprefix("node_of_"))
+        if op is not None and op.shape is not None and None not in op.shape and not op.spec.waits:
+            yield op, layer
+
+
+def _compared(answer: Answer, op: ResizeOp, layer: LayerSettings, name: str) -> ResizeOp:
+    shape = tuple(size or 0 for size in op.shape or ())
+    difference = first_difference(op.spec, layer.op.spec, shape)
+    if difference:
+        raise VerificationError(f"{name}: {op.name}: {answer.by} would compute another resize: {difference}")
+    return op
+
+
+def _count(layers: int) -> str:
+    return "1 resize layer" if layers == 1 else f"{layers} resize layers"
+
+
+def _layers(result: Path, name: str) -> str:
+    answers = [(op, tensorrt_importer.built(_settings(op))) for op in load(result) if op.shape is not None]
+    for op, answer in answers:
+        if answer.refusals:
+            raise VerificationError(f"{name}: {op.name}: {answer.by} refuses the layer: {answer.refusal}")
+    release = answers[0][1].by if answers else "TensorRT"
+    return f"{release} builds {_count(len(answers))}"
+
+
+def _settings(op: ResizeOp) -> LayerSettings:
+    context = Context(version=op.version, shape=op.shape, dtype=op.dtype)
+    return LayerSettings(name=op.name, attributes=DIALECT.complete(op.attributes, op.version), context=context)

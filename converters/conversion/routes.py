@@ -19,8 +19,8 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.translation.dialect import Dialect
 from ir_interp.translation.translate import Translation, write
 
+from .. import dialects
 from ..reports import FormPolicy, Row, Written, expressed
-from ..sources import registry
 from ..sources.readers import load
 
 # The version that OpenVINO 2021 reads; later releases write 11.
@@ -142,10 +142,10 @@ def _layer_to_tflite(source: Path, output: Path, options: ConvertOptions) -> Wri
 
 
 def _to_json(source: Path, output: Path, options: ConvertOptions) -> Written:
-    from ..sources import registry
+    from .. import dialects
 
     translated, rows = _translated(source, options)
-    output.write_text(registry.dump_layers(translated), encoding="utf-8")
+    output.write_text(dialects.dump_layers(translated), encoding="utf-8")
     return Written(rows=rows)
 
 
@@ -188,7 +188,7 @@ def _refusal(error: InexactError, target: Dialect) -> InexactError:
 
 def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[ResizeOp, Translation]], tuple[Row, ...]]:
     """Return every resize of a file with its translation; refusals are raised together."""
-    target: Dialect = registry.get(options.dialect or DIALECT)
+    target: Dialect = dialects.get(options.dialect or DIALECT)
     resizes, translated, refusals = _resizes(source, options), [], []
     for op in resizes:
         try:
@@ -250,7 +250,7 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
 
     ``name`` is that of the source. Turning off a verification that would not run has no effect either, but is allowed.
     """
-    registry.get(options.dialect or DIALECT)
+    dialects.get(options.dialect or DIALECT)
     for option in options_set(options):
         if option.routes and not option.routes(*kinds):
             goes_with = ", ".join(f"{start.value} to {end.value}" for start, end in PATHS if option.routes(start, end))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ir_interp.errors import InexactError
 from ir_interp.executor.ordered_sums import sampled
 from ir_interp.executor.resize import extrapolated
-from ir_interp.plan import library_passes, opencv_sums
+from ir_interp.plan import library_weights
 from ir_interp.plan.formulas import AxisPlan
 from ir_interp.plan.integer_sums import (
     Along,
@@ -36,7 +36,7 @@ from ir_interp.plan.integer_sums import (
     steps,
     sums_integers,
 )
-from ir_interp.plan.library_passes import Pass, are_named, passes
+from ir_interp.plan.library_passes import OF_OPENCV, Pass, are_named, passes
 from ir_interp.plan.library_weights import Sampled
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.resize_op import ResizeOp
@@ -204,7 +204,7 @@ def decompose(ops: Ops, x: Value, op: ResizeOp, *, target: Value = None, roi: Va
     # Integers in the library's own passes come first: they are exact, and the float sums below only bounded.
     if (integral := _integral_passes(spec, shape, dtype)) is not None:
         return _in_passes(ops, x, integral, shape, dtype)
-    if sums_integers(spec, dtype) and library_passes.is_of_litert(spec):  # whose integer weights run time computes
+    if sums_integers(spec, dtype) and library_weights.is_of_litert(spec):  # whose integer weights run time computes
         run_time = list(run_time_axes(ops, x, spec, len(shape), target, roi))
         return _in_passes(ops, x, of_litert(ops, spec, run_time, dtype), shape, dtype, at_run_time=True)
     # From here on, sums are of floats, or of integers in the steps of a runtime.
@@ -247,7 +247,7 @@ def _integral_passes(spec: ResizeSpec, shape: PartialShape, dtype: str) -> tuple
     if not sums_integers(spec, dtype) or spec.before:
         return None
     known, rest = _parts(spec, shape)
-    of_opencv = spec.arithmetic in opencv_sums.OWN  # whose sums depend on the number of channels, too
+    of_opencv = spec.arithmetic in OF_OPENCV  # whose sums depend on the number of channels, too
     if known is None or rest or (of_opencv and None in shape):
         return None
     bound = plan(known, with_ones(shape))

@@ -16,7 +16,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from ir_interp.errors import SpecError
-from ir_interp.plan import library_passes
+from ir_interp.plan import library_weights
 from ir_interp.plan.integer_sums import CORNER_BITS, FIXED_BITS, Along, Corners, Step, Sum
 from ir_interp.plan.library_passes import Pass
 from ir_interp.shapes import PartialShape
@@ -226,11 +226,11 @@ def of_litert(ops: Ops, spec: ResizeSpec, axes: Sequence[RunTimeAxis], dtype: st
     """Return the sums along some axes, the last axis first, as LiteRT computes them."""
     *before, last = (_pass(ops, spec, axis, dtype) for axis in sorted(axes, key=lambda axis: -axis.axis))
     bits = sum(layer.bits for layer in (*before, last))
-    return [*before, replace(last, bits_after=bits, rounding=library_passes.litert_rounding(spec, dtype))]
+    return [*before, replace(last, bits_after=bits, rounding=library_weights.litert_rounding(spec, dtype))]
 
 
 def _pass(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> RunTimePass:
-    bits = library_passes.litert_bits(spec, dtype)
+    bits = library_weights.litert_bits(spec, dtype)
     low, far = (pixel.cast("int32") for pixel in _pixels(ops, spec, axis, dtype))
     # At the last pixel both are one, and its weights sum to 2**bits: a copy.
     high = (low + 1).minimum(axis.in_size.cast("int32") - 1)
@@ -241,11 +241,11 @@ def _pixels(ops: Ops, spec: ResizeSpec, axis: RunTimeAxis, dtype: str) -> tuple[
     """Return the first pixel of each output and the weight of the second."""
     xp = Functions(ops)
     index, in_size, outputs = xp.arange(0, axis.out_size), axis.in_size, axis.out_size
-    if library_passes.is_of_xnnpack(spec, dtype):
-        low, far = library_passes.litert_taps_of_float32(spec.coordinates, index, in_size, outputs, xp)
+    if library_weights.is_of_xnnpack(spec, dtype):
+        low, far = library_weights.litert_taps_of_float32(spec.coordinates, index, in_size, outputs, xp)
         return xp.precise(low), xp.precise(far)
     index, in_size, outputs = (operand.cast("int32") for operand in (index, in_size, outputs))
-    low, far = library_passes.litert_taps_of_integers(spec.coordinates, index, in_size, outputs, xp, _divided)
+    low, far = library_weights.litert_taps_of_integers(spec.coordinates, index, in_size, outputs, xp, _divided)
     return low, far
 
 

@@ -16,6 +16,7 @@ import openvino.opset13 as ops
 from openvino.utils.node_factory import NodeFactory
 
 from ir_interp.errors import Cause, InexactError
+from ir_interp.ir.interpolate_dialect import DIALECT
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape, resolve_axes
 from ir_interp.specs import Aspect, AtRunTime, Crop, Integers, Nearest, Scales, Sizes
@@ -23,7 +24,6 @@ from ir_interp.translation.meaning import listed_axes
 from ir_interp.translation.translate import Grade, Translation, write
 
 from ..decompose.decomposed_resize import decompose
-from ..dialects.openvino import DIALECT
 from ..reports import Form, FormPolicy, expressed
 from ..runtimes import openvino_layers
 from ..runtimes.onnxruntime import cuts_off, extrapolation_fault

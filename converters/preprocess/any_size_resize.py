@@ -15,7 +15,8 @@ import numpy as np
 
 from ir_interp.errors import InexactError
 from ir_interp.plan import formulas
-from ir_interp.plan.formulas import half_pixels, of_lengths
+from ir_interp.plan.formulas import half_pixels
+from ir_interp.plan.library_weights import of_lengths
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import (
     Alpha,
@@ -33,9 +34,9 @@ from ir_interp.specs import (
 
 from ..decompose.tensor import Functions
 from ..onnx.operators import NodeTensor, node
-from . import window_sums
+from . import fixed_size_resize
 from .extended_precision import PAIRS, Pair, select_pair
-from .window_sums import Neighbours, Picture, Window, clipped, shortened
+from .fixed_size_resize import Neighbours, Picture, Window, clipped, shortened
 
 _WIDEST = 22  # bits of a weight at most
 
@@ -226,10 +227,10 @@ def resized_in_float64(op: ResizeOp, x: NodeTensor, sizes: tuple[Size, Size]) ->
     if spec.alpha is Alpha.SEPARATE and isinstance(rounds, FixedPoint) and rounds.lanes is None:
         if rounds.between is Between.SHORTENED:
             rows, columns = map(neighbours, lengths, sizes, [rounds.bits] * 2)
-            return window_sums.shortened(x, rows, columns, columns_first=True)
+            return fixed_size_resize.shortened(x, rows, columns, columns_first=True)
         if rounds.between is Between.KEPT and isinstance(spec.kernel, Linear):
             rows, columns = (neighbours(*axis, rounds.bits, "float64") for axis in zip(lengths, sizes, strict=True))
-            return window_sums.kept(x, rows, columns, rounds.bits)
+            return fixed_size_resize.kept(x, rows, columns, rounds.bits)
         if rounds.between is Between.ROUNDED and isinstance(spec.kernel, Box | Linear | Cubic):
             return _in_passes(x, spec, rounds, lengths, sizes)
     raise InexactError(

@@ -1,7 +1,7 @@
 """LiteRT: it computes the resizes of TFLite files (2.3), on processors where XNNPACK runs, except some long copies.
 
 8-bit bilinear resizes to constant sizes are XNNPACK's, others those of its own kernels:
-``ir_interp/plan/library_passes.py`` has both.
+``ir_interp/plan/library_weights.py`` has both.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ir_interp.plan import library_passes
+from ir_interp.plan import library_weights
 from ir_interp.plan.formulas import AxisPlan
-from ir_interp.plan.library_passes import is_of_xnnpack
+from ir_interp.plan.library_weights import is_of_xnnpack
 from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import static_shape
@@ -39,7 +39,7 @@ def outcome(op: ResizeOp) -> Outcome:
         is_same, reason = read_outcome(op, (), _by_fixed_steps).spec is not None, _OTHER_PIXELS
     elif op.dtype in _INTEGERS and isinstance(spec.kernel, Linear) and not is_of_xnnpack(spec, op.dtype):
         is_same = shape is None or not any(
-            library_passes.litert_reads_beyond(spec, axis) for axis in plan(spec, shape).axes
+            library_weights.litert_reads_beyond(spec, axis) for axis in plan(spec, shape).axes
         )
         reason = _BEYOND
     else:

@@ -122,9 +122,9 @@ def _load(path: Path, semantics: Semantics) -> list[ResizeOp]:
         from ir_interp.ir import interpolates as of_ir
 
         return of_ir.load(path, semantics)
-    from . import registry
+    from .. import dialects
 
-    return registry.load_layers(path, semantics)
+    return dialects.load_layers(path, semantics)
 
 
 def is_onnx_model(source: object) -> TypeGuard[onnx.ModelProto]:

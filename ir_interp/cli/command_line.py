@@ -72,9 +72,9 @@ def _targets() -> Iterable[str]:
 
 
 def _dialects() -> Iterable[str]:
-    from ir_interp.converters.sources import registry
+    from ir_interp.converters import dialects
 
-    return registry.names()
+    return dialects.names()
 
 
 def _likes() -> Iterable[str]:

@@ -136,12 +136,12 @@ class NamingDialects(Command):
 
     def format_help(self, ctx: object, formatter: object) -> None:
         """Print the help."""
-        from ir_interp.converters.sources import registry
+        from ir_interp.converters import dialects
 
-        dialects = f" One of: {', '.join(registry.names())}."
+        one_of = f" One of: {', '.join(dialects.names())}."
         for option in self.params:
             if isinstance(option, TyperOption) and option.name == "dialect":
-                option.help = f"{(option.help or '').removesuffix(dialects)}{dialects}"  # of a second call, too
+                option.help = f"{(option.help or '').removesuffix(one_of)}{one_of}"  # of a second call, too
         super().format_help(ctx, formatter)
 
 

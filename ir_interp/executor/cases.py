@@ -45,7 +45,7 @@ from ir_interp.executor.loop_calls import (
 from ir_interp.executor.loop_runner import MOST_TOGETHER, Extents, Job, extents, lengths_of, taps_of
 from ir_interp.executor.ordered_sums import planned_steps, step_columns
 from ir_interp.executor.threads import cached_property
-from ir_interp.plan import library_passes, opencv_sums
+from ir_interp.plan import library_passes
 from ir_interp.plan.integer_sums import (
     Along,
     Corners,
@@ -64,8 +64,7 @@ from ir_interp.plan.integer_sums import (
     taps_by_axis,
     whole_piece,
 )
-from ir_interp.plan.library_passes import passes
-from ir_interp.plan.opencv_sums import is_of_ipp
+from ir_interp.plan.library_passes import is_of_ipp, passes
 from ir_interp.plan.taps import BYTES_A_TAP, Plan, Taps, count, is_long, window_taps
 from ir_interp.shapes import Shape
 from ir_interp.specs import Alpha, IntegerRounding, Nearest
@@ -224,7 +223,7 @@ def _taken(bound: Plan, outputs: tuple[Range, ...]) -> Iterator[tuple[int, Indic
     changing = {axis.axis for axis in bound.axes}
     for place, axis in enumerate(bound.axes):
         yield axis.axis, window_taps(bound, place, outputs[axis.axis]).indices
-    if bound.axes and opencv_sums.is_of_ipp(bound):  # which also sums along an axis that keeps its size
+    if bound.axes and is_of_ipp(bound):  # which also sums along an axis that keeps its size
         yield from ((stage.axis, stage.indices[slice(*outputs[stage.axis])]) for stage in passes(bound, "uint8"))
     yield from ((axis, read.indices) for axis, read in reads(bound, outputs).items())
     for dtype in _TYPES_WITH_STEPS:

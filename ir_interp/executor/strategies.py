@@ -25,8 +25,7 @@ from ir_interp.executor.definition import axes_in_order, rounded, store
 from ir_interp.executor.stages import tap_sum
 from ir_interp.executor.threads import for_each, scratch, tile_elements
 from ir_interp.plan.integer_sums import Piece, WholeSum, Windows, in_lowest_terms, taps_by_axis
-from ir_interp.plan.library_passes import Pass, are_at_once
-from ir_interp.plan.opencv_sums import adds_fours
+from ir_interp.plan.library_passes import Pass, adds_fours, are_at_once
 from ir_interp.plan.taps import Plan
 from ir_interp.shapes import Array, Shape
 from ir_interp.specs import IntegerRounding

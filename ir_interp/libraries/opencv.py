@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ir_interp.errors import SpecError
 from ir_interp.libraries import Library
-from ir_interp.plan.opencv_sums import without_ipp
+from ir_interp.plan.library_passes import without_ipp
 from ir_interp.specs import (
     Area,
     Arithmetic,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, Protocol, SupportsFloat, TypeVar, assert_never
 
@@ -30,9 +30,6 @@ from ir_interp.specs import (
     Linear,
     Magic,
     Mitchell,
-    Nearest,
-    ResizeSpec,
-    Step,
 )
 from ir_interp.specs.modes import Border
 
@@ -217,18 +214,21 @@ def _in_singles(value: Array | Fraction | float) -> Array:
     return np.asarray(single(value))
 
 
+_INVERTED = _times(lambda scale: np.float64(1 / scale), np.float64)
+_INVERTED_ROUNDED = _times(lambda scale: 1.0 / np.float64(scale), np.float64)  # of a scale that is rounded first
+_INVERTED_SINGLE = _times(lambda scale: np.float32(float(1 / scale)), np.float32)
 _LIBRARIES = {
-    Arithmetic.PILLOW: _times(lambda scale: np.float64(1 / scale), np.float64),
-    Arithmetic.OPENCV: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
-    Arithmetic.OPENCV_EXACT: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
-    Arithmetic.OPENCV_ADDED: _times(lambda scale: 1.0 / np.float64(scale), np.float64),
-    Arithmetic.IPP: _times(lambda scale: np.float64(1 / scale), np.float64),
-    Arithmetic.TORCH: _times(lambda scale: np.float64(1 / scale), np.float64),
-    Arithmetic.TORCH_FUSED: _times(lambda scale: np.float64(1 / scale), np.float64),
-    Arithmetic.TORCH_DOUBLE: _times(lambda scale: np.float64(1 / scale), np.float64),
-    Arithmetic.TENSORFLOW: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
-    Arithmetic.JAX: _times(lambda scale: np.float32(float(1 / scale)), np.float32),
-    Arithmetic.SCIPY: _times(lambda scale: np.float64(1 / scale), np.float64),
+    Arithmetic.PILLOW: _INVERTED,
+    Arithmetic.OPENCV: _INVERTED_ROUNDED,
+    Arithmetic.OPENCV_EXACT: _INVERTED_ROUNDED,
+    Arithmetic.OPENCV_ADDED: _INVERTED_ROUNDED,
+    Arithmetic.IPP: _INVERTED,
+    Arithmetic.TORCH: _INVERTED,
+    Arithmetic.TORCH_FUSED: _INVERTED,
+    Arithmetic.TORCH_DOUBLE: _INVERTED,
+    Arithmetic.TENSORFLOW: _INVERTED_SINGLE,
+    Arithmetic.JAX: _INVERTED_SINGLE,
+    Arithmetic.SCIPY: _INVERTED,
 }
 _SINGLES = (Arithmetic.TENSORFLOW, Arithmetic.JAX)  # whose coordinates are float32 for every kernel
 _TORCH_SINGLES = (Arithmetic.TORCH, Arithmetic.TORCH_FUSED)  # float32 for copies only: sums take float64 positions
@@ -270,7 +270,7 @@ def positions(axis: AxisPlan) -> Positions[Array]:
     if axis.arithmetic.is_library:
         return split(_in_library(axis), axis.arithmetic, ARRAYS)
     index = axis.index.astype(np.float32)
-    numbers = _LIBRARIES[Arithmetic.TENSORFLOW] if axis.arithmetic is Arithmetic.LITERT else _SINGLE
+    numbers = _INVERTED_SINGLE if axis.arithmetic is Arithmetic.LITERT else _SINGLE
     at = np.asarray(source(axis, index, numbers), dtype=np.float32).astype(np.float64)
     return split(np.broadcast_to(at, index.shape), axis.arithmetic, ARRAYS)
 
@@ -311,28 +311,10 @@ def _in_library(axis: AxisPlan) -> Array:
         return half_pixels_rounded_once(index, axis.scale) + np.float32(0.5) + start
     copies = nearest or axis.coordinates is Coordinates.ASYMMETRIC
     if axis.arithmetic in _SINGLES or (axis.arithmetic in _TORCH_SINGLES and copies):
-        singles = source(axis, index.astype(np.float32), _LIBRARIES[Arithmetic.TENSORFLOW])
+        singles = source(axis, index.astype(np.float32), _INVERTED_SINGLE)
         return singles.astype(np.float64)
     at = np.broadcast_to(source(axis, index.astype(np.float64), _LIBRARIES[axis.arithmetic]), index.shape)
     return at.astype(np.float32).astype(np.float64) if axis.arithmetic in _STORED_AS_SINGLES else at
-
-
-def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
-    """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
-
-    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
-    """
-    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
-        return spec
-    if len(out_sizes) == 2 and sum(out_sizes) <= MOST_OF_BOTH:
-        return replace(spec, arithmetic=Arithmetic.TORCH)
-    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
-    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
-
-
-_OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
-MOST_OF_BOTH = 128
-"""The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
 
 
 def half_pixels(index: Number, step: Number | float) -> Number:

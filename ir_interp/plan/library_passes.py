@@ -1,37 +1,33 @@
-"""Integer sums axis by axis, as passes derived from a spec, LiteRT's weights for them, and refusals of libraries.
-
-8-bit weights of LiteRT (2.3) are XNNPACK's: 11 bits of a float32 position. Others are its own kernel's: 10 bits of a
-position in 1/1024 pixel (``ResizeBilinearInteger`` of resize_bilinear.h), also for int8 and a size of run time.
-"""
+"""Integer sums axis by axis, as passes of a spec; the sums that OpenCV chooses; and what libraries refuse."""
 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ir_interp.errors import ShapeError, SpecError
-from ir_interp.plan import library_weights, opencv_sums
+from ir_interp.plan import library_weights
 from ir_interp.plan.formulas import AxisPlan
-from ir_interp.plan.opencv_sums import channels
 from ir_interp.plan.taps import Plan, Taps, is_long, segments, window_taps
-from ir_interp.shapes import ARRAYS, Array, Operations, Values, resolve_axes
+from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import (
     Area,
     Arithmetic,
     Between,
-    Coordinates,
-    Crop,
     Cubic,
     FixedPoint,
     FloatingPoint,
     IntegerRounding,
     Integers,
+    Kernel,
+    Lanczos,
     Linear,
     Mean,
     Nearest,
@@ -42,106 +38,6 @@ from ir_interp.specs import (
     SumRounding,
     Unrounded,
 )
-
-Whole = NDArray[np.int64]
-_COORDINATES = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
-# Fractional bits of a weight, in XNNPACK's kernel and in LiteRT's own.
-_OF_XNNPACK, _OWN = 11, 10
-
-
-def is_of_litert(spec: ResizeSpec) -> bool:
-    """Return whether the integers of a resize are summed as LiteRT does."""
-    is_own = spec.rounds in (Integers.LITERT, Integers.LITERT_KERNEL)
-    return is_own and spec.kernel == Linear() and spec.coordinates in _COORDINATES
-
-
-def is_of_xnnpack(spec: ResizeSpec, dtype: str) -> bool:
-    """Return whether XNNPACK computes a resize of integers."""
-    return spec.rounds is Integers.LITERT and dtype in ("int8", "uint8")
-
-
-def litert_rounding(spec: ResizeSpec, dtype: str) -> IntegerRounding:
-    """Return how the sum along the last axis is rounded."""
-    return IntegerRounding.HALF_UP if is_of_xnnpack(spec, dtype) else IntegerRounding.HALF_AWAY
-
-
-def litert_weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.intp], Whole, int]:
-    """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
-    bits = litert_bits(spec, dtype)
-    if is_of_xnnpack(spec, dtype):
-        positions = axis.index.astype(np.float32)
-        in_size, outputs = (np.asarray(size, np.float32) for size in (axis.in_size, axis.out_size))
-        with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
-            low, far = litert_taps_of_float32(spec.coordinates, positions, in_size, outputs, ARRAYS)
-    else:
-        numbers = axis.index.astype(np.int64)
-        sizes = np.asarray(axis.in_size), np.asarray(axis.out_size)
-        low, far = litert_taps_of_integers(spec.coordinates, numbers, *sizes, ARRAYS, operator.floordiv)
-    low, far = low.astype(np.int64), far.astype(np.int64)
-    high = np.minimum(low + 1, axis.in_size - 1)
-    return np.stack([low, high], axis=1).astype(np.intp), np.stack([2**bits - far, far], axis=1), bits
-
-
-def litert_bits(spec: ResizeSpec, dtype: str) -> int:
-    """Return the number of fractional bits of the weights for integers of a type."""
-    return _OF_XNNPACK if is_of_xnnpack(spec, dtype) else _OWN
-
-
-def litert_taps_of_float32(
-    coordinates: Coordinates | Crop, index: Values, in_size: Values, outputs: Values, xp: Operations[Values]
-) -> tuple[Values, Values]:
-    """Return the first pixel of each output ``index``, and the weight of the second, all in float32."""
-    step = in_size / outputs
-    if coordinates is Coordinates.ALIGN_CORNERS:
-        step = xp.where(outputs > 1, (in_size - 1) / (outputs - 1), step)
-    # ``positive`` keeps a graph's runtime from fusing the product into the sum that follows; XNNPACK rounds both.
-    at = xp.positive(index * step)
-    if coordinates is Coordinates.HALF_PIXEL:
-        at = at + (xp.positive(step * 0.5) - 0.5)
-    at = xp.clip(at, 0.0, in_size - 1)
-    low = xp.floor(at)
-    return low, xp.rint((at - low) * 2.0**_OF_XNNPACK)
-
-
-def litert_reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
-    """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
-    last, in_size, outputs = (np.asarray(number) for number in (axis.out_size - 1, axis.in_size, axis.out_size))
-    at = _places(spec.coordinates, last, in_size, outputs, ARRAYS, operator.floordiv)
-    return bool(at // 2**_OWN >= axis.in_size)
-
-
-def litert_taps_of_integers(
-    coordinates: Coordinates | Crop,
-    index: Values,
-    in_size: Values,
-    outputs: Values,
-    xp: Operations[Values],
-    divided: Callable[[Values, Values | int], Values],
-) -> tuple[Values, Values]:
-    """Return the same as ``litert_taps_of_float32``, of integers throughout; ``divided`` rounds quotients down."""
-    one, at = 2**_OWN, _places(coordinates, index, in_size, outputs, xp, divided)
-    low = xp.clip(divided(at, one), 0, in_size - 1)
-    return low, xp.where(at < 0, 0, at - low * one)
-
-
-def _places(
-    coordinates: Coordinates | Crop,
-    index: Values,
-    in_size: Values,
-    outputs: Values,
-    xp: Operations[Values],
-    divided: Callable[[Values, Values | int], Values],
-) -> Values:
-    """Return where outputs lie, in 1/1024 pixel."""
-    one = 2**_OWN
-    pixels, parts = in_size, outputs
-    if coordinates is Coordinates.ALIGN_CORNERS:
-        pixels, parts = (xp.where(outputs > 1, count - 1, count) for count in (in_size, outputs))
-    # The step itself is rounded to 1/1024 pixel, so output i lies up to i/2048 pixels off.
-    step = divided(pixels * one + divided(parts, 2), parts)
-    at = index * step
-    return at + (divided(step, 2) - one // 2) if coordinates is Coordinates.HALF_PIXEL else at
-
 
 ByAxis = Mapping[int, Taps]
 Outputs = tuple[tuple[int, int], ...]
@@ -218,13 +114,13 @@ def are_named(bound: Plan) -> bool:
     if isinstance(spec.kernel, Nearest):
         return False
     is_of_opencv = rounds in (Integers.OPENCV_AREA, Integers.IPP)
-    return is_of_opencv or isinstance(rounds, FixedPoint | FloatingPoint) or is_of_litert(spec)
+    return is_of_opencv or isinstance(rounds, FixedPoint | FloatingPoint) or library_weights.is_of_litert(spec)
 
 
 def needs_all_taps(bound: Plan) -> bool:
     """Return whether passes over a part of the outputs need the taps of all: for their order of sums, or their bits."""
     rounds = bound.spec.rounds
-    return opencv_sums.is_of_ipp(bound) or (isinstance(rounds, FixedPoint) and _is_narrow(rounds))
+    return is_of_ipp(bound) or (isinstance(rounds, FixedPoint) and _is_narrow(rounds))
 
 
 def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
@@ -235,19 +131,19 @@ def passes(bound: Plan, dtype: str) -> tuple[Pass, ...]:
 def window_passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
     """Return ``passes`` over a segment of the outputs of every axis; along a long one, no others are computed."""
     # IPP orders sums by blocks of a whole row, so the place of a segment in the row is not enough.
-    if is_long(bound) and not opencv_sums.is_of_ipp(bound):
+    if is_long(bound) and not is_of_ipp(bound):
         return _passes(bound, dtype, outputs)
     return tuple(stage.of(outputs) for stage in passes(bound, dtype))
 
 
 @lru_cache(maxsize=128)
 def _passes(bound: Plan, dtype: str, outputs: Outputs) -> tuple[Pass, ...]:
-    if is_of_litert(bound.spec):
+    if library_weights.is_of_litert(bound.spec):
         return tuple(_of_litert(bound, dtype, outputs))
     taps = {axis.axis: window_taps(bound, place, outputs[axis.axis]) for place, axis in enumerate(bound.axes)}
-    if opencv_sums.is_of_ipp(bound):
+    if is_of_ipp(bound):
         return tuple(_of_ipp(bound, taps))
-    rounds = opencv_sums.sums(bound, dtype)
+    rounds = opencv_sums(bound, dtype)
     if isinstance(rounds, FixedPoint):
         return tuple(_fixed(bound, rounds, dtype, taps, outputs))
     return tuple(_floating(bound, rounds, taps) if isinstance(rounds, FloatingPoint) else _counted(bound, outputs))
@@ -278,11 +174,11 @@ def _unmoved(size: int, reach: int) -> Taps:
 def _of_litert(bound: Plan, dtype: str, outputs: Outputs) -> Iterator[Pass]:
     axes, behind = _segments_by_axis(bound, outputs), 0
     for place, axis in enumerate(axes):
-        indices, weights, bits = litert_weights(bound.spec, axis, dtype)
+        indices, weights, bits = library_weights.litert_weights(bound.spec, axis, dtype)
         behind += bits
         stage = Pass(axis=axis.axis, indices=indices, weights=weights)
         if place == len(axes) - 1:
-            stage = replace(stage, bits_after=behind, rounding=litert_rounding(bound.spec, dtype))
+            stage = replace(stage, bits_after=behind, rounding=library_weights.litert_rounding(bound.spec, dtype))
         yield stage
 
 
@@ -326,7 +222,7 @@ def _floating(bound: Plan, rounds: FloatingPoint, by_axis: ByAxis) -> Iterator[P
     axes = _in_order(bound, rounds.passes, by_axis)
     for place, (axis, taps) in enumerate(axes):
         is_made_whole = place == len(axes) - 1 or rounds.between is Between.ROUNDED
-        if opencv_sums.copies_ends(bound) and not _is_first(axis, bound):
+        if copies_ends(bound) and not _is_first(axis, bound):
             taps = _merged(taps)  # both weights of an edge pixel add up to 1: a copy
         yield Pass(
             axis=axis,
@@ -346,10 +242,10 @@ def _counted(bound: Plan, outputs: Outputs) -> Iterator[Pass]:
     """Yield passes that add up the pixels of a block and divide by their number, for blocks of four in integers."""
     if not bound.axes:
         return
-    axes = [(axis.axis, Taps(*opencv_sums.blocks(axis))) for axis in _segments_by_axis(bound, outputs)]
+    axes = [(axis.axis, Taps(*counted_pixels(axis))) for axis in _segments_by_axis(bound, outputs)]
     counts = _counts_of_parts(bound, dict(axes), outputs)
     blocks = [1 / axis.scale for axis in bound.axes]
-    is_two_by_two = blocks == [2, 2] and opencv_sums.channels(bound) in opencv_sums.FEW_CHANNELS
+    is_two_by_two = blocks == [2, 2] and channels(bound) in FEW_CHANNELS
     for place, (axis, taps) in enumerate(axes):
         weights = (_of(taps) > 0).astype(np.int64)
         stage = Pass(axis=axis, indices=taps.indices, weights=weights)
@@ -458,6 +354,102 @@ def _whole(taps: Taps, rounds: FixedPoint, largest: float) -> tuple[Taps, int]:
     return Taps(taps.indices, np.rint(scaled).astype(np.int64)), bits
 
 
+FEW_CHANNELS = (1, 3, 4)
+"""Numbers of channels of images whose blocks of four pixels are rounded half up."""
+_WEIGHT_BITS = 11  # INTER_RESIZE_COEF_BITS of OpenCV's resize.cpp
+_LANES = 8
+OF_OPENCV = (Arithmetic.OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.IPP)
+"""The arithmetics of OpenCV's sums."""
+
+
+def is_of_ipp(bound: Plan) -> bool:
+    """Return whether integers are summed as Intel's library does, in the orders of ``library_weights``."""
+    padded = bound.spec.padded(bound.in_shape)
+    return bound.spec.rounds is Integers.IPP and library_weights.takes(bound.spec, tuple(size or 0 for size in padded))
+
+
+def opencv_sums(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
+    """Return the sums that the spec of a plan specifies or OpenCV chooses; None where pixels of blocks are counted."""
+    rounds = bound.spec.rounds
+    if rounds is Integers.OPENCV_AREA:
+        return _by_ratio(bound, dtype)
+    if rounds is Integers.IPP:
+        rounds = without_ipp(bound.spec.kernel, dtype)
+    assert isinstance(rounds, FixedPoint | FloatingPoint)
+    return None if _is_halved(bound) else rounds
+
+
+def without_ipp(kernel: Kernel, dtype: str) -> FixedPoint | FloatingPoint:
+    """Return OpenCV's own sums of integers; for cubic, blocks of values of a row are summed as vectors."""
+    lanes = _LANES if isinstance(kernel, Cubic) or (isinstance(kernel, Lanczos) and dtype == "int16") else None
+    if dtype != "uint8":
+        return FloatingPoint(bits=32, lanes=lanes)
+    if isinstance(kernel, Linear):
+        return FixedPoint(bits=_WEIGHT_BITS, between=Between.SHORTENED)
+    return FixedPoint(bits=_WEIGHT_BITS, between=Between.KEPT, lanes=lanes)
+
+
+def adds_fours(bound: Plan, dtype: str) -> bool:
+    """Return whether blocks are so large that float32 does not represent their sum exactly."""
+    if not isinstance(bound.spec.kernel, Area) or bound.spec.rounds is not Integers.OPENCV_AREA:
+        return False
+    counts = dtype in _SIXTEEN_BITS and _by_ratio(bound, dtype) is None
+    return counts and math.prod(1 / axis.scale for axis in bound.axes) * _SIXTEEN_BITS[dtype] > _HELD
+
+
+_HELD = 2**24  # float32 represents every integer up to here
+# The largest value of a pixel.
+_SIXTEEN_BITS = {"uint16": 2**16 - 1, "int16": 2**15}
+
+
+def counted_pixels(axis: AxisPlan) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return indices and weights of the pixels that are counted along an axis; the last block may have fewer."""
+    indices, weights = library_weights.covered(axis)
+    return indices.astype(np.intp), weights
+
+
+def channels(bound: Plan) -> int:
+    """Return the number of values of a pixel: the axes after the resized ones. Axes before them count images."""
+    return math.prod(bound.out_shape[max(resolve_axes(bound.spec.axes, len(bound.out_shape))) + 1 :])
+
+
+def copies_ends(bound: Plan) -> bool:
+    """Return whether, along the width, outputs beyond the centre of the last pixel are copies of it, not sums."""
+    # OpenCV's linear loop ends where the right neighbour would lie outside, and copies from there on.
+    is_linear = isinstance(bound.spec.kernel, Linear | Area)  # an area that grows is linear
+    return is_linear and bound.spec.arithmetic in (Arithmetic.OPENCV, Arithmetic.IPP)
+
+
+def _by_ratio(bound: Plan, dtype: str) -> FixedPoint | FloatingPoint | None:
+    """Return the sums of INTER_AREA: growing axes as linear, integer ratios (None) by counting pixels."""
+    assert isinstance(bound.spec.kernel, Area)
+    if any(axis.scale > 1 for axis in bound.axes):
+        return without_ipp(Linear(), dtype)
+    return None if has_blocks(bound) else FloatingPoint(bits=32)
+
+
+def has_blocks(bound: Plan) -> bool:
+    """Return whether every output of an area is a block of full pixels; not for 49 to 1, fractional in float64."""
+    steps = [1 / np.float64(axis.scale) for axis in bound.axes]
+    return all(abs(step - round(step)) < np.finfo(np.float64).eps for step in steps)
+
+
+def has_parts(bound: Plan) -> bool:
+    """Return whether the last blocks lack pixels, as those of fx and fy may."""
+    return any(round(1 / axis.scale) * axis.out_size != axis.in_size for axis in bound.axes)
+
+
+def _is_halved(bound: Plan) -> bool:
+    """Return whether linear halves an image in height and width: OpenCV then uses area, exact or not."""
+    if [axis.scale for axis in bound.axes] != [Fraction(1, 2)] * 2 or not isinstance(bound.spec.kernel, Linear):
+        return False
+    is_exact = bound.spec.arithmetic is Arithmetic.OPENCV_EXACT and channels(bound) == _EXACT_ALWAYS
+    return bound.spec.arithmetic in OF_OPENCV and not is_exact
+
+
+_EXACT_ALWAYS = 2  # channels for which INTER_LINEAR_EXACT does not use area
+
+
 def check_limits(bound: Plan, dtype: str) -> None:
     """Raise SpecError or ShapeError for an image that the library of a spec refuses, or whose result is unknown.
 
@@ -470,7 +462,7 @@ def check_limits(bound: Plan, dtype: str) -> None:
         bound.spec.images.check(dtype, channels(bound))
     if 0 in bound.out_shape:
         return
-    if bound.axes and bound.spec.arithmetic in opencv_sums.OWN:
+    if bound.axes and bound.spec.arithmetic in OF_OPENCV:
         _check_opencv(bound, dtype)
     if bound.spec.arithmetic is Arithmetic.TORCH:
         _check_torch(bound, dtype)
@@ -507,7 +499,7 @@ _REFUSING = {
     Arithmetic.PILLOW: "Pillow",
     Arithmetic.TENSORFLOW: "TensorFlow",
     **dict.fromkeys((Arithmetic.TORCH, Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE), "PyTorch"),
-    **dict.fromkeys((*opencv_sums.OWN, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP), "OpenCV"),
+    **dict.fromkeys((*OF_OPENCV, Arithmetic.OPENCV_EXACT, Arithmetic.OPENCV_ADDED, Arithmetic.IPP), "OpenCV"),
 }
 
 
@@ -548,7 +540,7 @@ def _check_opencv(bound: Plan, dtype: str) -> None:
     if spec.arithmetic is Arithmetic.IPP and _is_warped(bound):
         reason = "the result of Intel's library (IPP) where fx or fy is not a ratio of sizes is unknown"
         raise SpecError(f"{reason}; use sizes instead of scales, or ipp=False")
-    if opencv_sums.adds_fours(bound, dtype) and opencv_sums.has_parts(bound):
+    if adds_fours(bound, dtype) and has_parts(bound):
         raise ShapeError("sums of blocks beyond 2**24 are unknown where the last block is incomplete")
 
 
@@ -557,7 +549,7 @@ _MOST_CHANNELS = 4  # of OpenCV's fractional INTER_AREA; torch 2.13 repeats rows
 
 def _is_uneven(bound: Plan) -> bool:
     """Return whether areas have fractional pixels: neither linear, as on growing axes, nor of integer blocks."""
-    return all(axis.scale <= 1 for axis in bound.axes) and not opencv_sums.has_blocks(bound)
+    return all(axis.scale <= 1 for axis in bound.axes) and not has_blocks(bound)
 
 
 def _is_warped(bound: Plan) -> bool:

@@ -6,12 +6,17 @@ order of sums in Intel's library (IPP) within it, which is unpublished; derived 
 that isolate each sum. For 8 bits and three channels it is the order on processors with AVX-512; others differ by 1 in
 one value of 10**5. Then TensorFlow and JAX, in float32. ``weighted`` is the formula of Pillow's ``Resample.c`` and
 PyTorch's ``UpSampleKernel.cpp``, which are the same filter.
+
+8-bit weights of LiteRT (2.3) are XNNPACK's: 11 bits of a float32 position. Others are its own kernel's: 10 bits of a
+position in 1/1024 pixel (``ResizeBilinearInteger`` of resize_bilinear.h), also for int8 and a size of run time.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 from typing import Generic
 
@@ -22,7 +27,40 @@ from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import cosine, sine
 from ir_interp.plan.formulas import AxisPlan, Positions, half_pixels_rounded_once, positions, within
 from ir_interp.shapes import ARRAYS, Array, Operations, Shape, Values, Weighted, resolve_axes
-from ir_interp.specs import Area, Arithmetic, Continuous, Cubic, Kernel, Lanczos, Linear, ResizeSpec
+from ir_interp.specs import (
+    Area,
+    Arithmetic,
+    Continuous,
+    Coordinates,
+    Crop,
+    Cubic,
+    IntegerRounding,
+    Integers,
+    Kernel,
+    Lanczos,
+    Linear,
+    Nearest,
+    ResizeSpec,
+    Step,
+)
+
+
+def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
+    """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
+
+    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
+    """
+    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
+        return spec
+    if len(out_sizes) == 2 and sum(out_sizes) <= MOST_OF_BOTH:
+        return replace(spec, arithmetic=Arithmetic.TORCH)
+    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
+    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
+
+
+_OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
+MOST_OF_BOTH = 128
+"""The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,6 +162,105 @@ def _weigh(kernel: Linear | Cubic, distance: Values, xp: Operations[Values]) -> 
     near = formulas.keys_near(distance, a, product)
     far = product(product((product((distance - 5) * distance) + 8) * distance) - 4) * a
     return xp.where(distance < 1, near, xp.where(distance < 2, far, 0.0))
+
+
+_OF_LITERT = (Coordinates.ASYMMETRIC, Coordinates.ALIGN_CORNERS, Coordinates.HALF_PIXEL)
+# Fractional bits of a weight, in XNNPACK's kernel and in LiteRT's own.
+_OF_XNNPACK, _OF_KERNEL = 11, 10
+
+
+def is_of_litert(spec: ResizeSpec) -> bool:
+    """Return whether the integers of a resize are summed as LiteRT does."""
+    is_own = spec.rounds in (Integers.LITERT, Integers.LITERT_KERNEL)
+    return is_own and spec.kernel == Linear() and spec.coordinates in _OF_LITERT
+
+
+def is_of_xnnpack(spec: ResizeSpec, dtype: str) -> bool:
+    """Return whether XNNPACK computes a resize of integers."""
+    return spec.rounds is Integers.LITERT and dtype in ("int8", "uint8")
+
+
+def litert_rounding(spec: ResizeSpec, dtype: str) -> IntegerRounding:
+    """Return how the sum along the last axis is rounded."""
+    return IntegerRounding.HALF_UP if is_of_xnnpack(spec, dtype) else IntegerRounding.HALF_AWAY
+
+
+def litert_weights(spec: ResizeSpec, axis: AxisPlan, dtype: str) -> tuple[NDArray[np.intp], NDArray[np.int64], int]:
+    """Return the two pixels of each output, their weights [out, 2], and the number of fractional bits."""
+    bits = litert_bits(spec, dtype)
+    if is_of_xnnpack(spec, dtype):
+        positions = axis.index.astype(np.float32)
+        in_size, outputs = (np.asarray(size, np.float32) for size in (axis.in_size, axis.out_size))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a single output has no step between corners
+            low, far = litert_taps_of_float32(spec.coordinates, positions, in_size, outputs, ARRAYS)
+    else:
+        numbers = axis.index.astype(np.int64)
+        sizes = np.asarray(axis.in_size), np.asarray(axis.out_size)
+        low, far = litert_taps_of_integers(spec.coordinates, numbers, *sizes, ARRAYS, operator.floordiv)
+    low, far = low.astype(np.int64), far.astype(np.int64)
+    high = np.minimum(low + 1, axis.in_size - 1)
+    return np.stack([low, high], axis=1).astype(np.intp), np.stack([2**bits - far, far], axis=1), bits
+
+
+def litert_bits(spec: ResizeSpec, dtype: str) -> int:
+    """Return the number of fractional bits of the weights for integers of a type."""
+    return _OF_XNNPACK if is_of_xnnpack(spec, dtype) else _OF_KERNEL
+
+
+def litert_taps_of_float32(
+    coordinates: Coordinates | Crop, index: Values, in_size: Values, outputs: Values, xp: Operations[Values]
+) -> tuple[Values, Values]:
+    """Return the first pixel of each output ``index``, and the weight of the second, all in float32."""
+    step = in_size / outputs
+    if coordinates is Coordinates.ALIGN_CORNERS:
+        step = xp.where(outputs > 1, (in_size - 1) / (outputs - 1), step)
+    # ``positive`` keeps a graph's runtime from fusing the product into the sum that follows; XNNPACK rounds both.
+    at = xp.positive(index * step)
+    if coordinates is Coordinates.HALF_PIXEL:
+        at = at + (xp.positive(step * 0.5) - 0.5)
+    at = xp.clip(at, 0.0, in_size - 1)
+    low = xp.floor(at)
+    return low, xp.rint((at - low) * 2.0**_OF_XNNPACK)
+
+
+def litert_reads_beyond(spec: ResizeSpec, axis: AxisPlan) -> bool:
+    """Say whether LiteRT's own kernel reads behind an axis: its step, rounded to 10 bits, may be too long."""
+    last, in_size, outputs = (np.asarray(number) for number in (axis.out_size - 1, axis.in_size, axis.out_size))
+    at = _thousandths(spec.coordinates, last, in_size, outputs, ARRAYS, operator.floordiv)
+    return bool(at // 2**_OF_KERNEL >= axis.in_size)
+
+
+def litert_taps_of_integers(
+    coordinates: Coordinates | Crop,
+    index: Values,
+    in_size: Values,
+    outputs: Values,
+    xp: Operations[Values],
+    divided: Callable[[Values, Values | int], Values],
+) -> tuple[Values, Values]:
+    """Return the same as ``litert_taps_of_float32``, of integers throughout; ``divided`` rounds quotients down."""
+    one, at = 2**_OF_KERNEL, _thousandths(coordinates, index, in_size, outputs, xp, divided)
+    low = xp.clip(divided(at, one), 0, in_size - 1)
+    return low, xp.where(at < 0, 0, at - low * one)
+
+
+def _thousandths(
+    coordinates: Coordinates | Crop,
+    index: Values,
+    in_size: Values,
+    outputs: Values,
+    xp: Operations[Values],
+    divided: Callable[[Values, Values | int], Values],
+) -> Values:
+    """Return where outputs lie, in 1/1024 pixel."""
+    one = 2**_OF_KERNEL
+    pixels, parts = in_size, outputs
+    if coordinates is Coordinates.ALIGN_CORNERS:
+        pixels, parts = (xp.where(outputs > 1, count - 1, count) for count in (in_size, outputs))
+    # The step itself is rounded to 1/1024 pixel, so output i lies up to i/2048 pixels off.
+    step = divided(pixels * one + divided(parts, 2), parts)
+    at = index * step
+    return at + (divided(step, 2) - one // 2) if coordinates is Coordinates.HALF_PIXEL else at
 
 
 _SLIVER = 1e-3  # of a pixel; a smaller part is left out

@@ -25,7 +25,6 @@ from ir_interp.plan.formulas import (
     Blocks,
     Positions,
     affine,
-    of_lengths,
     positions,
     single,
     within,
@@ -149,7 +148,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     starts, spans = zip(*stretches(resize, in_sizes), strict=True) if axes else ((), ())
     out_sizes, asked = _lengths(resize, spans, windows)
     # PyTorch chooses its loop by the output, so the arithmetic of coordinates is known only now.
-    resize = of_lengths(resize, out_sizes)
+    resize = library_weights.of_lengths(resize, out_sizes)
     steps = _step_scales(resize, asked, out_sizes, spans)
     bound = zip(axes, in_sizes, out_sizes, asked, steps, windows, starts, strict=True)
     plans = [_axis_plan(resize, *parts) for parts in bound]

@@ -12,7 +12,7 @@ import pytest
 
 import ir_interp
 from ir_interp.cli.main import main
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from tests.support.bad_input import SHAPE, Fails, net, pasted, resize
 from tests.support.runtimes import onnxruntime_resize
 
@@ -91,7 +91,7 @@ def test_several_layers_to_onnx(good: Path, fails: Fails) -> None:
 
 def test_an_unknown_dialect(good: Path, fails: Fails) -> None:
     assert fails("convert", "a.onnx", "b.json", "--dialect", "tensort") == (
-        f"unknown dialect 'tensort'; expected one of {', '.join(registry.names())}; did you mean 'tensorrt'?"
+        f"unknown dialect 'tensort'; expected one of {', '.join(dialects.names())}; did you mean 'tensorrt'?"
     )
     reason = fails("convert", "a.onnx", "b.py", "--dialect", "tflite")
     assert reason == "Python is written for tensorrt only, not for tflite"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ir_interp import ReadError, ResizeSpec, SpecError
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from ir_interp.translation.dialect import Attributes, Context, Dialect, since
 from tests.support import laws
 from tests.support.clones import Clone, copied
@@ -22,7 +22,7 @@ from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "adding-a-dialect.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-NAMES = ", ".join(sorted([*registry.own(), "keras"]))
+NAMES = ", ".join(sorted([*dialects.own(), "keras"]))
 
 
 def installed(folder: Path, name: str, module: str, source: str) -> None:
@@ -31,7 +31,7 @@ def installed(folder: Path, name: str, module: str, source: str) -> None:
     about = folder / f"brings_{name}-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: brings-{name}\nVersion: 1.0\n", encoding="utf-8")
-    (about / "entry_points.txt").write_text(f"[{registry.GROUP}]\n{name} = {module}\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(f"[{dialects.GROUP}]\n{name} = {module}\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module", params=["a file", "an entry point"])
@@ -100,7 +100,7 @@ def test_the_matrix_has_its_column(clone: Clone, tmp_path: Path) -> None:
     clone.run("docs/make_matrix.py", str(tmp_path / "matrix.md"))
     lines = (tmp_path / "matrix.md").read_text(encoding="utf-8").splitlines()
     assert f"| resize | {NAMES.replace(', ', ' | ')} |" in lines
-    column = sorted([*registry.own(), "keras"]).index("keras") + 2
+    column = sorted([*dialects.own(), "keras"]).index("keras") + 2
     rows = (line.split("|") for line in lines if line.startswith("|"))
     cells = {title: row[column].strip() for row in rows for title in row[1].strip().split("<br>")}
     assert cells["linear, half_pixel, scales 2"] == "exact (3)"
@@ -120,7 +120,7 @@ def forgotten() -> Iterator[None]:
 
 
 def _forget() -> None:
-    for function in (registry.get, registry.own, registry._brought):
+    for function in (dialects.get, dialects.own, dialects._brought):
         function.cache_clear()
 
 
@@ -148,10 +148,10 @@ def test_a_package_that_brings_no_dialect(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "the_broken_one", raising=False)
     with pytest.raises(ReadError) as caught:
-        registry.get(name)
+        dialects.get(name)
     assert str(caught.value) == f"entry point 'broken = the_broken_one' of brings-broken 1.0 {problem}"
-    assert name in registry.names()
-    assert all(registry.get(each).name == each for each in registry.own())
+    assert name in dialects.names()
+    assert all(dialects.get(each).name == each for each in dialects.own())
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -160,12 +160,12 @@ def test_a_name_that_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     installed(tmp_path, "tflite", "another_tflite", EXAMPLE.replace('"keras"', '"tflite"'))
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ReadError) as caught:
-        registry.get("tflite")
+        dialects.get("tflite")
     assert str(caught.value) == (
         "2 dialects are named 'tflite': the built-in one, entry point 'tflite = another_tflite' of brings-tflite 1.0; "
         "remove all but one"
     )
-    assert all(registry.get(each).name == each for each in registry.own() if each != "tflite")
+    assert all(dialects.get(each).name == each for each in dialects.own() if each != "tflite")
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -178,7 +178,7 @@ def test_two_packages_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
         monkeypatch.syspath_prepend(folder)
     with pytest.raises(ReadError, match=r"2 dialects are named 'keras': entry point 'keras = .*; remove"):
-        registry.get("keras")
+        dialects.get("keras")
 
 
 # A dialect that lies fails a law

@@ -26,8 +26,7 @@ from ir_interp import (
 )
 from ir_interp.cli.main import main
 from ir_interp.libraries import get, names, parse
-from ir_interp.plan.library_passes import passes
-from ir_interp.plan.opencv_sums import is_of_ipp
+from ir_interp.plan.library_passes import is_of_ipp, passes
 from ir_interp.plan.taps import plan
 from tests.support.libraries import Call, calls
 from tests.sweeps.libraries import compared, known

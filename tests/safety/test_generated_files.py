@@ -28,6 +28,7 @@ from onnx import helper, numpy_helper
 import ir_interp
 from ir_interp import ReadError, plain_text
 from ir_interp.cli import printed_results
+from ir_interp.converters import dialects
 from ir_interp.converters.audit.audit_report import FORMATS, Audit
 from ir_interp.converters.audit.audited_resizes import Audited, Finding, Verdict
 from ir_interp.converters.audit.probe import RUNNERS, Ran
@@ -38,7 +39,6 @@ from ir_interp.converters.pages.frame import Provenance
 from ir_interp.converters.reproduce.conformance_kit import script
 from ir_interp.converters.reproduce.reproduction import Reproduced, story
 from ir_interp.converters.runtimes.outcome import Kind
-from ir_interp.converters.sources import registry
 from ir_interp.converters.tensorrt import python_script
 from ir_interp.plain_text import printable
 from ir_interp.resize_op import ResizeOp
@@ -186,7 +186,7 @@ def parsed_page(text: str) -> Parsed:
 
 def json_of_layers(text: str) -> str:
     op = op_of(text)
-    return registry.dump_layers([(op, write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=text))])
+    return dialects.dump_layers([(op, write(op.spec, DIALECT, shape=op.shape, dtype=op.dtype, name=text))])
 
 
 def parsed_json(text: str) -> Parsed:

@@ -42,7 +42,7 @@ from ir_interp.executor.ordered_sums import planned_steps
 from ir_interp.libraries import parse
 from ir_interp.plan import library_passes as plans
 from ir_interp.plan.integer_sums import CORNER_BITS, Corners, WholeSum, rounding_at_once, whole_piece
-from ir_interp.plan.opencv_sums import is_of_ipp
+from ir_interp.plan.library_passes import is_of_ipp
 from ir_interp.plan.taps import plan
 from ir_interp.specs import IntegerRounding, Kernel
 from tests.support.loops import use_loops

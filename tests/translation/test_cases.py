@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir_interp import InexactError
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.meaning import first_difference, meaning
 from ir_interp.translation.translate import write
@@ -19,10 +19,10 @@ def test_write(case: Case, name: str) -> None:
     expected = case.said[name]
     if isinstance(expected, Refused):
         with pytest.raises(InexactError) as refusal:
-            write(case.spec, registry.get(name), shape=case.shape)
+            write(case.spec, dialects.get(name), shape=case.shape)
         assert str(refusal.value).endswith(expected.reason)
         return
-    translation = write(case.spec, registry.get(name), shape=case.shape)
+    translation = write(case.spec, dialects.get(name), shape=case.shape)
     assert (translation.version, translation.grade.value) == (expected.version, expected.grade)
     assert translation.attributes == expected.attributes
 
@@ -32,7 +32,7 @@ def test_read(case: Case, name: str) -> None:
     said = case.said[name]
     if isinstance(said, Refused):
         return
-    read = registry.get(name).parse(said.attributes, Context(version=said.version, shape=case.shape))
+    read = dialects.get(name).parse(said.attributes, Context(version=said.version, shape=case.shape))
     if said.grade == "exact":
         assert meaning(read, case.shape) == meaning(case.spec, case.shape)
     else:
@@ -40,5 +40,5 @@ def test_read(case: Case, name: str) -> None:
 
 
 def test_every_dialect_of_the_project_has_rows() -> None:
-    for name in registry.own():
+    for name in dialects.own():
         assert [case for case in CASES if isinstance(case.said.get(name), Said)]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ir_interp import ReadError
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from ir_interp.translation.dialect import Dialect
 from tests.support import laws
 from tests.support.laws import Place
@@ -15,18 +15,18 @@ from tests.support.laws import Place
 
 def _loaded(name: str) -> list[Dialect]:
     try:
-        return [registry.get(name)]
+        return [dialects.get(name)]
     except ReadError:  # which the first test reports
         return []
 
 
-DIALECTS = [dialect for name in registry.names() for dialect in _loaded(name)]
+DIALECTS = [dialect for name in dialects.names() for dialect in _loaded(name)]
 PLACES = [place for dialect in DIALECTS for place in laws.places(dialect)]
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", dialects.names())
 def test_it_loads(name: str) -> None:
-    assert registry.get(name).name == name
+    assert dialects.get(name).name == name
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.name)

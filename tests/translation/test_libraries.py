@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import ir_interp
 from ir_interp import Alpha, Arithmetic, InexactError, Sizes
+from ir_interp.converters import dialects
 from ir_interp.converters.onnx.resize_subgraph import resize_model, write_resize
-from ir_interp.converters.sources import registry
 from ir_interp.libraries import get, names
 from ir_interp.plan.taps import axis_taps, plan
 from ir_interp.translation.dialect import Context
@@ -58,26 +58,26 @@ def of_nchw(text: str) -> ir_interp.ResizeSpec:
 )
 def test_eight_bit_sums_are_within_a_bound(call: str, onnx: int, openvino: int) -> None:
     for target, wanted in (("onnx", onnx), ("openvino", openvino)):
-        made = write(of_nchw(call), registry.get(target), shape=SHAPE, dtype="uint8")
+        made = write(of_nchw(call), dialects.get(target), shape=SHAPE, dtype="uint8")
         assert (made.grade, made.within) == (Grade.INTEGERS_WITHIN, wanted)
         assert made.exactness == f"integers within {wanted}"
         with pytest.raises(InexactError):
-            write(of_nchw(call), registry.get(target), shape=(1, 3, None, None), dtype="uint8")
+            write(of_nchw(call), dialects.get(target), shape=(1, 3, None, None), dtype="uint8")
 
 
 @pytest.mark.parametrize("target", ["onnx", "openvino", "tensorrt", "tflite"])
 @pytest.mark.parametrize("call", ["opencv:area", "pillow:lanczos"])
 def test_other_pixels_are_refused(call: str, target: str) -> None:
     with pytest.raises(InexactError):
-        write(of_nchw(call), registry.get(target), shape=SHAPE, dtype="uint8")
+        write(of_nchw(call), dialects.get(target), shape=SHAPE, dtype="uint8")
 
 
 def test_of_floats_they_are_the_runtimes_own() -> None:
-    made = write(of_nchw("pillow:bicubic"), registry.get("onnx"), shape=SHAPE, dtype="float32")
+    made = write(of_nchw("pillow:bicubic"), dialects.get("onnx"), shape=SHAPE, dtype="float32")
     assert made.attributes["antialias"]
     assert made.attributes["cubic_coeff_a"] == -0.5
     with pytest.raises(InexactError) as refusal:
-        write(of_nchw("pillow:lanczos"), registry.get("onnx"), shape=SHAPE, dtype="float32")
+        write(of_nchw("pillow:lanczos"), dialects.get("onnx"), shape=SHAPE, dtype="float32")
     assert "kernel linear (needed: lanczos)" in str(refusal.value)
 
 
@@ -93,10 +93,10 @@ def test_what_differs_is_named() -> None:
 def test_nearest_of_a_library_is_not_that_of_a_runtime_for_every_shape() -> None:
     spec = of_nchw("pillow:nearest")
     exact = replace(spec, arithmetic=Arithmetic.EXACT)
-    made = write(spec, registry.get("tflite"), dtype="uint8") if spec.axes == (1, 2) else None
+    made = write(spec, dialects.get("tflite"), dtype="uint8") if spec.axes == (1, 2) else None
     assert made is None
     assert meaning(spec) == meaning(exact)
-    translated = write(spec, registry.get("onnx"), shape=(1, 3, None, None), dtype="uint8")
+    translated = write(spec, dialects.get("onnx"), shape=(1, 3, None, None), dtype="uint8")
     assert translated.grade is Grade.EXACT_BUT_TIES
 
 

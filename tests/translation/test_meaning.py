@@ -21,7 +21,7 @@ from ir_interp import (
     Scales,
     Sizes,
 )
-from ir_interp.converters.sources import registry
+from ir_interp.converters import dialects
 from ir_interp.errors import Cause, Difference
 from ir_interp.specs import Kernel
 from ir_interp.translation.meaning import differences, listed_axes, meaning
@@ -55,7 +55,7 @@ def test_axes_that_stay_take_their_windows_along() -> None:
 
 def refused(spec: ResizeSpec, **more: object) -> InexactError:
     with pytest.raises(InexactError) as refusal:
-        write(spec, registry.get("openvino"), **more)  # type: ignore[arg-type]
+        write(spec, dialects.get("openvino"), **more)  # type: ignore[arg-type]
     return refusal.value
 
 

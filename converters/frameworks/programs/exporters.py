@@ -1,19 +1,24 @@
 """Exporters of PyTorch programs: each resize is exported alone, and the result runs beside PyTorch.
 
-Nothing here is a rule: the installed releases answer.
+Nothing here is a rule: the installed releases answer. Those with runtimes of their own do so in a process of theirs,
+last: a program of one operation is exported and run there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ir_interp.errors import IrInterpError
 from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
+from ir_interp.shapes import Array
 from ir_interp.translation.meaning import differences
 
 from ...audit import framework_exporters
@@ -26,6 +31,7 @@ from ...sources import readers
 from ...verify.inputs import Inputs
 from ...verify.model_pairs import compare_with
 from ...verify.tolerances import compare
+from ..tflite.reading import run as run_tflite
 from . import FRAMEWORK, program_files, reading
 from .conversion import ExportedModel, ExportedResize, exported
 from .reading import Call
@@ -34,7 +40,6 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 _Key = tuple[str, ...]
-_CHILD = f"{__package__}.exporter_child"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +143,7 @@ def _elsewhere(name: str, program: ExportedProgram) -> Verdict:
     with scratch() as folder:
         path = folder / f"resize{FRAMEWORK.extensions[0]}"
         program_files.save(program, path)
-        answer = ask(f"{_CHILD}:answer", [x.numpy()], (name, str(path.absolute())), process=name)
+        answer = ask(f"{__name__}:answer", [x.numpy()], (name, str(path.absolute())), process=name)
     failure = failed(answer)
     if failure is not None:
         return failure
@@ -180,3 +185,75 @@ def _alone(call: Call) -> ExportedProgram | None:
     x = torch.rand(sizes) if tensor.dtype.is_floating_point else torch.randint(0, 100, sizes)
     with program_files.silent():
         return torch.export.export(GraphModule(torch.nn.Module(), graph), (x.to(tensor.dtype),))
+
+
+def answer(arrays: Sequence[Array], setting: tuple[str, str]) -> Sequence[Array] | Verdict:
+    """Return what an exported program computes of ``arrays``; a verdict if it is refused, or cannot run here.
+
+    ``setting`` is the name of the exporter and the program's file.
+    """
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    import torch
+
+    name, path = setting
+    try:
+        return ANSWERS[name](torch.export.load(path), arrays)
+    except Exception as error:  # whatever an exporter raises for an operation that it does not know
+        return Verdict(kind=Kind.REFUSED, reason=reason(error))
+
+
+def _in_executorch(program: ExportedProgram, arrays: Sequence[Array]) -> list[Array]:
+    """Run a program in ExecuTorch's portable kernels."""
+    import torch
+    from executorch.exir import to_edge
+    from executorch.runtime import Runtime
+
+    exported = to_edge(program).to_executorch()
+    method = Runtime.get().load_program(exported.buffer).load_method("forward")
+    return [np.array(result) for result in method.execute([torch.from_numpy(array) for array in arrays])]
+
+
+def _in_litert(program: ExportedProgram, arrays: Sequence[Array]) -> Sequence[Array]:
+    import litert_torch
+    import torch
+
+    tensors = tuple(map(torch.from_numpy, arrays))
+    with scratch() as folder:
+        path = folder / "resize.tflite"
+        litert_torch.convert(program.module(), tensors).export(str(path))
+        return run_tflite(arrays, (str(path), False))
+
+
+def _by_coremltools(program: ExportedProgram, arrays: Sequence[Array]) -> Verdict:
+    """Return which operations are written; only systems of Apple run them."""
+    import coremltools
+
+    model = coremltools.convert(
+        program.run_decompositions({}),
+        convert_to="milinternal",
+        minimum_deployment_target=coremltools.target.iOS17,
+        compute_precision=coremltools.precision.FLOAT32,
+    )
+    (function,) = model.functions.values()
+    written = [_described(operation) for operation in function.operations if operation.op_type != "const"]
+    return Verdict(kind=Kind.UNKNOWN, reason=f"writes {', '.join(written)}, which Apple's systems alone run")
+
+
+def _described(operation: Any) -> str:
+    """Return an operation of Core ML with its settings."""
+    values: dict[str, Any] = {name: getattr(value, "val", None) for name, value in operation.inputs.items()}
+    settings = [
+        f"{name}={value:g}" for name, value in sorted(values.items()) if np.ndim(value) == 0 and _is_number(value)
+    ]
+    return " ".join((operation.op_type, *settings))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_)
+
+
+ANSWERS: Mapping[str, Callable[[Any, Sequence[Array]], Sequence[Array] | Verdict]] = {
+    "executorch": _in_executorch,
+    "litert-torch": _in_litert,
+    "coremltools": _by_coremltools,
+}

@@ -1,7 +1,7 @@
 """Loops that numba compiles. Imported only if numba is installed."""
 
 from ir_interp.executor import loop_calls
-from ir_interp.executor.loops import byte_sums, neighbours, ordered_sums, waiting, windows
+from ir_interp.executor.loops import neighbours, ordered_sums, waiting, windows
 
 __all__ = ["LOOPS", "waiting"]
 
@@ -11,8 +11,8 @@ LOOPS: dict[type, loop_calls.Loop] = {
     loop_calls.Columns: windows.columns,
     loop_calls.RowsFirst: windows.rows_first,
     loop_calls.ColumnsFirst: windows.columns_first,
-    loop_calls.SettledRowsFirst: byte_sums.rows_first,
-    loop_calls.SettledColumnsFirst: byte_sums.columns_first,
+    loop_calls.SettledRowsFirst: ordered_sums.rows_first,
+    loop_calls.SettledColumnsFirst: ordered_sums.columns_first,
     loop_calls.StepRows: ordered_sums.step_rows,
     loop_calls.StepColumns: ordered_sums.step_columns,
     loop_calls.Halves: neighbours.halves,
