@@ -15,7 +15,6 @@ import numpy as np
 from ir_interp.plan import formulas
 from ir_interp.plan.float_arithmetic import length_steps
 from ir_interp.plan.formulas import source, split
-from ir_interp.plan.library_weights import MOST_OF_BOTH
 from ir_interp.plan.taps import chosen_pixel, covered, outside, spread
 from ir_interp.shapes import Array, resolve_axes
 from ir_interp.specs import (
@@ -35,6 +34,7 @@ from ir_interp.specs import (
     Sizes,
     Step,
 )
+from ir_interp.specs.resize_spec import MOST_OF_BOTH
 
 from .tensor import Functions, Ops, Tensor, Value
 

@@ -16,7 +16,6 @@ import numpy as np
 from ir_interp.errors import InexactError
 from ir_interp.plan import formulas
 from ir_interp.plan.formulas import half_pixels
-from ir_interp.plan.library_weights import of_lengths
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import (
     Alpha,
@@ -31,6 +30,7 @@ from ir_interp.specs import (
     Passes,
     ResizeSpec,
 )
+from ir_interp.specs.resize_spec import of_lengths
 
 from ..decompose.tensor import Functions
 from ..onnx.operators import NodeTensor, node

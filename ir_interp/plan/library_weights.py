@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import Generic
 
@@ -39,28 +39,8 @@ from ir_interp.specs import (
     Kernel,
     Lanczos,
     Linear,
-    Nearest,
     ResizeSpec,
-    Step,
 )
-
-
-def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
-    """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
-
-    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
-    """
-    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
-        return spec
-    if len(out_sizes) == 2 and sum(out_sizes) <= MOST_OF_BOTH:
-        return replace(spec, arithmetic=Arithmetic.TORCH)
-    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
-    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
-
-
-_OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
-MOST_OF_BOTH = 128
-"""The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -49,6 +49,7 @@ from ir_interp.specs import (
     Smooth,
     Step,
 )
+from ir_interp.specs.resize_spec import of_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def plan(spec: ResizeSpec, shape: Shape) -> Plan:
     starts, spans = zip(*stretches(resize, in_sizes), strict=True) if axes else ((), ())
     out_sizes, asked = _lengths(resize, spans, windows)
     # PyTorch chooses its loop by the output, so the arithmetic of coordinates is known only now.
-    resize = library_weights.of_lengths(resize, out_sizes)
+    resize = of_lengths(resize, out_sizes)
     steps = _step_scales(resize, asked, out_sizes, spans)
     bound = zip(axes, in_sizes, out_sizes, asked, steps, windows, starts, strict=True)
     plans = [_axis_plan(resize, *parts) for parts in bound]

@@ -543,3 +543,21 @@ _OWN_INTEGERS: dict[Arithmetic, Integers | IntegerRounding] = {
     Arithmetic.JAX: IntegerRounding.HALF_EVEN,
     Arithmetic.SCIPY: IntegerRounding.HALF_AWAY,
 }
+
+
+def of_lengths(spec: ResizeSpec, out_sizes: Sequence[int]) -> ResizeSpec:
+    """Return a spec adapted to an output of these sizes: PyTorch computes nearest in another loop for larger ones.
+
+    Source: ``_use_vectorized_kernel_cond_2d`` of PyTorch's ``UpSampleKernel.cpp``, for contiguous tensors.
+    """
+    if not isinstance(spec.kernel, Nearest) or spec.arithmetic not in _OF_LARGER_OUTPUTS:
+        return spec
+    if len(out_sizes) == 2 and sum(out_sizes) <= MOST_OF_BOTH:
+        return replace(spec, arithmetic=Arithmetic.TORCH)
+    step = Step.GIVEN if spec.step is Step.GIVEN_UNLESS_DOUBLED else spec.step
+    return replace(spec, arithmetic=_OF_LARGER_OUTPUTS[spec.arithmetic], step=step)
+
+
+_OF_LARGER_OUTPUTS = {Arithmetic.TORCH: Arithmetic.TORCH_FUSED, Arithmetic.TORCH_DOUBLE: Arithmetic.TORCH_DOUBLE}
+MOST_OF_BOTH = 128
+"""The largest sum of output height and width whose nearest pixels another loop of PyTorch computes."""
