@@ -61,6 +61,7 @@ _LIKE_OPTIONS = {
     "run": ("--sizes", "--scales", "--semantics", "--layer"),
     "compare": ("--sizes", "--scales", "--json", "--per-resize", "--tolerance"),
 }
+_LIKE_VERBS = (*("preprocess", "run", "compare") * 3, "identify")  # the last takes a second or two
 _HOSTILE = "\x1b[31m\n::error::\u202e"  # in a name of a file
 _VERBS = ("inspect",) * 4 + ("audit",) * 4 + ("explain",) * 4 + ("plot",) + ("run",) * 2 + ("convert",) * 8 + ("fix",)
 _ENDS = {
@@ -107,9 +108,9 @@ def _call(originals: dict[str, bytes], number: int, rng: Random, runs: float) ->
         return _call_of_formats(originals, number, rng, runs)
     if chosen < 0.25:
         return _call_of_libraries(originals, number, rng)
-    if chosen < 0.3:
+    if chosen < 0.28:
         return _call_of_folders(originals, number, rng, runs)
-    if chosen < 0.33 and originals.keys() >= set(_RASTERS):
+    if chosen < 0.32 and originals.keys() >= set(_RASTERS):
         return _call_of_rasters(originals, number, rng)
     if chosen < 0.38:
         return _call_of_archives(originals, number, rng)
@@ -167,7 +168,7 @@ def _call_of_formats(originals: dict[str, bytes], number: int, rng: Random, runs
 
 
 def _call_of_libraries(originals: dict[str, bytes], number: int, rng: Random) -> Call:
-    verb, image = rng.choice([*_LIKE_OPTIONS]), rng.choice(_IMAGES[:4])
+    verb, image = rng.choice(_LIKE_VERBS), rng.choice(_IMAGES[:4])
     words = [verb, image]
     match verb:
         case "preprocess":

@@ -202,10 +202,12 @@ def originals(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def sweep(count: int, seed: int, *, only: int | None = None, runs: float = 0.03, seconds: float = 1e9) -> Found:
-    """Make calls, at most for ``seconds``."""
+def sweep(
+    count: int, seed: int, *, first: int = 0, only: int | None = None, runs: float = 0.03, seconds: float = 1e9
+) -> Found:
+    """Make calls from the ``first`` number on, at most for ``seconds``."""
     found, end = Found(), time.monotonic() + seconds
-    numbers = range(count) if only is None else [only]
+    numbers = range(first, first + count) if only is None else [only]
     with tempfile.TemporaryDirectory() as folder, Worker() as worker:
         good = Path(folder, "good")
         good.mkdir()
@@ -237,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first call, to continue a sweep")
     parser.add_argument("--only", type=int, help="the number of one call, to be repeated")
     parser.add_argument("--runs", type=float, default=0.03, help="part of the calls that start runtimes")
     parser.add_argument("--keep", type=Path, help="a folder for the files of calls with findings")
@@ -245,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.worker:
         _work()
         return 0
-    found = sweep(given.calls, given.seed, only=given.only, runs=given.runs)
+    found = sweep(given.calls, given.seed, first=given.first, only=given.only, runs=given.runs)
     for each in found.findings if given.keep else ():
         place = given.keep / f"{given.seed}-{each.call.number}"
         place.mkdir(parents=True, exist_ok=True)
