@@ -429,6 +429,21 @@ AUDIT_RULES = (
         test="tensorrt/test_importer.py::test_a_model_that_it_refuses",
     ),
     Rule(
+        code="IRI029",
+        severity=Severity.NOTE,
+        summary="A runtime computes it, except for some images.",
+        story=(
+            "The prediction holds for all images but those that the finding names. An example is antialias of int32 in "
+            "onnxruntime: it raises an exception for an output that int32 does not hold, as cubic may give for values "
+            "beyond 1.5e9. If several threads meet such outputs at once, the process ends with a segmentation fault."
+        ),
+        remedy=(
+            "Keep such images away from the model: check them first, or clip their values. `--target` rewrites a "
+            "resize as sums for a runtime that computes it with an exception."
+        ),
+        test="audit/test_audit.py::test_an_exception_to_a_prediction_is_a_note",
+    ),
+    Rule(
         code="IRI031",
         severity=Severity.NOTE,
         summary="TensorRT would not run the layer on DLA.",
@@ -495,6 +510,8 @@ UNREAD = "IRI027"
 """The finding about a resize that cannot be read."""
 REFUSED_MODEL = "IRI028"
 """The finding about a model that TensorRT refuses because of another node."""
+EXCEPTION = "IRI029"
+"""The finding about images that a runtime does not compute."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:
