@@ -35,7 +35,7 @@ from ..verify import graphs
 from ..verify.input_shapes import fixed, named
 from ..verify.inputs import Inputs
 from ..verify.references import for_channels_second
-from . import tensorrt_proof
+from . import qnn_proof, tensorrt_proof
 from .next_steps import of_releases, of_source
 from .routes import PATHS, PORTABLE, check_options, conversion_kinds, policy
 
@@ -155,6 +155,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
                 *_products(source, destination, temporary[-1], options),
                 *_sizes_in_floats(destination, temporary[-1]),
                 *tensorrt_proof.accepted(read, temporary[-1], destination, options),
+                *qnn_proof.on_npu(plain, temporary[-1], destination, options),
             ),
             verification=verification,
             operations=Operations(before=operations(source), after=operations(temporary[-1])),

@@ -259,6 +259,8 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
         array = model.with_name("input.npy")
         np.save(array, x)
         (ran,) = probe.run([probe.Job(runtime=runtime, model=str(model), array=str(array))])
+        if ran.lacks:
+            raise IrInterpError(f"{op.name}: {RUNTIMES[runtime].title} does not run it on this machine: {ran.lacks}")
         expected = resize(x, op.spec)
         if ran.output is None or ran.output.shape != expected.shape or _apart(expected, ran.output) > 0:
             return x, expected, ran

@@ -52,6 +52,7 @@ class Runner:
     """How to run a runtime: ``run`` needs the module ``package``, which pip installs as ``distribution``.
 
     ``also`` are further distributions that it needs. If ``in_node``, ``package`` is one of Node.js, which npm installs.
+    An error with ``lacks`` in its text is about the machine, not the model; empty if there is none.
     """
 
     package: str
@@ -59,6 +60,7 @@ class Runner:
     run: Run
     also: tuple[str, ...] = ()
     in_node: bool = False
+    lacks: str = ""
 
     @property
     def is_installed(self) -> bool:

@@ -1,0 +1,33 @@
+"""Whole ONNX models in QNN: the nodes that its NPU leaves to the CPU provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir_interp.diagnostic_codes import LEFT_TO_CPU, RULES
+from ir_interp.files.kinds import FileKind
+
+from .. import qnn_placement
+from .audited_resizes import Finding
+
+NAME = qnn_placement.NAME
+
+
+def findings(path: Path) -> list[Finding]:
+    """Return the finding about a model; none if all of its nodes run on the NPU."""
+    placement = qnn_placement.placed(path) if FileKind.of(path) is FileKind.ONNX else None
+    if placement is None or not (placement.left or placement.problem):
+        return []
+    left = f"leaves to the CPU provider: {placement.left_text}"
+    failure = f"does not run the model: {placement.problem}"
+    rule = RULES[LEFT_TO_CPU]
+    return [
+        Finding(
+            code=rule.code,
+            message=f"{placement.by} {failure if placement.problem else left}",
+            file=str(path),
+            where=path.name,
+            runtime=NAME,
+            severity=rule.severity,
+        )
+    ]
