@@ -449,28 +449,24 @@ class Forks:
         call.errors.write_bytes(b"")
         # The worker lives longer than this call: settings that the caller changes meanwhile are part of each question.
         setting = Path.cwd(), {**silent_environment(), "TMPDIR": str(call.folder.absolute())}
-        answer = self._in_a_fork(call, setting) if _CAN_FORK else self._in_a_worker(call, setting)
+        answer = _asked(self._worker(call), call, setting, "_in_a_fork") if _CAN_FORK else self._alone(call, setting)
         if isinstance(answer, Late):
             raise TimeoutError
         code = answer.status if isinstance(answer, Died) else answer
         return code, call.errors.read_text(encoding="utf-8", errors="replace")
 
-    def _in_a_fork(self, call: Call, setting: _Setting) -> int | Died | Late:
-        return _asked(self._worker(call, ()), call, setting, "_in_a_fork")
-
-    def _in_a_worker(self, call: Call, setting: _Setting) -> int | Died | Late:
+    def _alone(self, call: Call, setting: _Setting) -> int | Died | Late:
         """Run a call in the worker of its imports, which is kept for small calls."""
-        keeps = call.is_small and os.name == "posix"  # Windows locks the files that a process maps
         worker = self._worker(call, call.imports)
-        if not keeps:
-            worker.close()
-        # A process may die of what earlier calls have loaded: then the call runs in another one.
-        answer = _asked(worker, call, setting, "_code", attempts=2 if worker.is_alive else 1)
-        if not keeps:
-            worker.close()
+        if call.is_small and os.name == "posix":  # Windows locks the files that a process maps
+            # A process may die of what earlier calls have loaded: then the call runs in another one.
+            return _asked(worker, call, setting, "_code", attempts=2 if worker.is_alive else 1)
+        worker.close()
+        answer = _asked(worker, call, setting, "_code")
+        worker.close()
         return answer
 
-    def _worker(self, call: Call, imports: tuple[str, ...]) -> Worker:
+    def _worker(self, call: Call, imports: tuple[str, ...] = ()) -> Worker:
         return self._workers.setdefault(imports, Worker(call.folder.parent))
 
     def close(self) -> None:
@@ -480,8 +476,7 @@ class Forks:
 
 
 def _asked(worker: Worker, call: Call, setting: _Setting, function: str, attempts: int = 1) -> int | Died | Late:
-    function = f"{__name__}:{function}"
-    question = Question(function=function, setting=setting, limit=call.seconds, attempts=attempts)
+    question = Question(function=f"{__name__}:{function}", setting=setting, limit=call.seconds, attempts=attempts)
     try:
         answer: int | Died | Late = worker.answer(question, call)
         return answer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir_interp.diagnostic_codes import LEFT_TO_CPU, RULES
+from ir_interp.diagnostic_codes import LEFT_TO_CPU
 from ir_interp.files.kinds import FileKind
 
 from .. import qnn_placement
-from .audited_resizes import Finding
+from .audited_resizes import Finding, about_model
 
 NAME = qnn_placement.NAME
 
@@ -20,14 +20,5 @@ def findings(path: Path) -> list[Finding]:
         return []
     left = f"leaves to the CPU provider: {placement.left_text}"
     failure = f"does not run the model: {placement.problem}"
-    rule = RULES[LEFT_TO_CPU]
-    return [
-        Finding(
-            code=rule.code,
-            message=f"{placement.by} {failure if placement.problem else left}",
-            file=str(path),
-            where=path.name,
-            runtime=NAME,
-            severity=rule.severity,
-        )
-    ]
+    message = f"{placement.by} {failure if placement.problem else left}"
+    return [about_model(path, LEFT_TO_CPU, message, NAME)]

@@ -24,6 +24,7 @@ from ir_interp.options.shared_options import NCHW
 from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 
+from .. import qnn_placement
 from ..audit.saturation import bounded, saturation
 from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
@@ -35,7 +36,7 @@ from ..verify import graphs
 from ..verify.input_shapes import fixed, named
 from ..verify.inputs import Inputs
 from ..verify.references import for_channels_second
-from . import qnn_proof, tensorrt_proof
+from . import tensorrt_proof
 from .next_steps import of_releases, of_source
 from .routes import PATHS, PORTABLE, check_options, conversion_kinds, policy
 
@@ -155,7 +156,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
                 *_products(source, destination, temporary[-1], options),
                 *_sizes_in_floats(destination, temporary[-1]),
                 *tensorrt_proof.accepted(read, temporary[-1], destination, options),
-                *qnn_proof.on_npu(plain, temporary[-1], destination, options),
+                *_on_npu(plain, temporary[-1], destination, options),
             ),
             verification=verification,
             operations=Operations(before=operations(source), after=operations(temporary[-1])),
@@ -164,6 +165,15 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         for path, write_report in options.reports.items():
             write_report(report, pages[path])
     return report
+
+
+def _on_npu(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
+    """Return notes about a result that is written for QNN; none for others, which do not need the runtime's rooms."""
+    if options.target != qnn_placement.NAME or not options.verify:
+        return []
+    from . import qnn_proof
+
+    return qnn_proof.on_npu(source, result, destination, options)
 
 
 def _products(source: Path, destination: Path, result: Path, options: ConvertOptions) -> list[str]:

@@ -32,14 +32,12 @@ _SEED = 0
 
 
 def on_npu(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
-    """Return notes about a result that is written for QNN: where its nodes run; none for other results.
+    """Return notes about a result that is written for QNN: where its nodes run.
 
     Raises VerificationError if a written node is left to the CPU provider, or a resize differs on the NPU.
     """
-    if options.target != qnn_placement.NAME or not options.verify:
-        return []
     if not qnn_placement.is_installed():
-        return [f"{destination.name}: not run by QNN; {_INSTALL}"]
+        return [f"{destination.name}: not run by QNN; {_installation()}"]
     placement = qnn_placement.placed(result)
     by, name = placement.by, destination.name
     if placement.problem:
@@ -56,12 +54,9 @@ def on_npu(source: Path, result: Path, destination: Path, options: ConvertOption
     return [f"{name}: {by} runs every node, without the CPU provider{alone}"]
 
 
-def _install() -> str:
+def _installation() -> str:
     known = runtimes()[qnn_placement.NAME]
     return f"its simulator is not installed; to run it, pip install {known.name}=={known.version} (x86-64 Linux)"
-
-
-_INSTALL = _install()
 
 
 def _written(source: Path, result: Path, placement: Placement) -> list[Left]:
