@@ -431,6 +431,22 @@ AUDIT_RULES = (
     Rule(
         code="IRI029",
         severity=Severity.NOTE,
+        summary="QNN leaves nodes to the CPU provider, or does not run the model.",
+        story=(
+            "With `--run --runtime onnxruntime-qnn`, onnxruntime creates a session of the whole model with QNN, if "
+            "the package onnxruntime-qnn is installed. The finding names the nodes that QNN's NPU does not take, "
+            "resizes or others, or quotes why the session fails. Each piece of a model between such nodes costs a "
+            "copy from the NPU and back."
+        ),
+        remedy=(
+            "`ir-interp convert --target onnxruntime-qnn` rewrites resizes so that they stay on the NPU; replace the "
+            "other nodes in the original program, or accept the copies."
+        ),
+        test="runtimes/test_qnn.py::test_an_audit_names_what_is_left_to_the_cpu",
+    ),
+    Rule(
+        code="IRI030",
+        severity=Severity.NOTE,
         summary="A runtime computes it, except for some images.",
         story=(
             "The prediction holds for all images but those that the finding names. An example is antialias of int32 in "
@@ -510,7 +526,9 @@ UNREAD = "IRI027"
 """The finding about a resize that cannot be read."""
 REFUSED_MODEL = "IRI028"
 """The finding about a model that TensorRT refuses because of another node."""
-EXCEPTION = "IRI029"
+LEFT_TO_CPU = "IRI029"
+"""The finding about nodes that QNN leaves to the CPU provider."""
+EXCEPTION = "IRI030"
 """The finding about images that a runtime does not compute."""
 
 

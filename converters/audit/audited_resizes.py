@@ -407,6 +407,12 @@ class Finding(Record):
         return RULES[self.code]
 
 
+def about_model(path: Path, code: str, message: str, runtime: str) -> Finding:
+    """Return a finding of a runtime about a whole model."""
+    severity = RULES[code].severity
+    return Finding(code=code, message=message, file=str(path), where=path.name, runtime=runtime, severity=severity)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged(Record):
     """A verdict beside its prediction; ``run`` is whether it was observed."""

@@ -32,7 +32,7 @@ from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Nearest
 
-from .. import tensorrt_importer, workers
+from .. import qnn_placement, tensorrt_importer, workers
 from ..onnx import resize_subgraph as onnx_model
 from ..onnx.resize_nodes import ResizeNode
 from ..openvino import ir_save as openvino_model
@@ -43,7 +43,7 @@ from ..runtimes.outcome import Kind, Outcome
 from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
 from ..verify import tolerances
-from . import audited_resizes, imports, probe
+from . import audited_resizes, imports, placements, probe
 from .audited_resizes import (
     BRIGHTEST,
     Audited,
@@ -101,6 +101,8 @@ def seen(
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
         for (place, name, _), answer in zip(jobs, answers, strict=True):
+            if answer.lacks:
+                continue
             with noted(errors, audited[place].op.where):
                 verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
     texts = [audited_resizes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
@@ -376,6 +378,10 @@ def results(
     result = Result(rows=rows, unread=unread, errors=errors)
     if run and imports.NAME in (RUNTIMES if runtimes is None else runtimes) and tensorrt_importer.is_installed():
         _add_imports(paths, resizes, result)
+    if run and placements.NAME in (runtimes or ()) and qnn_placement.is_installed():
+        for path in paths:
+            with noted(result.errors, path.name):
+                result.findings += placements.findings(path)
     return result
 
 

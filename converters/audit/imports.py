@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ir_interp.diagnostic_codes import REFUSED_MODEL, RULES
+from ir_interp.diagnostic_codes import REFUSED_MODEL
 from ir_interp.errors import ReadError
 
 from .. import tensorrt_importer
@@ -14,7 +14,7 @@ from ..onnx.resize_nodes import OPS, ResizeNode
 from ..runtimes.outcome import Kind, Outcome
 from ..runtimes.tensorrt import RUNTIME
 from ..tensorrt_importer import Answer, Layer, Refusal
-from .audited_resizes import Finding, Found, Verdict, judge
+from .audited_resizes import Finding, Found, Verdict, about_model, judge
 
 NAME = RUNTIME.name
 
@@ -69,14 +69,6 @@ def _of_layer(resize: Found, layer: Layer) -> Verdict | None:
 
 
 def _findings(path: Path, answer: Answer) -> Iterator[Finding]:
-    rule = RULES[REFUSED_MODEL]
     for refusal in answer.refusals:
         if refusal.operator not in OPS:
-            yield Finding(
-                code=rule.code,
-                message=f"{answer.by} refuses the model: {refusal}",
-                file=str(path),
-                where=path.name,
-                runtime=NAME,
-                severity=rule.severity,
-            )
+            yield about_model(path, REFUSED_MODEL, f"{answer.by} refuses the model: {refusal}", NAME)

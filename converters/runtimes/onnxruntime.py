@@ -82,7 +82,7 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     # A refused node computes nothing, so that no deviation matters.
     reason = refusal(taken, sure)
     if reason:
-        return refused(reason, _condition_of_refusal(taken, sure))
+        return refused(reason, condition_of_refusal(taken, sure))
     if may_lack_a_kernel(taken, sure):
         return unknown(MAY_SHRINK)
     other, condition = deviation(taken, sure), _condition(taken, sure, may_change)
@@ -104,7 +104,7 @@ def may_lack_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool:
     return _has_a_kernel(op, scaled) is None
 
 
-def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
+def condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is refused."""
     assumed = sorted(sure - sure_axes(op))
     if assumed and not refusal(op, sure_axes(op)):
