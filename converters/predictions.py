@@ -245,12 +245,21 @@ def _around_in_qnn(node: ResizeNode) -> Outcome | None:
     if any(body.operator in _LOOPS for body in neighbours.surroundings(node).bodies):
         return left_to_cpu(node.op, "its sizes are not static in the body of a loop")
     is_cubic = isinstance(node.op.spec.kernel, Cubic)
-    is_left = in_graph(_QNN, node).reason.startswith(LEFT_TO_CPU)
+    alone = in_graph(_QNN, node)
+    is_left = alone.reason.startswith(LEFT_TO_CPU)
     if (is_left or is_cubic) and neighbours.in_onnxruntime(node):
         return unknown("a Resize that the optimiser moves a Transpose over")
-    if is_cubic and not is_left and neighbours.levels_before(node):
-        return unknown("a cubic Resize between quantisations")
-    return None
+    levels = neighbours.levels_before(node)
+    return onnxruntime_providers.of_levels_in_qnn(node.op, levels, alone) if levels and not is_left else None
+
+
+def _around_in_tensorrt(node: ResizeNode) -> Outcome | None:
+    """Return the outcome of a node among others in TensorRT, if it is not that of the node alone."""
+    among, alone = _among(tensorrt.RUNTIME, node), importer(node.op, stated=node.stated)
+    is_tested = alone.kind is not Kind.REFUSED or importer_refusal(node.stated)
+    if among or is_tested or not neighbours.computes_sizes_of_dynamic(node):
+        return among
+    return unknown(f"a layer with computed sizes, although {alone.reason}")
 
 
 def _around_in_webgpu(node: ResizeNode) -> Outcome | None:
@@ -265,6 +274,7 @@ _AROUND: Mapping[str, Callable[[ResizeNode], Outcome | None]] = {
     onnxruntime.RUNTIME.name: neighbours.in_onnxruntime,
     **{provider.name: neighbours.in_providers for provider in onnxruntime_providers.RUNTIMES},
     _QNN.name: _around_in_qnn,
+    tensorrt.RUNTIME.name: _around_in_tensorrt,
     _WEBGPU.name: _around_in_webgpu,
 }
 _TENSORRT = replace(

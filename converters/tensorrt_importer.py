@@ -116,14 +116,14 @@ class _TensorRT:
         self.api: Any = importlib.import_module(name) if name else tensorrt_rtx
         release = self.api.__version__ if name else tensorrt_rtx.version()
         self.release = f"{_TITLES.get(name or '', _RTX)} {release}"
-        self.logger = self.api.Logger(self.api.Logger.ERROR) if name else self.api.Logger()
+        self.logger = _errors(self.api) if name else self.api.Logger()
         self.builder = self.api.Builder(self.logger)
 
     def answer(self, network: Any) -> Answer:
         """Return the resizes of a network, and why the builder refuses it, if it does."""
         layers = [network.get_layer(index) for index in range(network.num_layers)]
         resizes = tuple(
-            Layer(settings=tensorrt.layer_settings(layer), sizes=tuple(map(int, layer.get_output(0).shape)))
+            Layer(settings=tensorrt.layer_settings(layer), sizes=_sizes(layer.get_output(0)))
             for layer in layers
             if layer.type.name == "RESIZE"
         )
@@ -144,8 +144,31 @@ class _TensorRT:
 
     @property
     def messages(self) -> list[str]:
-        """The logged errors; none with NVIDIA's own logger, which prints them."""
-        return list(getattr(self.logger, "messages", ()))
+        """The logged errors."""
+        return list(self.logger.messages)
+
+
+def _sizes(output: Any) -> tuple[int, ...]:
+    """Return the sizes of a tensor; none if the builder cannot compute them, for which NVIDIA's packages raise."""
+    try:
+        return tuple(map(int, output.shape))
+    except (RuntimeError, ValueError):
+        return ()
+
+
+def _errors(api: Any) -> Any:
+    """Return a logger that keeps errors; NVIDIA's own prints them."""
+
+    class Errors(api.ILogger):  # type: ignore[misc]
+        def __init__(self) -> None:
+            api.ILogger.__init__(self)
+            self.messages: list[str] = []
+
+        def log(self, severity: Any, message: str) -> None:
+            if severity in (self.ERROR, self.INTERNAL_ERROR):
+                self.messages.append(message)
+
+    return Errors()
 
 
 def read(path: str, _: object = None) -> Answer:

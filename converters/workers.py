@@ -178,6 +178,11 @@ class Worker:
                 break
         return Died(status)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process waits for a question."""
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
         """Kill the process, whatever it is doing; it is not replaced. May be called from any thread."""
         self._is_stopped = True
@@ -193,7 +198,7 @@ class Worker:
 
     def _waiting_process(self, seconds: float) -> subprocess.Popen[bytes] | None:
         """Return a process that waits for a question; None if it takes longer to start than ``seconds``."""
-        if self._process is not None and self._process.poll() is None:
+        if self.is_alive:
             return self._process
         status, begin = self.close(), time.monotonic()
         for _ in range(_STARTS):
@@ -368,14 +373,14 @@ _kept = queue.SimpleQueue[Worker]()
 # Calls that each run in a separate process, forked from a worker that has already imported their modules.
 #
 # Importing a runtime takes longer than most models run, and a verification runs several. Loading a model does as well,
-# so a fork may wait for the next call of its name. Only Linux ends a fork with its parent, so elsewhere a call runs in
-# a worker that is started for it.
+# so a fork may wait for the next call of its name. Only Linux ends a fork with its parent, so elsewhere calls of the
+# same imports share a worker, and a large one has a worker of its own.
 
 VARIABLE = "IR_INTERP_FORKS"
 """The environment variable that is 0 where a fork may hang, as under an emulator with threads of its own."""
 
 _MOST_BYTES, _MOST_FORKS = 2**26, 16
-"""The most bytes of a call whose process is kept, and the most such processes, so 1 GiB in all.
+"""The most bytes of a call whose process is kept, and the most such forks, so 1 GiB in all.
 
 A trial of a quantised model needs 10 processes.
 """
@@ -390,7 +395,7 @@ class Call:
 
     It may take ``seconds``, and as much memory as the bound allows beyond ``files``, for a model whose tensors are of
     ``declared`` bytes. ``imports`` are the modules that it needs. Its temporary files go into ``folder``. A small call
-    with a ``name`` runs in the process of the previous call of this name, which may have kept what it loaded.
+    with a ``name`` runs in the fork of the previous call of this name, which may have kept what it loaded.
     """
 
     function: str
@@ -403,9 +408,9 @@ class Call:
     name: str = ""
 
     @property
-    def is_kept(self) -> bool:
-        """Whether its process waits for the next call of the name."""
-        return bool(self.name) and self.declared + bytes_of(self.files) <= _MOST_BYTES
+    def is_small(self) -> bool:
+        """Whether its process may be kept for the next call."""
+        return self.declared + bytes_of(self.files) <= _MOST_BYTES
 
     @property
     def errors(self) -> Path:
@@ -431,10 +436,10 @@ def forks() -> Iterator[Forks]:
 
 @dataclass(slots=True)
 class Forks:
-    """Runs calls; the worker from which their processes are forked starts with the first."""
+    """Runs calls, in forks of one worker where possible, otherwise in a worker for each kind of imports."""
 
     owner: int = field(default_factory=os.getpid)
-    _worker: Worker | None = None
+    _workers: dict[tuple[str, ...], Worker] = field(default_factory=dict)
 
     def run(self, call: Call) -> tuple[int, str]:
         """Run a call; return its exit code, negative for a signal, and its stderr.
@@ -443,26 +448,40 @@ class Forks:
         """
         call.errors.write_bytes(b"")
         # The worker lives longer than this call: settings that the caller changes meanwhile are part of each question.
-        environment = {**silent_environment(), "TMPDIR": str(call.folder.absolute())}
-        self._worker = self._worker or Worker(call.folder.parent)
-        function = f"{__name__}:{'_in_a_fork' if _CAN_FORK else '_here'}"
-        question = Question(function=function, setting=(Path.cwd(), environment), limit=call.seconds, attempts=1)
-        try:
-            answer = self._worker.answer(question, call)
-        except NotStartedError as error:
-            answer = Died(error.status)
+        setting = Path.cwd(), {**silent_environment(), "TMPDIR": str(call.folder.absolute())}
+        answer = _asked(self._worker(call), call, setting, "_in_a_fork") if _CAN_FORK else self._alone(call, setting)
         if isinstance(answer, Late):
             raise TimeoutError
-        if not _CAN_FORK:
-            self.close()
         code = answer.status if isinstance(answer, Died) else answer
         return code, call.errors.read_text(encoding="utf-8", errors="replace")
 
+    def _alone(self, call: Call, setting: _Setting) -> int | Died | Late:
+        """Run a call in the worker of its imports, which is kept for small calls."""
+        worker = self._worker(call, call.imports)
+        if call.is_small and os.name == "posix":  # Windows locks the files that a process maps
+            # A process may die of what earlier calls have loaded: then the call runs in another one.
+            return _asked(worker, call, setting, "_code", attempts=2 if worker.is_alive else 1)
+        worker.close()
+        answer = _asked(worker, call, setting, "_code")
+        worker.close()
+        return answer
+
+    def _worker(self, call: Call, imports: tuple[str, ...] = ()) -> Worker:
+        return self._workers.setdefault(imports, Worker(call.folder.parent))
+
     def close(self) -> None:
-        """End the worker, and with it its forks."""
-        if self._worker:
-            self._worker.close()
-        self._worker = None
+        """End the workers, and with them their forks."""
+        while self._workers:
+            self._workers.popitem()[1].close()
+
+
+def _asked(worker: Worker, call: Call, setting: _Setting, function: str, attempts: int = 1) -> int | Died | Late:
+    question = Question(function=f"{__name__}:{function}", setting=setting, limit=call.seconds, attempts=attempts)
+    try:
+        answer: int | Died | Late = worker.answer(question, call)
+        return answer
+    except NotStartedError as error:
+        return Died(error.status)
 
 
 _CURRENT: ContextVar[Forks | None] = ContextVar("forks", default=None)
@@ -486,7 +505,7 @@ def _in_a_fork(call: Call, setting: _Setting) -> int:
         code = fork.code(call, setting)
     if code is None:
         return fork.end()
-    if call.is_kept:
+    if call.name and call.is_small:
         _FORKS[call.name] = fork
     else:
         fork.end()

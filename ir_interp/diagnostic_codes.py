@@ -429,6 +429,37 @@ AUDIT_RULES = (
         test="tensorrt/test_importer.py::test_a_model_that_it_refuses",
     ),
     Rule(
+        code="IRI029",
+        severity=Severity.NOTE,
+        summary="QNN leaves nodes to the CPU provider, or does not run the model.",
+        story=(
+            "With `--run --runtime onnxruntime-qnn`, onnxruntime creates a session of the whole model with QNN, if "
+            "the package onnxruntime-qnn is installed. The finding names the nodes that QNN's NPU does not take, "
+            "resizes or others, or quotes why the session fails. Each piece of a model between such nodes costs a "
+            "copy from the NPU and back."
+        ),
+        remedy=(
+            "`ir-interp convert --target onnxruntime-qnn` rewrites resizes so that they stay on the NPU; replace the "
+            "other nodes in the original program, or accept the copies."
+        ),
+        test="runtimes/test_qnn.py::test_an_audit_names_what_is_left_to_the_cpu",
+    ),
+    Rule(
+        code="IRI030",
+        severity=Severity.NOTE,
+        summary="A runtime computes it, except for some images.",
+        story=(
+            "The prediction holds for all images but those that the finding names. An example is antialias of int32 in "
+            "onnxruntime: it raises an exception for an output that int32 does not hold, as cubic may give for values "
+            "beyond 1.5e9. If several threads meet such outputs at once, the process ends with a segmentation fault."
+        ),
+        remedy=(
+            "Keep such images away from the model: check them first, or clip their values. `--target` rewrites a "
+            "resize as sums for a runtime that computes it with an exception."
+        ),
+        test="audit/test_audit.py::test_an_exception_to_a_prediction_is_a_note",
+    ),
+    Rule(
         code="IRI031",
         severity=Severity.NOTE,
         summary="TensorRT would not run the layer on DLA.",
@@ -495,6 +526,10 @@ UNREAD = "IRI027"
 """The finding about a resize that cannot be read."""
 REFUSED_MODEL = "IRI028"
 """The finding about a model that TensorRT refuses because of another node."""
+LEFT_TO_CPU = "IRI029"
+"""The finding about nodes that QNN leaves to the CPU provider."""
+EXCEPTION = "IRI030"
+"""The finding about images that a runtime does not compute."""
 
 
 def check_codes(words: Sequence[str], known: Sequence[str] = tuple(RULES)) -> None:

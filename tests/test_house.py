@@ -16,7 +16,7 @@ FLOORS = (  # of converters/, the highest first: a module imports from its own f
     {"intermediate"},
     {"portable", "audit"},
     {"predictions"},
-    {"ir_to_onnx", "openvino", "tensorrt_importer", "verify"},
+    {"ir_to_onnx", "openvino", "qnn_placement", "tensorrt_importer", "verify"},
     {"tensorrt"},
     {"sources"},
     {"onnx"},

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from ir_interp.diagnostic_codes import RULES, UNREAD, Rule, Severity
+from ir_interp.diagnostic_codes import EXCEPTION, RULES, UNREAD, Rule, Severity
 from ir_interp.errors import IrInterpError, ReadError, SpecError, closest
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
@@ -146,6 +146,7 @@ class Verdict:
     kind: Kind
     reason: str = ""
     difference: float | None = None
+    but_for: str = ""  # the images for which a prediction does not hold
 
     @property
     def short(self) -> str:
@@ -167,8 +168,8 @@ def judge(op: ResizeOp, prediction: Outcome) -> Verdict:
     if prediction.spec is None:
         return Verdict(kind=prediction.kind, reason=str(prediction))
     if prediction.spec == op.spec:
-        return Verdict(kind=Kind.SAME, reason=str(prediction))
-    outcome = _of_floats(op, prediction)
+        return Verdict(kind=Kind.SAME, reason=str(prediction), but_for=prediction.but_for)
+    outcome = replace(_of_floats(op, prediction), but_for=prediction.but_for)
     is_same = outcome.kind is Kind.SAME and not outcome.reason
     return replace(outcome, reason=INTEGERS) if is_same and _rounds_otherwise(op, prediction.spec) else outcome
 
@@ -475,12 +476,18 @@ class Audited(Record):
         """All findings that are reported without being asked for."""
         diagnostics = ((diagnostic.code, diagnostic.message) for diagnostic in self.op.diagnostics)
         findings = (self._finding(*diagnostic) for diagnostic in (*diagnostics, *self.mistakes))
-        return (*findings, *self._bad_verdicts(), *self._wrong_predictions())
+        return (*findings, *self._bad_verdicts(), *self._exceptions(), *self._wrong_predictions())
 
     def _bad_verdicts(self) -> Iterator[Finding]:
         for name, verdict in self.verdicts.items():
             if verdict.kind in _CODE_OF_KIND:
                 yield self._finding(_CODE_OF_KIND[verdict.kind], f"{self.titles.get(name, name)}: {verdict}", name)
+
+    def _exceptions(self) -> Iterator[Finding]:
+        for name, verdict in self.predictions.items():
+            if verdict.kind is Kind.SAME and verdict.but_for:
+                text = f"{self.titles.get(name, name)}: {verdict.kind.value} except for {verdict.but_for}"
+                yield self._finding(EXCEPTION, text, name)
 
     def _wrong_predictions(self) -> Iterator[Finding]:
         for name, verdict in self.seen.items():

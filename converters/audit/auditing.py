@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
 
-from ir_interp.diagnostic_codes import BYTE_PRODUCTS, REFUSED_MODEL, RULES
 from ir_interp.errors import InexactError, IrInterpError, ReadError, SpecError, leaves
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import IN_FOLDERS, FileKind, listed, opened
@@ -32,20 +30,18 @@ from ir_interp.plan.taps import plan
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Nearest
 
-from .. import tensorrt_importer, workers
+from .. import qnn_placement, tensorrt_importer, workers
 from ..onnx import resize_subgraph as onnx_model
-from ..onnx.resize_nodes import OPS, ResizeNode
+from ..onnx.resize_nodes import single
 from ..openvino import ir_save as openvino_model
 from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES, Predictor, runtimes_for
 from ..reports import Progress, silent
-from ..runtimes import tensorrt
 from ..runtimes.outcome import Kind, Outcome
 from ..runtimes.runtime import runtimes
 from ..sources.readers import model_file, part
-from ..tensorrt_importer import Answer, Layer, Refusal
 from ..verify import tolerances
-from . import audited_resizes, probe
+from . import audited_resizes, probe, whole_models
 from .audited_resizes import (
     BRIGHTEST,
     Audited,
@@ -59,7 +55,6 @@ from .audited_resizes import (
     of_file,
     verdict,
 )
-from .saturation import saturation
 
 
 @contextmanager
@@ -79,7 +74,6 @@ def _mishap(error: BaseException, where: str) -> ReadError:
     return ReadError(unforeseen(error), where)
 
 
-_IR_VERSION = 10  # of the ONNX format
 _BYTES_AN_ELEMENT = 16  # in this process and in the one that runs it: as it is, and as float64
 _LONGEST = 160  # of a runtime's error text
 _HARMFUL = (Kind.CRASHES, Kind.UNKNOWN)
@@ -103,6 +97,8 @@ def seen(
         answers = probe.run([job for _, _, job in jobs], progress)
         verdicts: list[dict[str, Verdict]] = [{} for _ in audited]
         for (place, name, _), answer in zip(jobs, answers, strict=True):
+            if answer.lacks:
+                continue
             with noted(errors, audited[place].op.where):
                 verdicts[place][name] = _judged(audited[place], answer, folder / str(place))
     texts = [audited_resizes.ran(row.op, was_run=bool(those)) for row, those in zip(audited, verdicts, strict=True)]
@@ -174,31 +170,6 @@ def _model(candidate: Found, runtime: str, folder: Path) -> Path | None:
     return path
 
 
-def single(node: ResizeNode) -> onnx.ModelProto | None:
-    """Return a model of a node as it stands, its sizes and the like as constants; None if run time decides some.
-
-    Dynamic dimensions of its file stay dynamic: runtimes compile other code for them than for static ones.
-    """
-    op = node.op
-    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
-        return None
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node.node)
-    constants = []
-    for name in dict.fromkeys(name for name in copy.input[1:] if name):
-        value = node.values.value(name)
-        if value is None:
-            return None
-        constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(op.dtype or "float32"))
-    dims = [f"n{axis}" if n is None else n for axis, n in enumerate(node.stated.shape or op.shape)]
-    x = helper.make_tensor_value_info(copy.input[0], element, dims)
-    y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(op.shape))
-    graph = helper.make_graph([copy], "resize", [x], [y], constants)
-    opset = helper.make_opsetid("", node.values.opset)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)
-
-
 def _is_small(op: ResizeOp) -> bool:
     """Return whether a resize can be run in this process: input and output are within the bound."""
     try:
@@ -256,9 +227,6 @@ def expanded(paths: Iterable[Path]) -> Expanded:
         expected = f"expected {listed(others)} or {last.value} files"
         raise ReadError(f"no model; {expected}", ", ".join(map(str, sources)))
     return models
-
-
-_TENSORRT = tensorrt.RUNTIME.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,8 +349,16 @@ def results(
             resizes += inside.resizes
     rows = seen(resizes, audited, errors, progress) if run else audited
     result = Result(rows=rows, unread=unread, errors=errors)
-    if run and _TENSORRT in (RUNTIMES if runtimes is None else runtimes) and tensorrt_importer.is_installed():
+    if (
+        run
+        and whole_models.TENSORRT in (RUNTIMES if runtimes is None else runtimes)
+        and tensorrt_importer.is_installed()
+    ):
         _add_imports(paths, resizes, result)
+    if run and whole_models.QNN in (runtimes or ()) and qnn_placement.is_installed():
+        for path in paths:
+            with noted(result.errors, path.name):
+                result.findings += whole_models.placed(path)
     return result
 
 
@@ -392,26 +368,14 @@ def _add_imports(paths: Sequence[Path], resizes: Sequence[Found], result: Result
         if FileKind.of(path) is not FileKind.ONNX:
             continue
         places = [place for place, resize in enumerate(resizes) if resize.file == path]
-        with noted(result.errors, path.name), scratch() as folder:
-            answer = _imported(path, [resizes[place] for place in places])
+        with noted(result.errors, path.name):
+            answer = whole_models.imported(path, [resizes[place] for place in places])
             result.findings += answer.findings
-            for place, whole in zip(places, answer.verdicts, strict=True):
-                verdict = whole or _imported_alone(resizes[place], folder / f"{place}.onnx")
+            for place, verdict in zip(places, answer.verdicts, strict=True):
                 if verdict:
                     row = result.rows[place]
                     ran = "; ".join([*([row.ran] if row.seen else []), f"imported by {answer.by}"])
-                    result.rows[place] = replace(row, seen={**row.seen, _TENSORRT: verdict}, ran=ran)
-
-
-def _imported_alone(resize: Found, path: Path) -> Verdict | None:
-    """Return the verdict of TensorRT's importer on a resize alone, where it refuses its model for another node."""
-    node = resize.node
-    model = single(node) if node and not RUNTIMES[_TENSORRT].among_others(node) else None
-    if model is None:
-        return None
-    onnx.save(model, path)
-    (verdict,) = _imported(path, [resize]).verdicts
-    return verdict
+                    result.rows[place] = replace(row, seen={**row.seen, whole_models.TENSORRT: verdict}, ran=ran)
 
 
 _DIALECTS: dict[FileKind | None, str] = {FileKind.IR: "openvino", FileKind.TFLITE: "tflite"}
@@ -504,72 +468,4 @@ def _add_products(paths: Sequence[Path], result: Result) -> None:
         if any(where.startswith((path.name, str(path))) for where in unread):
             continue
         with noted(result.errors, path.name):
-            known = saturation(path)
-            if known is not None and known.losses:
-                rule = RULES[BYTE_PRODUCTS]
-                result.findings.append(
-                    Finding(code=rule.code, message=known.text, file=str(path), where=path.name, severity=rule.severity)
-                )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Imported:
-    """The answer to a model: the release ``by``, the verdict on each resize if it gives one, and other refusals."""
-
-    by: str
-    verdicts: tuple[Verdict | None, ...]
-    findings: tuple[Finding, ...]
-
-
-def _imported(path: Path, resizes: Sequence[Found]) -> _Imported:
-    """Return the importer's answer to a model, and verdicts on its resizes. Raises IrInterpError without an answer."""
-    answer = tensorrt_importer.imported(path)
-    by_name: dict[str, list[Layer]] = {}
-    for layer in answer.resizes:
-        by_name.setdefault(layer.settings.name, []).append(layer)
-    verdicts = tuple(_verdict(answer, resize, by_name) for resize in resizes)
-    return _Imported(by=answer.by, verdicts=verdicts, findings=tuple(_findings(path, answer)))
-
-
-def _verdict(answer: Answer, resize: Found, by_name: dict[str, list[Layer]]) -> Verdict | None:
-    """Return the verdict on a resize; None if the answer does not mention it, or another one has its name."""
-    node = resize.node
-    if node is None:
-        return None
-    name = node.node.name or f"node_of_{node.node.output[0]}"  # that of its layer
-    about = [each for each in answer.refusals if each.operator in OPS and (each.name == name or _is_at(each, node))]
-    if len(about) == 1:
-        return Verdict(kind=Kind.REFUSED, reason=about[0].problem)
-    layers = by_name.get(name, [])
-    return _of_layer(resize, layers[0]) if len(layers) == 1 and not answer.refusals else None
-
-
-def _is_at(refusal: Refusal, node: ResizeNode) -> bool:
-    """Return whether a refusal is about a node of the main graph, by its index."""
-    nodes = node.values.graph.node
-    return node.values.outer is None and 0 <= refusal.node < len(nodes) and nodes[refusal.node] == node.node
-
-
-def _of_layer(resize: Found, layer: Layer) -> Verdict | None:
-    """Return the verdict on the layer of a resize; None if it has settings whose result is unknown."""
-    try:
-        spec = layer.settings.op.spec
-    except ReadError:
-        return None
-    if resize.op.spec.waits:  # the layer's sizes are an input, which nodes of the network compute
-        spec = replace(spec, target=resize.op.spec.target, axes=resize.op.spec.axes)
-    return judge(resize.op, Outcome(spec=spec))
-
-
-def _findings(path: Path, answer: Answer) -> Iterator[Finding]:
-    rule = RULES[REFUSED_MODEL]
-    for refusal in answer.refusals:
-        if refusal.operator not in OPS:
-            yield Finding(
-                code=rule.code,
-                message=f"{answer.by} refuses the model: {refusal}",
-                file=str(path),
-                where=path.name,
-                runtime=_TENSORRT,
-                severity=rule.severity,
-            )
+            result.findings += whole_models.products(path)

@@ -42,11 +42,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """The outcome of a job: its output, the runtime's error, or how the process died."""
+    """The outcome of a job: its output, the runtime's error, or how the process died.
+
+    ``lacks`` is an error about this machine instead, which shows nothing of the runtime.
+    """
 
     output: NDArray[Any] | None = None
     refusal: str = ""
     crash: str = ""
+    lacks: str = ""
 
 
 def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
@@ -55,7 +59,7 @@ def run(jobs: Sequence[Job], progress: Progress = silent) -> list[Ran]:
     results: list[Ran] = []
     with one_worker() as workers:
         for job in jobs:
-            results.append(_ran(workers.of(_process(job.runtime)).answer(question, job)))
+            results.append(_ran(job, workers.of(_process(job.runtime)).answer(question, job)))
             progress("running", len(results), len(jobs))
     return results
 
@@ -99,12 +103,15 @@ def one_worker() -> Iterator[Workers]:
 _CURRENT: ContextVar[tuple[int, Workers] | None] = ContextVar("workers", default=None)
 
 
-def _ran(answer: Path | str | Died | Late) -> Ran:
+def _ran(job: Job, answer: Path | str | Died | Late) -> Ran:
     if isinstance(answer, Late):
         return Ran(crash=f"it did not finish in {_SECONDS} s")
     if isinstance(answer, Died):
         return Ran(crash=f"it died with status {answer.status}")
-    return Ran(refusal=answer) if isinstance(answer, str) else Ran(output=np.load(answer))
+    if isinstance(answer, Path):
+        return Ran(output=np.load(answer))
+    lacks = ALL[job.runtime].lacks if job.runtime in ALL else ""
+    return Ran(lacks=answer) if lacks and lacks in answer else Ran(refusal=answer)
 
 
 def answer(job: Job, _: None) -> Path | str:

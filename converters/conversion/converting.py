@@ -26,7 +26,7 @@ from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.meaning import first_difference
 
-from .. import tensorrt_importer
+from .. import qnn_placement, tensorrt_importer
 from ..audit.saturation import bounded, saturation
 from ..dialects.tensorrt import DIALECT
 from ..intermediate import Intermediate
@@ -161,6 +161,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
                 *_products(source, destination, temporary[-1], options),
                 *_sizes_in_floats(destination, temporary[-1]),
                 *accepted(read, temporary[-1], destination, options),
+                *_on_npu(plain, temporary[-1], destination, options),
             ),
             verification=verification,
             operations=Operations(before=operations(source), after=operations(temporary[-1])),
@@ -169,6 +170,15 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         for path, write_report in options.reports.items():
             write_report(report, pages[path])
     return report
+
+
+def _on_npu(source: Path, result: Path, destination: Path, options: ConvertOptions) -> list[str]:
+    """Return notes about a result that is written for QNN; none for others, which do not need the runtime's rooms."""
+    if options.target != qnn_placement.NAME or not options.verify:
+        return []
+    from . import qnn_proof
+
+    return qnn_proof.on_npu(source, result, destination, options)
 
 
 def _products(source: Path, destination: Path, result: Path, options: ConvertOptions) -> list[str]:

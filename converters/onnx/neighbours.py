@@ -272,6 +272,20 @@ def computes_scales_of_constants(resize: ResizeNode) -> bool:
     return has_nodes
 
 
+def computes_sizes_of_dynamic(resize: ResizeNode) -> bool:
+    """Return whether nodes compute the sizes of a node from the shape of a tensor with dynamic dimensions."""
+    left, seen = [resize.tensor("sizes") if "sizes" in given_names(resize.op.version) else ""], set[str]()
+    while left and len(seen) < _MOST:
+        node = resize.values.producer(left.pop())
+        if node is not None and node.op_type in ("Shape", "Size"):
+            if static_shape(resize.values.shape(node.input[0])) is None:
+                return True
+        elif node is not None:
+            left += [each for each in node.input if each and each not in seen]
+            seen.update(node.input)
+    return False
+
+
 def _has_scales(resize: ResizeNode) -> bool:
     return "scales" in given_names(resize.op.version)
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx.inliner
 import onnx.shape_inference
+from onnx import helper, numpy_helper
 
 from ir_interp.errors import ReadError, UnsupportedLayerError
 from ir_interp.resize_op import ResizeOp, check_target, read
@@ -32,6 +34,7 @@ from .onnx_files import (
 from .static_values import Values, infer
 
 OPS = ("Resize", "Upsample")
+_IR_VERSION = 10  # of the ONNX format
 _KINDS = {"sizes": "i", "scales": "f", "roi": "f"}
 _LISTS = (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
 _PLAIN = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.INT, onnx.AttributeProto.STRING, *_LISTS)
@@ -287,3 +290,28 @@ def _inferred_sizes(axes: list[int] | None, output: PartialShape | None) -> tupl
         return None
     rank = len(output)
     return static_shape(tuple(output[axis] for axis in axes or range(rank) if -rank <= axis < rank))
+
+
+def single(node: ResizeNode) -> onnx.ModelProto | None:
+    """Return a model of a node as it stands, its sizes and the like as constants; None if run time decides some.
+
+    Dynamic dimensions of its file stay dynamic: runtimes compile other code for them than for static ones.
+    """
+    op = node.op
+    if op.shape is None or None in op.shape or op.dtype in (None, "bfloat16", "str"):
+        return None
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node.node)
+    constants = []
+    for name in dict.fromkeys(name for name in copy.input[1:] if name):
+        value = node.values.value(name)
+        if value is None:
+            return None
+        constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(op.dtype or "float32"))
+    dims = [f"n{axis}" if n is None else n for axis, n in enumerate(node.stated.shape or op.shape)]
+    x = helper.make_tensor_value_info(copy.input[0], element, dims)
+    y = helper.make_tensor_value_info(copy.output[0], element, [None] * len(op.shape))
+    graph = helper.make_graph([copy], "resize", [x], [y], constants)
+    opset = helper.make_opsetid("", node.values.opset)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION)

@@ -9,6 +9,7 @@ from pathlib import Path
 from ir_interp import resize_op
 from ir_interp.diagnostic_codes import FAILURES, RULES
 from ir_interp.errors import ReadError
+from ir_interp.files.kinds import FileKind
 from ir_interp.resize_op import count
 from ir_interp.translation.translate import OF_SEVERITY
 
@@ -133,7 +134,8 @@ def _runtimes(rows: Sequence[Audited]) -> Element:
     for name, title in rows[0].titles.items():
         counts = Counter(row.verdicts[name].kind for row in rows)
         run = sum(name in row.seen for row in rows)
-        lines.append((title, runtimes[name].version, *(str(counts[kind] or "") for kind in Kind), str(run or "")))
+        version = runtimes[name].version if name in runtimes else "none: it is run"  # an exporter
+        lines.append((title, version, *(str(counts[kind] or "") for kind in Kind), str(run or "")))
     columns = ("runtime", "rules for", *kinds, "run")
     return section(
         f"Runtimes {_among(rows)}",
@@ -142,6 +144,10 @@ def _runtimes(rows: Sequence[Audited]) -> Element:
 
 
 def _among(rows: Sequence[Audited]) -> str:
+    kind = FileKind.of(rows[0].file)
+    framework = kind.framework if kind else None
+    if framework:
+        return f"of {framework.title} models"
     return "of ONNX models" if rows[0].op.dialect == "onnx" else "of IRs"
 
 

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +36,9 @@ from ir_interp.version import VERSION
 
 from ..audit import audited_resizes as shapes, probe
 from ..audit.audited_resizes import Audited, Found, Verdict, found
-from ..audit.auditing import audit, single
+from ..audit.auditing import audit
 from ..audit.probe import RUNNERS
-from ..onnx.resize_nodes import given_names
+from ..onnx.resize_nodes import given_names, single
 from ..openvino.ir_save import write_layer
 from ..predictions import RUNTIMES
 from ..runtimes.outcome import Kind
@@ -241,8 +240,8 @@ def write(shown: Shown, runtime: str, folder: Path) -> Reproduced:
         np.save(folder / "output.npy", ran.output)
     verdict = _verdict(shown.verdict, ran, expected)
     versions = _versions(runner)
-    headline = f"{RUNTIMES[runtime].title} {versions[_distribution(runner)]}: {verdict}"
-    needs = f"Needs: pip install numpy {' '.join(f'{name}=={versions[name]}' for name in _needed(runner))}"
+    headline = f"{RUNTIMES[runtime].title} {next(iter(versions.values()))}: {verdict}"
+    needs = f"Needs: {_installation(runner)}"
     (folder / "reproduce.py").write_text(script(f"{headline}\n\n{needs}\n", runner.run, model.name), encoding="utf-8")
     reproduced = Reproduced(folder=folder, runtime=runtime, op=op, verdict=verdict, versions=versions)
     (folder / "README.md").write_text(story(reproduced, headline, x, expected, ran), encoding="utf-8")
@@ -259,6 +258,8 @@ def _telling(op: ResizeOp, runtime: str, model: Path) -> tuple[NDArray[Any], NDA
         array = model.with_name("input.npy")
         np.save(array, x)
         (ran,) = probe.run([probe.Job(runtime=runtime, model=str(model), array=str(array))])
+        if ran.lacks:
+            raise IrInterpError(f"{op.name}: {RUNTIMES[runtime].title} does not run it on this machine: {ran.lacks}")
         expected = resize(x, op.spec)
         if ran.output is None or ran.output.shape != expected.shape or _apart(expected, ran.output) > 0:
             return x, expected, ran
@@ -286,19 +287,15 @@ def _verdict(before: Verdict, ran: probe.Ran, expected: NDArray[Any]) -> Verdict
     return Verdict(kind=Kind.DIFFERS, reason=before.cause, difference=_apart(expected, ran.output))
 
 
-def _distribution(runner: Runner) -> str:
-    """Return the distribution that installed the package of a runtime."""
-    return next(iter(metadata.packages_distributions().get(runner.package, [])), runner.distribution)
-
-
-def _needed(runner: Runner) -> list[str]:
-    return [_distribution(runner), *runner.also]
-
-
 def _versions(runner: Runner) -> dict[str, str]:
-    names = [*_needed(runner), "numpy"]
     system = {"ir-interp": VERSION, "Python": platform.python_version(), "machine": platform.machine()}
-    return {**{name: metadata.version(name) for name in names}, **system}
+    return {**runner.releases(), "numpy": np.__version__, **system}
+
+
+def _installation(runner: Runner) -> str:
+    """Return the commands that install what a script needs."""
+    own = runner.installation()
+    return f"pip install numpy; {own}" if runner.in_node else own.replace("pip install", "pip install numpy", 1)
 
 
 # The README
@@ -306,12 +303,12 @@ def _versions(runner: Runner) -> dict[str, str]:
 
 def story(reproduced: Reproduced, headline: str, x: NDArray[Any], expected: NDArray[Any], ran: probe.Ran) -> str:
     """Return the README of a folder, in Markdown."""
-    op = reproduced.op
+    op, needed = reproduced.op, ", ".join(RUNNERS[reproduced.runtime].releases())
     source = _OF_DIALECT[op.dialect].format(name=operator(op.version), version=op.version)
     lines = [
         f"# {quote_markdown(headline)}",
         "",
-        f"    python reproduce.py  # in this folder; needs {', '.join(_needed(RUNNERS[reproduced.runtime]))} and NumPy",
+        f"    python reproduce.py  # in this folder; needs {needed} and NumPy",
         "",
         f"The model is one {quote_markdown(f'{_kind(op)}: {op.spec}')}.",
         "",

@@ -66,6 +66,7 @@ _OUTSIDE = "an output lies outside the image"
 _KEPT = "it keeps the size of a negative axis under an aspect policy"
 MAY_SHRINK = "a cubic Resize of channels-last images that may shrink"
 """The nodes that it computes unless they shrink."""
+_BEYOND = "outputs beyond int32, at which antialias stops, or crashes with several threads"
 _LEAST_OF_TWO = 1.5  # a lower scale may keep a size of 2 or more; of a single pixel every output is a copy
 
 
@@ -81,14 +82,21 @@ def outcome(op: ResizeOp, may_change: Set[int] | None = None) -> Outcome:
     # A refused node computes nothing, so that no deviation matters.
     reason = refusal(taken, sure)
     if reason:
-        return refused(reason, _condition_of_refusal(taken, sure))
+        return refused(reason, condition_of_refusal(taken, sure))
     if may_lack_a_kernel(taken, sure):
         return unknown(MAY_SHRINK)
     other, condition = deviation(taken, sure), _condition(taken, sure, may_change)
     if other is not None:
         return other if other.spec is None else replace(other, provided=condition)
     # A spec read from ONNX has this runtime's arithmetic, so no pixels need to be compared, as for others.
-    return computes(taken.spec, "" if listed is op else _KEPT, condition)
+    return replace(computes(taken.spec, "" if listed is op else _KEPT, condition), but_for=_overflow(taken))
+
+
+def _overflow(op: ResizeOp) -> str:
+    """Return the images whose outputs int32 does not hold: each thread that meets one raises an exception."""
+    at = geometry(op)
+    may_change = at is None or bool(at.changing)
+    return _BEYOND if op.dtype == "int32" and op.spec.kernel.is_antialiased and may_change else ""
 
 
 def may_lack_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool:
@@ -96,7 +104,7 @@ def may_lack_a_kernel(op: ResizeOp, scaled: Set[int]) -> bool:
     return _has_a_kernel(op, scaled) is None
 
 
-def _condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
+def condition_of_refusal(op: ResizeOp, sure: Set[int]) -> str:
     """Return the condition on dynamic dimensions under which a node is refused."""
     assumed = sorted(sure - sure_axes(op))
     if assumed and not refusal(op, sure_axes(op)):

@@ -10,7 +10,7 @@ itself is closed.
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,12 +27,23 @@ from ir_interp.specs import Arithmetic, Aspect, Coordinates, Crop, Cubic, Neares
 from ir_interp.translation.meaning import are_whole
 
 from . import onnxruntime
-from .image_runtimes import SHIFTS_UNRESIZED, Floats, crop_or_policy, of_type, read_outcome, rounds_down
+from .image_runtimes import (
+    NO_TIE,
+    SHIFTS_UNRESIZED,
+    Floats,
+    crop_or_policy,
+    of_type,
+    read_outcome,
+    rounds_down,
+    ties_are_open,
+    to_pixels,
+)
 from .outcome import (
     FLOOR,
     HALF_PIXEL_OF_10 as OF_10,
     RESIZE_10,
     UPSAMPLE,
+    Levels,
     Outcome,
     Reading,
     changing_axes,
@@ -172,7 +183,9 @@ def _half_pixel(spec: ResizeSpec) -> ResizeSpec:
 
 _SINGLE_OUTPUT = Reading("its pytorch_half_pixel tests for a single input, not a single output", _half_pixel)
 _OF_QNN = (Coordinates.HALF_PIXEL, Coordinates.PYTORCH_HALF_PIXEL, Coordinates.ALIGN_CORNERS, Coordinates.ASYMMETRIC)
-_QNN_RANKS, _QNN_TYPES = range(3, 6), ("float32", "float16")
+FLOATS_OF_NPU = {"float32": 1e-4, "float16": 2e-2}
+"""The element types that QNN resizes, and the differences that its sums of numbers up to 1 may have."""
+_QNN_RANKS = range(3, 6)
 _NOT_FINAL = "it fails to finalize its graph"
 _DEPTH = 2  # an axis of volumes
 _NO_IMAGES = (
@@ -225,7 +238,7 @@ def _qnn_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcom
     at, refusal = geometry(op), _refusal_of_qnn(stated)
     if at is None or refusal:
         return left_to_cpu(op, refusal)
-    if op.dtype not in _QNN_TYPES:
+    if op.dtype not in FLOATS_OF_NPU:
         return refused("it claims the node for its layout, and then does not support the element type")
     other = _of_other_rank(op, at.changing) if len(at.in_sizes) != _IMAGE else None
     if other:
@@ -250,6 +263,15 @@ def _of_other_rank(op: ResizeOp, changing: Set[int]) -> Outcome | None:
     if (op.spec.coordinates, kernel.rounding) == (Coordinates.ALIGN_CORNERS, Rounding.FLOOR):
         return refused("it claims the node for its layout, and then does not support the rounding")
     return refused(_NOT_FINAL) if is_volume and min(changing, default=_DEPTH) == _DEPTH else None
+
+
+def of_levels_in_qnn(op: ResizeOp, levels: Levels, alone: Outcome) -> Outcome | None:
+    """Return the outcome between quantisations of a node that QNN takes; None if it is that of the node ``alone``."""
+    rank = len(op.shape or ())
+    is_linear = not isinstance(op.spec.kernel, Nearest | Cubic)
+    if levels.dtype == "int16" and not (is_linear and rank == _IMAGE):
+        return refused("it claims the node for its layout, and then does not support int16")
+    return read_outcome(op, _QNN_READINGS) if alone == refused(_NOT_FINAL) and rank > _IMAGE else None
 
 
 def _refusal_of_qnn(op: ResizeOp) -> str:
@@ -283,39 +305,79 @@ def _webgpu(op: ResizeOp) -> Outcome:
 def _webgpu_of_node(op: ResizeOp, may_change: Set[int], stated: ResizeOp) -> Outcome:
     """Return the outcome in WebGPU, which leaves all element types except floats to the CPU provider."""
     kernel, taken = op.spec.kernel, settled(op)
+    if op.version in UPSAMPLE:
+        return left_to_cpu(op, "Upsample is not supported", _OF_NODE)
     if "float" not in (op.dtype or "float32"):
         return left_to_cpu(op, f"it resizes no {op.dtype}", _OF_NODE)
     sure = changing_axes(taken, may_change)
     refusal = onnxruntime.refusal(taken, sure)
-    if op.dtype == "float16":
-        return unknown("a GPU with or without float16")
     is_crop = isinstance(op.spec.coordinates, Crop)
     if op.shape is None or (crop_or_policy(op) and not is_crop):
         return unknown(crop_or_policy(op) or "a Resize of an unknown rank")
     if kernel.is_antialiased:
         return refused("antialias fails at run time")
+    if isinstance(kernel, Cubic) and op.dtype == "float16":
+        return refused("its cubic of float16 fails at run time")
     if not refusal and len(op.shape) not in _WEBGPU_RANKS:
         refusal = "it supports ranks 2 to 5 only"
     if refusal:
-        return refused(refusal)
+        return refused(refusal, onnxruntime.condition_of_refusal(taken, sure))
     single = _single_pixels(op)
-    if op.version not in UPSAMPLE and _resizes_others(op, sure - single):
+    if _resizes_others(op, sure - single):
+        if is_crop:  # of which all pixels may lie outside
+            return unknown("a crop of channels-last images")
         return differs(_LAST_AXES, "" if static_shape(op.shape) else "their sizes change")
     if is_crop:  # by the formulas of the CPU provider, and with its faults
         return onnxruntime.RUNTIME.releases[_OF_NODE].outcome(op)
-    at = geometry(op)
-    if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at and at.keeping and not at.changing:
-        return unknown("an Upsample that keeps every size, though not every scale is 1")
-    outcome = read_outcome(op, (), _as_on_cpu)
-    if op.version in UPSAMPLE and not isinstance(kernel, Nearest) and at is None:
-        return replace(outcome, provided="a size changes")
-    if op.version not in UPSAMPLE and _resizes_others(op, may_change - single):
+    outcome = _webgpu_pixels(op)
+    if _resizes_others(op, may_change - single):
         return replace(outcome, provided=f"axes {sorted(may_change - SPATIAL_AXES.get(len(op.shape), set()))} stay")
-    if not _turns_by_rounding(op):
-        return outcome
-    if outcome.spec is None or op.spec.coordinates is Coordinates.HALF_PIXEL_SYMMETRIC:
+    return outcome
+
+
+def _webgpu_pixels(op: ResizeOp) -> Outcome:
+    """Return the outcome of a node that the shader computes: whole divisions are exact there, others need not be."""
+    exact, by_reciprocal = (read_outcome(op, (), partial(_in_shader, each), _rounded_in_shader) for each in _QUOTIENTS)
+    if exact != by_reciprocal:
         return unknown(_TURNS)
-    return replace(outcome, reason="; ".join(filter(None, (outcome.reason, _BY_DIVISION))))
+    return replace(exact, provided=NO_TIE) if ties_are_open(op) and _turns_by_rounding(op) else exact
+
+
+_Quotient = Callable[[Floats, np.float32], Floats]
+_QUOTIENTS: tuple[_Quotient, _Quotient] = (np.divide, lambda dividend, divisor: dividend * (np.float32(1) / divisor))
+"""Division as SwiftShader computes it, and as llvmpipe does. WGSL allows both."""
+
+
+def _in_shader(
+    quotient: _Quotient, output: Floats, axis: AxisPlan, before: np.float32, after: np.float32
+) -> NDArray[np.float32]:
+    """Return the source coordinates as the shader computes them."""
+    scale, last = np.float32(float(axis.scale)), axis.out_size - 1
+    match axis.coordinates:
+        case Coordinates.ALIGN_CORNERS:
+            return _divided_by_parts(quotient, output, axis.in_size - 1, last) if last else np.zeros_like(output)
+        case Coordinates.ASYMMETRIC if scale >= 1 and float(scale).is_integer():
+            return _divided_by_parts(quotient, output, axis.in_size, axis.out_size)
+        case Coordinates.PYTORCH_HALF_PIXEL if not last:
+            return np.zeros_like(output)
+        case Coordinates.HALF_PIXEL_SYMMETRIC:
+            half, size = np.float32(axis.in_size / 2), np.float32(axis.in_size)
+            part = quotient(np.asarray([axis.out_size], dtype=np.float32), np.float32(scale * size))
+            start = half * (np.float32(1) - part)
+            return start + quotient(output + before, scale) - after
+    return quotient(output + before, scale) - after
+
+
+def _divided_by_parts(quotient: _Quotient, output: Floats, size: int, length: int) -> Floats:
+    """Return output * size / length, its whole part by integers."""
+    whole, rest = np.divmod(output.astype(np.int64) * size, length)
+    return whole.astype(np.float32) + quotient(rest.astype(np.float32), np.float32(length))
+
+
+def _rounded_in_shader(at: NDArray[Any], rounding: Rounding) -> NDArray[Any]:
+    """Return the pixels of a nearest resize: what lies within 1e-6 of a half is one."""
+    is_tie = np.abs((at - np.floor(at)) - np.float32(0.5)) <= _TIE
+    return np.where(is_tie, to_pixels(np.floor(at) + np.float32(0.5), rounding), to_pixels(at, rounding))
 
 
 def _single_pixels(op: ResizeOp) -> frozenset[int]:
@@ -327,7 +389,8 @@ def _single_pixels(op: ResizeOp) -> frozenset[int]:
 
 
 _OF_NODE = "1.30"  # the release of onnxruntime-node
-_BY_DIVISION = "a GPU that rounds divisions otherwise may take another pixel"
+_TIE = np.float32(1e-6)
+_NO_FLOAT16 = "requires f16 but the device does not support it"
 
 
 def _run_qnn(model: str, x: NDArray[Any]) -> NDArray[Any]:
@@ -415,6 +478,12 @@ RUNTIMES = (
         version="1.30",
         alone=_webgpu,
         of_node=_webgpu_of_node,
-        runner=Runner(package="onnxruntime-node", distribution="onnxruntime-node", run=_run_webgpu, in_node=True),
+        runner=Runner(
+            package="onnxruntime-node",
+            distribution="onnxruntime-node",
+            run=_run_webgpu,
+            in_node=True,
+            lacks=_NO_FLOAT16,
+        ),
     ),
 )

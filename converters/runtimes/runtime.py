@@ -8,6 +8,7 @@ needs a graph, a dialect or a writer is added above: ``converters/predictions.py
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -52,6 +53,7 @@ class Runner:
     """How to run a runtime: ``run`` needs the module ``package``, which pip installs as ``distribution``.
 
     ``also`` are further distributions that it needs. If ``in_node``, ``package`` is one of Node.js, which npm installs.
+    An error with ``lacks`` in its text is about the machine, not the model; empty if there is none.
     """
 
     package: str
@@ -59,17 +61,38 @@ class Runner:
     run: Run
     also: tuple[str, ...] = ()
     in_node: bool = False
+    lacks: str = ""
 
     @property
     def is_installed(self) -> bool:
         """Whether it can be run here."""
         if self.in_node:
-            places = [*os.environ.get("NODE_PATH", "").split(os.pathsep), *_OF_NODE]
-            return which("node") is not None and any(Path(place, self.package).is_dir() for place in places if place)
+            return which("node") is not None and self._folder is not None
         try:
             return find_spec(self.package) is not None and all(map(metadata.version, self.also))
         except ModuleNotFoundError:  # its parent, or a distribution
             return False
+
+    @property
+    def _folder(self) -> Path | None:
+        """The folder of a package of Node.js; None if it is not installed."""
+        places = [*os.environ.get("NODE_PATH", "").split(os.pathsep), *_OF_NODE]
+        folders = (Path(place, self.package) for place in places if place)
+        return next(filter(Path.is_dir, folders), None)
+
+    def releases(self) -> dict[str, str]:
+        """Return the installed release of each distribution that it needs, by name: its own one comes first."""
+        if self.in_node and self._folder:
+            return {self.distribution: json.loads((self._folder / "package.json").read_bytes())["version"]}
+        own = next(iter(metadata.packages_distributions().get(self.package, [])), self.distribution)
+        return {name: metadata.version(name) for name in (own, *self.also)}
+
+    def installation(self) -> str:
+        """Return the commands that install the releases that are installed here."""
+        if self.in_node:
+            names = (f"{name}@{release}" for name, release in self.releases().items())
+            return f"npm install --ignore-scripts {' '.join(names)}"
+        return f"pip install {' '.join(f'{name}=={release}' for name, release in self.releases().items())}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

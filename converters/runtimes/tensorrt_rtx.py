@@ -41,7 +41,9 @@ def folder() -> Path | None:
 
 def _release(place: Path) -> str:
     """Return the release of the libraries in a folder, by their names; empty if there are none."""
-    return next((path.name.removeprefix(_LIBRARY) for path in sorted(place.glob(f"{_LIBRARY}*"))), "")
+    # The provider adds links with fewer numbers when it is first loaded.
+    files = (path for path in sorted(place.glob(f"{_LIBRARY}*")) if not path.is_symlink())
+    return next((path.name.removeprefix(_LIBRARY) for path in files), "")
 
 
 class InterpolationMode(Enum):

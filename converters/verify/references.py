@@ -24,7 +24,7 @@ from ir_interp.files.kinds import CHANNELS_LAST, FOREIGN, FileKind, expect
 from ir_interp.files.memory import MemoryBoundError
 from ir_interp.options.shared_options import IMAGE_RANK
 from ir_interp.shapes import Array
-from ir_interp.views.image_arrays import array as array_of
+from ir_interp.views.image_arrays import BROKEN_ARRAY, array as array_of
 
 from ..sources.readers import declared_by, model_file, of_object
 from .run_request import Named
@@ -107,13 +107,13 @@ def _read(path: Path) -> Named:
         raise
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, EOFError, BadZipFile, zlib.error) as error:
+    except (*BROKEN_ARRAY, BadZipFile, zlib.error) as error:
         raise ReadError(f"not arrays as numpy.savez writes them: {error}", path.name) from error
 
 
 def _member(archive: Archive, member: str, path: Path) -> tuple[str, Array]:
     name = member.removesuffix(FileKind.ARRAY.value)
-    with archive.opened(member) as file:
+    with archive.opened(member) as file, np.errstate(over="raise", invalid="raise"):  # 64 bits, by sizes
         return name, _checked(read_array(file, allow_pickle=False), f"{name} in {path.name}")
 
 

@@ -45,17 +45,25 @@ class _Records(logging.Handler):
 
 
 @contextmanager
-def reported(path: Path, kind: str, logger_name: str) -> Iterator[None]:
-    """Raise ReadError for whatever a library raises or logs in the block, which reads the header of a file."""
-    logger, records = logging.getLogger(logger_name), _Records()
-    propagates, logger.propagate = logger.propagate, False
-    logger.addHandler(records)
+def _understood(path: Path, kind: str) -> Iterator[None]:
+    """Raise ReadError for whatever a library raises in the block."""
     try:
         yield
     except (MemoryError, IrInterpError):
         raise
     except Exception as error:  # of any kind: headers are what the file makes them
         raise ReadError(f"not a {kind} file: {error}", str(path)) from None
+
+
+@contextmanager
+def reported(path: Path, kind: str, logger_name: str) -> Iterator[None]:
+    """Raise ReadError for whatever a library raises or logs in the block, which reads the header of a file."""
+    logger, records = logging.getLogger(logger_name), _Records()
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(records)
+    try:
+        with _understood(path, kind):
+            yield
     finally:
         logger.removeHandler(records)
         logger.propagate = propagates
@@ -188,6 +196,8 @@ class Raster:
 
     path: Path
     profile: Any
+    alpha: int | None
+    """The number of the band that holds alpha, counted from 1; None if there is none."""
     chunks: Shape
     idle: list[Any]
     resources: ExitStack
@@ -213,14 +223,6 @@ class Raster:
         """The value of missing pixels, if there is one."""
         value = self.profile["nodata"]
         return None if value is None else float(value)
-
-    @property
-    def alpha(self) -> int | None:
-        """The number of the band that holds alpha, counted from 1; None if there is none."""
-        from rasterio.enums import ColorInterp
-
-        meanings = self.idle[0].colorinterp
-        return meanings.index(ColorInterp.alpha) + 1 if ColorInterp.alpha in meanings else None
 
     @property
     def mode(self) -> str | None:
@@ -285,8 +287,8 @@ def opened_raster(path: Path) -> Raster:
             idle = [stack.enter_context(_dataset(path)) for _ in range(os.cpu_count() or 1)]
             _check(idle[0], path)
             check_neighbours(path, is_placed=not idle[0].transform.is_identity)
-            profile, chunks = idle[0].profile, _chunks(idle[0])
-        return Raster(path, profile, chunks, idle, stack.pop_all())
+            profile, alpha, chunks = idle[0].profile, _alpha(idle[0]), _chunks(idle[0])
+        return Raster(path, profile, alpha, chunks, idle, stack.pop_all())
 
 
 def _dataset(path: Path) -> DatasetReader:
@@ -326,6 +328,13 @@ def _check(dataset: Any, path: Path) -> None:
             raise ReadError(problem, str(path))
 
 
+def _alpha(dataset: Any) -> int | None:
+    from rasterio.enums import ColorInterp
+
+    meanings = dataset.colorinterp
+    return meanings.index(ColorInterp.alpha) + 1 if ColorInterp.alpha in meanings else None
+
+
 def _chunks(dataset: Any) -> Shape:
     """Return what is read at once: a tile, or as many strips as are worth a call, of all bands that lie together."""
     rows, columns = dataset.block_shapes[0]
@@ -344,7 +353,7 @@ def write_cloud_optimised(destination: Path, source: Raster, levels: Sequence[Pa
     """Write arrays as one GeoTIFF file: the first is the image, the others are its overviews.
 
     They are Zarr arrays; the first may be the source itself. Compression and predictor are those of the source, unless
-    that is lossy: then DEFLATE. Raises IrInterpError where GDAL cannot write it.
+    that is lossy: then DEFLATE. Raises ReadError if the source is damaged, IrInterpError if GDAL cannot write the file.
     """
     import rasterio
     import rasterio.shutil
@@ -353,7 +362,9 @@ def write_cloud_optimised(destination: Path, source: Raster, levels: Sequence[Pa
     compression = str(profile.get("compress", "none")).upper()
     # A lossy codec would lose more each time an image is resized.
     is_lossy = compression not in (*_LOSSLESS, "NONE")
-    predictor = source.idle[0].tags(ns="IMAGE_STRUCTURE").get("PREDICTOR", "1")
+    with _understood(source.path, "GeoTIFF"):
+        predictor = source.idle[0].tags(ns="IMAGE_STRUCTURE").get("PREDICTOR", "1")
+        virtual = _virtual(source, levels, works)
     options = {
         "COMPRESS": "DEFLATE" if is_lossy else compression,
         "PREDICTOR": "NO" if is_lossy else _PREDICTORS.get(predictor, "NO"),
@@ -364,7 +375,7 @@ def write_cloud_optimised(destination: Path, source: Raster, levels: Sequence[Pa
         "NUM_THREADS": "ALL_CPUS",
     }
     image = destination.with_suffix(".vrt")
-    image.write_bytes(_virtual(source, levels, works))
+    image.write_bytes(virtual)
     try:
         rasterio.shutil.copy(image, destination, driver="COG", **options)
     except MemoryError:

@@ -323,13 +323,23 @@ def opened(path: Path) -> ZarrArray:
             raise ReadError("does not exist", str(path)) from None
         raise ReadError(f"not a Zarr array: {_reason(error)}", str(path)) from None
     if isinstance(node, zarr.Group):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about files that are neither arrays nor groups
-            names = ", ".join(sorted(node.array_keys())) or "none"
-        raise ReadError(f"a Zarr group; expected an array in it, as in {path.name}/0; it has {names}", str(path))
+        problem = f"a Zarr group; expected an array in it, as in {path.name}/0; it has {_members(node)}"
+        raise ReadError(problem, str(path))
     check_array(node, path)
     image = group_image(path, len(node.shape))
     return ZarrArray(array=node, label=str(path), names=_names(node, image), image=image)
+
+
+def _members(group: Any) -> str:
+    """Return the names of the arrays in a group, or why they cannot be listed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about files that are neither arrays nor groups
+        try:
+            return ", ".join(sorted(group.array_keys())) or "none"
+        except MemoryError:
+            raise
+        except Exception as error:  # of any kind, since metadata are untrusted
+            return f"arrays that cannot be listed: {_reason(error)}"
 
 
 def _names(array: Any, image: Image | None) -> Sequence[Any]:

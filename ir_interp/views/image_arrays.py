@@ -29,6 +29,10 @@ def array_or_image(path: Path, op: ResizeOp) -> NDArray[Any]:
     return array(path) if FileKind.of(path) is FileKind.ARRAY else read(path, op)
 
 
+BROKEN_ARRAY = (ValueError, EOFError, TypeError, ArithmeticError, TokenError)
+"""What NumPy raises for an array that is cut off or damaged, whose header it reads as Python."""
+
+
 def array(path: Path) -> NDArray[Any]:
     """Return an array (.npy). Raises ReadError where it is none."""
     try:
@@ -43,7 +47,7 @@ def array(path: Path) -> NDArray[Any]:
         raise ValueError("it holds several arrays")
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, EOFError, TypeError, ArithmeticError, TokenError) as error:  # from a header, read as Python
+    except BROKEN_ARRAY as error:
         raise ReadError(f"not a NumPy array: {error}", path.name) from error
 
 

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -570,6 +571,28 @@ def test_unknown_is_a_verdict_of_its_own(tmp_path: Path) -> None:
     assert not found.fails("refused", "differs")
     row = replace(found.rows[0], seen={"tvm": Verdict(kind=Kind.SAME)})
     assert [each.code for each in row.findings] == ["IRI025"]  # of IREE alone: no prediction was wrong
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_an_exception_to_a_prediction_is_a_note(mode: str, tmp_path: Path) -> None:
+    """onnxruntime stops at an antialiased output that int32 does not hold; with several threads, it may crash."""
+    path = tmp_path / "a.onnx"
+    model = onnx_model("Resize", 18, (1, 1, 6, 8), "int32", {"mode": mode, "antialias": 1}, scales=(1, 1, 0.5, 0.5))
+    onnx.save(model, path)
+    session = onnxruntime.InferenceSession(path, _one_thread(), providers=["CPUExecutionProvider"])
+    session.run(None, {"x": np.full((1, 1, 6, 8), 2**30, np.int32)})
+    with pytest.raises(Exception, match="narrowing_error"):
+        session.run(None, {"x": np.full((1, 1, 6, 8), 2**31 - 1, np.int32)})
+    report = ir_interp.audit(path, runtimes=["onnxruntime"], select=["IRI03"])
+    exception = "outputs beyond int32, at which antialias stops, or crashes with several threads"
+    assert [each.message for each in report.findings] == [f"onnxruntime: same except for {exception}"]
+    assert not report.fails("refused", "differs", "unknown")
+
+
+def _one_thread() -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    return options
 
 
 def test_a_folder_without_models_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

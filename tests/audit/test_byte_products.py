@@ -82,7 +82,7 @@ def test_conversions_and_comparisons_report_it(suffix: str, tmp_path: Path) -> N
     runtime = "OpenVINO on x86 with AVX2 but no VNNI and x86 without AVX2" if suffix == ".xml" else "onnxruntime on x86"
     assert second.startswith(f"b{suffix}: 1 of 1 8-bit product may saturate in {runtime}")
     comparison = ir_interp.compare(source, source)
-    assert comparison.passes
+    assert comparison.is_proven  # in exact sums: whether the default run saturates is up to the processor
     assert comparison.notes == (first, first)
     assert comparison.record()["notes"] == [first, first]
 
@@ -103,7 +103,7 @@ def test_unsigned_weights_are_a_repair(tmp_path: Path, capsys: pytest.CaptureFix
     assert "weights of 1 8-bit product made unsigned: no sum saturates" in output
     np.testing.assert_array_equal(largest_weights(result), largest_weights(source) + 128)
     assert ir_interp.audit([result]).findings == ()
-    assert ir_interp.compare(source, result, tolerance=1e-6).passes
+    assert ir_interp.compare(source, result, tolerance=1e-6).is_proven  # the source saturates on some processors
     plain = tmp_path / "c.onnx"
     ir_interp.fix(source, plain)  # on request only: unsigned weights take longer with VNNI
     assert plain.read_bytes() == source.read_bytes()

@@ -161,6 +161,15 @@ def test_no_array(kind: str, runs_not: Callable[..., str], tmp_path: Path) -> No
     assert runs_not().startswith("x.npy: not a NumPy array: ")
 
 
+@pytest.mark.parametrize("kind", [kind for kind in NO_ARRAYS if kind not in ("several arrays", "zip")])
+def test_no_array_among_several(kind: str, fails: Fails, tmp_path: Path) -> None:
+    (tmp_path / "a.onnx").write_bytes(resize({"axes": [2, 3]}, sizes=[8, 8]).SerializeToString())
+    NO_ARRAYS[kind](tmp_path / "x.npy")
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.write(tmp_path / "x.npy", "x.npy")
+    assert fails("compare", "a.onnx", "x.npz").startswith("x.npz: not arrays as numpy.savez writes them: ")
+
+
 def test_an_array_that_is_not_there(runs_not: Callable[..., str]) -> None:
     assert runs_not() == "x.npy: cannot be read: No such file or directory"
 

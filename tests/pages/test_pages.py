@@ -193,6 +193,21 @@ def test_an_audit_of_both_kinds_and_of_nothing(capsys: pytest.CaptureFixture[str
     assert "0 resizes in 0 files, 0 findings" in said(read("none.html"))
 
 
+def test_an_audit_of_a_framework_names_its_exporters(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ai_edge_litert", reason="pip install 'ir-interp[tflite]'")
+    text = """g (float[1,5,6,2] x) => (float[1,10,12,2] y) <float[4] s = {1,2,2,1}> {
+        y = Resize <mode = "linear"> (x, "", s)
+    }"""
+    save_model(Path("a.onnx"), text)
+    assert command(capsys, "convert", "a.onnx", "a.tflite", "--no-verify")[0] == 0
+    assert command(capsys, "audit", "a.tflite", "--html", "a.html")[0] in (0, 1)
+    root = read("a.html")
+    assert ["OpenVINO's TFLite frontend", "none: it is run"] in [
+        row[:2] for row in table(root, "Runtimes of LiteRT models")
+    ]
+    assert len(table(root, "Resizes of LiteRT models")) == 2
+
+
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     chain("a.onnx")
     chain("b.onnx", mode="asymmetric")

@@ -75,7 +75,7 @@ ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
         SAME, SAME, ("differs", "others down"), SAME,
     )),
     (resize("nearest", "asymmetric", nearest_mode="floor", scales=(1, 1, 3, 3)), (
-        SAME, ("unknown", "last bit"), SAME, ("same", "rounds divisions otherwise"),
+        SAME, ("unknown", "last bit"), SAME, SAME,
     )),
     (resize("nearest", nearest_mode="floor", scales=(1, 1, 2, 2)), (SAME, SAME, ("differs", "half up"), SAME)),
     (resize("linear", shape=(1, 4, 5, 3), sizes=(1, 8, 9, 3)), (
@@ -89,16 +89,16 @@ ROWS: tuple[tuple[dict[str, Any], tuple[Told, Told, Told, Told]], ...] = (
         SAME, SAME, ("differs", OF_10), SAME,
     )),
     (resize("linear", version=9, scales=(1, 1, 2, 2)), (
-        SAME, ("differs", OF_10), SAME, SAME,
+        SAME, ("differs", OF_10), SAME, ("same", f"{CPU}: Upsample"),
     )),
     (resize("nearest", version=9, scales=(1, 1, 1.5, 2)), (
-        ("differs", "scale rounded up"), ("unknown", "last bit"), SAME, ("same", "rounds divisions otherwise"),
+        ("differs", "scale rounded up"), ("unknown", "last bit"), SAME, ("same", f"{CPU}: Upsample"),
     )),
     (resize("linear", version=9, shape=(2, 5, 6), scales=(1, 2, 2)), (
-        ("differs", "of this rank"), ("differs", OF_10), ("same", CPU), SAME,
+        ("differs", "of this rank"), ("differs", OF_10), ("same", CPU), ("same", f"{CPU}: Upsample"),
     )),
     (resize("linear", dtype="float16"), (
-        ("unknown", "float16"), ("unknown", "float16"), SAME, ("unknown", "float16"),
+        ("unknown", "float16"), ("unknown", "float16"), SAME, SAME,
     )),
 )  # fmt: skip
 
@@ -146,7 +146,12 @@ WEBGPU: tuple[tuple[dict[str, Any], Told], ...] = (
     (resize("linear", dtype="uint8"), ("same", CPU)),
     (resize("linear", dtype="int8", antialias=1), ("differs", CPU)),
     (resize("linear", version=9, shape=(1, 3, 5, 6), scales=(1, 2, 1, 1)), SAME),
-    (resize("linear", version=9, shape=(1, 4, 1, 4), scales=(1, 1, 1.1, 1.1)), ("unknown", "keeps every size")),
+    (resize("linear", version=9, shape=(1, 4, 1, 4), scales=(1, 1, 1.1, 1.1)), ("differs", CPU)),
+    (resize("nearest", "asymmetric", 13, nearest_mode="floor", scales=(1, 1, 1.1, 1)), SAME),  # 5 rows stay 5
+    (resize("nearest", dtype="float16"), SAME),
+    (resize("cubic", dtype="float16"), ("refused", "cubic of float16")),
+    (resize("nearest", "asymmetric", nearest_mode="floor", shape=(1, 1, 1, 6), sizes=(1, 1, 1, 26)),
+     ("unknown", "last bit")),
     (resize("linear", shape=(1, 1, 5, 6), scales=(1, 1.1, 2, 1)), SAME),  # a single channel stays
     (resize("cubic", shape=(1, 4, 5, 3), sizes=(1, 8, 9, 3)), ("differs", "last axes")),
 )  # fmt: skip
@@ -166,8 +171,8 @@ def test_the_records_are_its_answers(name: str, more: tuple[tuple[dict[str, Any]
     for place, (node, _) in enumerate((*ROWS, *more)):
         onnx.save(onnx_model(**node), tmp_path / f"{place:02}.onnx")
     for row in ir_interp.audit(tmp_path, runtimes=[name], run=True).rows:
-        predicted, seen = row.predictions[name].kind, row.seen[name].kind
-        assert predicted in (seen, Kind.UNKNOWN), row.name
+        if name in row.seen:  # a software driver without float16 runs none
+            assert row.predictions[name].kind in (row.seen[name].kind, Kind.UNKNOWN), row.name
 
 
 WRITTEN: tuple[tuple[dict[str, Any], list[str] | str], ...] = (

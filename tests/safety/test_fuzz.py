@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sweeps.fuzz import Call, Finding, Worker, calls, originals, sweep
+from tests.support.fuzz_calls import Call, calls
+from tests.sweeps.fuzz import Finding, Worker, originals, sweep
 
 
 def test_no_call_does_what_none_may_do() -> None:

@@ -77,6 +77,14 @@ def group() -> None:
     Path("a.zarr/c/0/0").write_bytes(b"")
 
 
+def group_of_a_broken_array() -> None:
+    store(order="1e-09")
+    Path("a.zarr").rename("0")
+    Path("a.zarr").mkdir()
+    Path("a.zarr/.zgroup").write_text('{"zarr_format": 2}')
+    Path("0").rename("a.zarr/0")
+
+
 TWO_VERSIONS = "a.zarr: zarr.json and .zarray both describe an array; expected one of them"
 ATTACK = pickle.dumps(Attack())
 UNPICKLES = "a.zarr: its codecs unpickle, which would run code from the file; expected codecs without pickle"
@@ -114,6 +122,10 @@ STORES: dict[str, tuple[Callable[[], object], str]] = {
     "attributes that are a list": (
         lambda: metadata(json.dumps(V3 | {"attributes": [1]})),
         "a.zarr: its attributes are not a JSON object; expected names with values",
+    ),
+    "a group of a broken array": (
+        group_of_a_broken_array,
+        "a.zarr: a Zarr group; expected an array in it, as in a.zarr/0; it has arrays that cannot be listed: ",
     ),
     "a codec that nobody knows": (
         lambda: metadata(json.dumps({"zarr_format": 3, "node_type": "array", "codecs": [{"name": "gone"}]})),

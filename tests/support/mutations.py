@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Iterator
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -32,11 +35,17 @@ TEXTS = (
 
 def mutated(name: str, content: bytes, rng: Random) -> bytes:
     """Return a file's content with one to four changes; of a kind that is known, mostly such that it stays one."""
-    change = _BY_KIND.get(Path(name).suffix, _bytes)
+    change = _BY_KIND.get(Path(f"x{Path(name).name}").suffix, _bytes)  # .zarray has no suffix
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         try:
             content = (_bytes if rng.random() < 0.1 else change)(content, rng)
-        except (ValueError, IndexError, DecodeError, etree.XMLSyntaxError):  # it is none of its kind any more
+        except (
+            ValueError,
+            IndexError,
+            DecodeError,
+            etree.XMLSyntaxError,
+            zipfile.BadZipFile,
+        ):  # it is none of its kind any more
             content = _bytes(content, rng)
     return content
 
@@ -231,9 +240,156 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(value[key])
 
 
+# Protocol buffers whose schema nobody has
+
+
+_Fields = list[tuple[int, int, "int | bytes | _Fields"]]
+"""The fields of a message in order: number, wire type, and value, of which a message is a list again."""
+
+
+def _wire(content: bytes, rng: Random) -> bytes:
+    """Change a field of a message of any schema: a SavedModel, a graph of TensorFlow or a program of Paddle."""
+    fields = _parsed(content)
+    holder = rng.choice(list(_lists(fields)))
+    place = rng.randrange(len(holder))
+    number, kind, value = holder[place]
+    match rng.randrange(6):
+        case 0:
+            del holder[place]
+        case 1:
+            holder.insert(rng.randrange(len(holder)), holder[place])
+        case 2:
+            holder[place] = (rng.randrange(1, 20), kind, value)
+        case 3:
+            holder[place] = rng.choice(rng.choice(list(_lists(fields))))
+        case _ if isinstance(value, int):
+            holder[place] = (number, kind, rng.choice(INTEGERS) % 2**64)
+        case _ if isinstance(value, bytes):
+            holder[place] = (number, kind, rng.choice((text(rng).encode(), value[:-1], value * 2, rng.randbytes(4))))
+    return _written(fields)
+
+
+def _parsed(content: bytes) -> _Fields:
+    """Return the fields of a message. Raises ValueError or IndexError if it is none."""
+    fields, place = _Fields(), 0
+    while place < len(content):
+        key, place = _varint(content, place)
+        number, kind = key >> 3, key & 7
+        if not 0 < number < 2**12 or kind not in _SIZES:
+            raise ValueError
+        size = _SIZES[kind]
+        if kind == 0:
+            value, place = _varint(content, place)
+            fields.append((number, kind, value))
+            continue
+        if kind == 2:
+            size, place = _varint(content, place)
+        if place + size > len(content):
+            raise ValueError
+        fields.append((number, kind, _inner(content[place : place + size]) if kind == 2 else content[place:][:size]))
+        place += size
+    return fields
+
+
+_SIZES = {0: 0, 1: 8, 2: 0, 5: 4}
+"""Bytes of a value by wire type, where it is of fixed size."""
+
+
+def _inner(content: bytes) -> bytes | _Fields:
+    try:
+        return content if content.decode("latin1").isprintable() else _parsed(content)
+    except (ValueError, IndexError):
+        return content
+
+
+def _varint(content: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[place]
+        value, shift, place = value | (byte & 127) << shift, shift + 7, place + 1
+        if byte < 128:
+            return value, place
+
+
+def _lists(fields: _Fields) -> Iterator[_Fields]:
+    if fields:
+        yield fields
+    for *_, value in fields:
+        if isinstance(value, list):
+            yield from _lists(value)
+
+
+def _written(fields: _Fields) -> bytes:
+    content = bytearray()
+    for number, kind, value in fields:
+        content += _as_varint(number << 3 | kind)
+        if isinstance(value, int):
+            content += _as_varint(value)
+            continue
+        inner = _written(value) if isinstance(value, list) else value
+        content += (_as_varint(len(inner)) if kind == 2 else b"") + inner
+    return bytes(content)
+
+
+def _as_varint(value: int) -> bytes:
+    content = bytearray()
+    while value > 127:
+        content.append(value & 127 | 128)
+        value >>= 7
+    return bytes((*content, value))
+
+
+# Archives
+
+
+def _zip(content: bytes, rng: Random) -> bytes:
+    """Change a member of an archive, its name, or how often it occurs."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        members = [(name, file.read(name)) for name in file.namelist()]
+    place = rng.randrange(len(members))
+    name, data = members[place]
+    match rng.randrange(10):
+        case 0:
+            del members[place]
+        case 1:
+            members.append((rng.choice((name, f"./{name}", f"../{name}", f"/{name}", name.upper())), data))
+        case 2:
+            members[place] = (text(rng).replace("\0", ""), data)
+        case _:
+            members[place] = (name, mutated(name, data, rng))
+    return archive(members, rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+
+
+def archive(members: Sequence[tuple[str, bytes]], method: int) -> bytes:
+    """Return an archive whose members are named as they are, even twice."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about a second member of a name
+        for name, data in members:
+            info = zipfile.ZipInfo("x")
+            info.filename = info.orig_filename = name
+            info.compress_type = method
+            file.writestr(info, data)
+    return content.getvalue()
+
+
+# TIFF
+
+
+def _tiff(content: bytes, rng: Random) -> bytes:
+    """Change bytes, of the header more often than of pixels."""
+    start = rng.randrange(min(len(content), rng.choice((300, 2000, len(content)))))
+    piece = rng.choice((rng.randbytes(1), rng.randbytes(4), b"\0\0\0\0", b"\xff\xff", b""))
+    return content[:start] + piece + content[start + rng.choice((len(piece), 4)) :]
+
+
 _BY_KIND: dict[str, Callable[[bytes, Random], bytes]] = {
     ".onnx": _proto,
     ".xml": _xml,
     ".json": _json,
     ".tflite": _tflite,
+    **dict.fromkeys((".zarray", ".zattrs", ".zgroup"), _json),
+    **dict.fromkeys((".pb", ".pdmodel"), _wire),
+    **dict.fromkeys((".keras", ".pt2", ".zip", ".npz"), _zip),
+    ".tif": _tiff,
 }

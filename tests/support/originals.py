@@ -7,6 +7,7 @@ import runpy
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,6 +15,7 @@ import onnx.parser
 from PIL import Image
 
 from ir_interp import convert
+from tests.support import framework_originals
 from tests.support.external import save_external
 from tests.support.graphs import save_model
 from tests.support.places import SAMPLES
@@ -82,6 +84,7 @@ def write(folder: Path) -> None:
     np.save(folder / "x.npy", np.zeros((1, 1, 4, 4), np.float32))
     _write_images(folder)
     _rasters(folder)
+    _formats(folder / "formats")
 
 
 def _write_images(folder: Path) -> None:
@@ -115,3 +118,56 @@ def _rasters(folder: Path) -> None:
             file.write(pixels)
         axes = {"axes": "CYX", "PhysicalSizeX": 0.25}
         tifffile.imwrite(folder / "cells.tif", pixels, ome=True, photometric="minisblack", metadata=axes)
+
+
+def _formats(folder: Path) -> None:
+    """Write files of further formats, a folder for each: arrays, stores, rasters of several files, whole models."""
+    pixels = np.arange(2 * 40 * 50, dtype=np.uint16).reshape(2, 40, 50)
+    (folder / "npz").mkdir(parents=True)
+    np.savez(folder / "npz/x.npz", x=np.zeros((1, 5, 6, 2), np.float32), y=np.zeros((1, 9, 8, 2), np.float32))
+    if find_spec("rasterio") and find_spec("tifffile"):
+        import rasterio
+        import tifffile
+
+        place = rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6)
+        shape = {"count": 2, "height": 40, "width": 50, "dtype": "uint16", "nodata": 7}
+        (folder / "cog").mkdir()
+        with rasterio.open(folder / "cog/x.tif", "w", driver="COG", crs="EPSG:32633", transform=place, **shape) as file:
+            file.write(pixels)
+        (folder / "ome").mkdir()
+        tifffile.imwrite(folder / "ome/x.ome.tif", pixels[:1], description=_ome("x.ome.tif", "b.tif"), metadata=None)
+        tifffile.imwrite(folder / "ome/b.tif", pixels[1:], metadata=None)
+    if find_spec("zarr"):
+        import zarr
+
+        for version in (2, 3):
+            group = zarr.open_group(folder / f"zarr{version}/x.zarr", mode="w", zarr_format=version)
+            group.attrs["multiscales"] = _MULTISCALES
+            group.create_array("0", data=pixels, chunks=(1, 20, 25))
+        inside = folder / "zip/x.zarr.zip"
+        inside.parent.mkdir()
+        with zarr.storage.ZipStore(inside, mode="w") as store:
+            zarr.create_array(store, data=pixels[0], chunks=(20, 25))
+    framework_originals.write(folder)
+
+
+_MULTISCALES: Any = [
+    {
+        "version": "0.4",
+        "axes": [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}],
+        "datasets": [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 0.5, 0.5]}]}],
+    }
+]
+
+
+def _ome(*names: str) -> str:
+    """Return the description of an OME-TIFF with a plane in each file."""
+    planes = "".join(
+        f'<TiffData FirstC="{plane}" IFD="0" PlaneCount="1"><UUID FileName="{name}">urn:uuid:{plane}</UUID></TiffData>'
+        for plane, name in enumerate(names)
+    )
+    size = 'DimensionOrder="XYZCT" Type="uint16" SizeX="50" SizeY="40" SizeZ="1" SizeC="2" SizeT="1"'
+    return (
+        '<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="urn:uuid:0"><Image ID="Image:0">'
+        f'<Pixels ID="Pixels:0" {size}>{planes}</Pixels></Image></OME>'
+    )

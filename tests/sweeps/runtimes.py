@@ -109,6 +109,9 @@ def native(seen: Seen, drawn: list[Drawn]) -> Iterator[tuple[Drawn, str]]:
     """Yield nodes as they stand, with what became of them and whether that was predicted."""
     runtime = RUNTIMES[seen.name]
     for each, answer in zip(drawn, seen.of([n.path for n in drawn], [n.array for n in drawn]), strict=True):
+        if answer.lacks:
+            yield each, LACKS
+            continue
         predicted, came = prediction(runtime, each), _kind(answer, each)
         kind = predicted.kind
         is_of_other = _OTHER_NODE.search(answer.refusal) is not None
@@ -162,6 +165,9 @@ def portable(seen: Seen, target: str, drawn: list[Drawn]) -> Iterator[str]:
         if came is not Kind.SAME:
             print(f"{seen.name}, {target}: {came.value} {answer.refusal}{answer.crash}: {each}")
         yield came.value
+
+
+LACKS = "not run: the machine lacks something"
 
 
 def _kind(answer: Ran, drawn: Drawn) -> Kind:

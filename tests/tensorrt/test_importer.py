@@ -324,6 +324,7 @@ def test_an_unknown_release_is_not_called(monkeypatch: pytest.MonkeyPatch, tmp_p
     place.mkdir()
     (place / "__init__.py").write_text("raise AssertionError('it is not imported')")
     (place / "libtensorrt_rtx.so.9.9.9").write_bytes(b"no library")
+    (place / "libtensorrt_rtx.so.9").symlink_to("libtensorrt_rtx.so.9.9.9")  # as the provider makes it
     monkeypatch.syspath_prepend(tmp_path)
     assert tensorrt_rtx.version() == "9.9.9"
     with pytest.raises(

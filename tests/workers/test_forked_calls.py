@@ -148,6 +148,36 @@ def test_a_process_that_is_kept_takes_the_next_call_of_its_name(options: dict[st
     assert forked() == []
 
 
+def test_without_forks_small_calls_of_the_same_imports_share_a_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "_CAN_FORK", False)
+    before = set(_children(os.getpid()))
+
+    def running() -> set[int]:
+        return set(_children(os.getpid())) - before
+
+    def run() -> None:
+        with forks() as own:
+
+            def made(graph: str = ABS, declared: float = 0) -> list[float]:
+                assert own.run(asked(task(tmp_path, graph), name=graph, declared=declared)) == (0, "")
+                return load_arrays(tmp_path / OUTPUTS)[0][1].tolist()  # type: ignore[no-any-return]
+
+            assert made() == [1, 2]
+            (kept,) = running()
+            assert (made(ABS.replace("Abs", "Neg")), running()) == ([-1, 2], {kept})
+            code, said = own.run(asked(task(tmp_path, ABS.replace("Abs", "Absent"))))
+            assert (code, "Absent" in said, running()) == (NOT_LOADED, True, {kept})
+            os.kill(kept, signal.SIGKILL)
+            assert (made(), len(running())) == ([1, 2], 1)
+            assert kept not in running()
+            assert (made(declared=2.0**30), running()) == ([1, 2], set())
+
+    Context().run(run)
+    assert running() == set()
+
+
 def test_one_serves_all_that_is_within() -> None:
     with forks() as outer, forks() as inner:
         assert inner is outer
