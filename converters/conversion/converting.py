@@ -124,9 +124,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         # States go before shapes are frozen: they become inputs, which may have shapes, too.
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
-        # Only the writer sees plain operators; verification runs the model as it was.
-        plain = stack.enter_context(_plain(read, kinds, options))
-        written = _written(kinds, plain, temporary[-1], options)
+        written = _written(kinds, read, temporary[-1], options)
         at_first = _at_first(options, states)
         proof = None
         if between:
@@ -348,21 +346,6 @@ def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Pat
         return nullcontext(source)
 
     return frozen(source, options.shapes)
-
-
-@contextmanager
-def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> Iterator[Path]:
-    """Yield a model without quantised operators (QLinearConv and the like) if its target is a runtime.
-
-    Operator sets have them, and onnxruntime those of com.microsoft; no other runtime takes all.
-    """
-    if kinds != PORTABLE or (options.target or "").startswith("onnx:"):
-        yield source
-        return
-    from ..onnx.low_precision import has_quantised_operators, in_plain_operators
-
-    with scratch() as folder:
-        yield in_plain_operators(source, folder) if has_quantised_operators(source) else source
 
 
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:

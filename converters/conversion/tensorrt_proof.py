@@ -37,8 +37,10 @@ def accepted(source: Path, result: Path, destination: Path, options: ConvertOpti
 
 def _model(source: Path, result: Path, name: str) -> str:
     answer = tensorrt_importer.imported(result)
-    before = [node.SerializeToString() for node in read_file(source).graph.node]
     after = read_file(result).graph.node
+    # Of a source of another kind, every node is written anew, and TensorRT may lack operators that are no resizes.
+    old = read_file(source).graph.node if FileKind.of(source) is FileKind.ONNX else after
+    before = [node.SerializeToString() for node in old]
     for refusal in answer.refusals:
         known = after[refusal.node].SerializeToString() if 0 <= refusal.node < len(after) else None
         if refusal.operator in OPS or (known is not None and known not in before):
