@@ -130,9 +130,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         # States go before shapes are frozen: they become inputs, which may have shapes, too.
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
-        # Only the writer sees plain operators; verification runs the model as it was.
-        plain = stack.enter_context(_plain(read, kinds, options))
-        written = _written(kinds, plain, temporary[-1], options)
+        written = _written(kinds, read, temporary[-1], options)
         at_first = _at_first(options, states)
         proof = None
         if between:
@@ -161,7 +159,7 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
                 *_products(source, destination, temporary[-1], options),
                 *_sizes_in_floats(destination, temporary[-1]),
                 *accepted(read, temporary[-1], destination, options),
-                *_on_npu(plain, temporary[-1], destination, options),
+                *_on_npu(read, temporary[-1], destination, options),
             ),
             verification=verification,
             operations=Operations(before=operations(source), after=operations(temporary[-1])),
@@ -366,21 +364,6 @@ def _frozen(source: Path, options: ConvertOptions) -> AbstractContextManager[Pat
     return frozen(source, options.shapes)
 
 
-@contextmanager
-def _plain(source: Path, kinds: tuple[FileKind, FileKind], options: ConvertOptions) -> Iterator[Path]:
-    """Yield a model without quantised operators (QLinearConv and the like) if its target is a runtime.
-
-    Operator sets have them, and onnxruntime those of com.microsoft; no other runtime takes all.
-    """
-    if kinds != PORTABLE or (options.target or "").startswith("onnx:"):
-        yield source
-        return
-    from ..onnx.low_precision import has_quantised_operators, in_plain_operators
-
-    with scratch() as folder:
-        yield in_plain_operators(source, folder) if has_quantised_operators(source) else source
-
-
 def _at_first(options: ConvertOptions, states: tuple[State, ...]) -> ConvertOptions:
     """Return options in which unspecified states have the sizes that they have before the first inference."""
     shapes = {state.input: tuple(1 if size is None else size for size in state.initial_shape) for state in states}
@@ -413,8 +396,10 @@ def accepted(source: Path, result: Path, destination: Path, options: ConvertOpti
 
 def _model(source: Path, result: Path, name: str) -> str:
     answer = tensorrt_importer.imported(result)
-    before = [node.SerializeToString() for node in read_file(source).graph.node]
     after = read_file(result).graph.node
+    # Of a source of another kind, every node is written anew, and TensorRT may lack operators that are no resizes.
+    old = read_file(source).graph.node if FileKind.of(source) is FileKind.ONNX else after
+    before = [node.SerializeToString() for node in old]
     for refusal in answer.refusals:
         known = after[refusal.node].SerializeToString() if 0 <= refusal.node < len(after) else None
         if refusal.operator in OPS or (known is not None and known not in before):

@@ -11,6 +11,7 @@ import onnx
 from numpy.typing import NDArray
 
 from ir_interp.errors import InexactError, VerificationError
+from ir_interp.files.kinds import FileKind
 from ir_interp.files.writing import scratch
 from ir_interp.options.model_options import ConvertOptions
 from ir_interp.resize_op import ResizeOp
@@ -18,6 +19,7 @@ from ir_interp.shapes import static_shape
 from ir_interp.specs import Nearest
 
 from .. import qnn_placement
+from ..onnx.low_precision import has_quantised_operators
 from ..onnx.onnx_files import graphs, read_file
 from ..onnx.resize_nodes import OPS, ResizeNode, nodes, single
 from ..portable import portable_model
@@ -46,7 +48,8 @@ def on_npu(source: Path, result: Path, destination: Path, options: ConvertOption
         raise VerificationError(
             f"{name}: {by} leaves what was written to the CPU provider: {wrong[0]}; please report it"
         )
-    count = sum(_runs_alone(node, options, name) for node in _distinct(nodes(source)))
+    meant = source if FileKind.of(source) is FileKind.ONNX else result
+    count = sum(_runs_alone(node, options, name) for node in _distinct(nodes(meant)))
     alone = f"; {count} of its resizes ran alone, as meant" if count else ""
     if placement.left:
         return [f"{name}: {by} leaves {placement.left_text} to the CPU provider, and no resize{alone}"]
@@ -59,9 +62,14 @@ def _installation() -> str:
 
 
 def _written(source: Path, result: Path, placement: Placement) -> list[Left]:
-    """Return the nodes left to the CPU provider that are resizes, or that the source does not have."""
-    before, after = (_names(path) for path in (source, result))
-    return [left for left in placement.left if left.operator in OPS or left.name in after - before]
+    """Return the nodes left to the CPU provider that are resizes, or that the source does not have.
+
+    Of a source of another kind every node is new, so only resizes count, as in models of quantised operators.
+    """
+    new = set[str]()
+    if FileKind.of(source) is FileKind.ONNX and not has_quantised_operators(source):
+        new = _names(result) - _names(source)
+    return [left for left in placement.left if left.operator in OPS or left.name in new]
 
 
 def _names(path: Path) -> set[str]:

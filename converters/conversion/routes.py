@@ -8,18 +8,23 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ir_interp.errors import InexactError, ReadError, SpecError, UnsupportedLayerError
 from ir_interp.files.kinds import FOREIGN, FileKind
+from ir_interp.files.writing import scratch
+from ir_interp.ir.ir_files import nets
 from ir_interp.options.declaration import options_set
 from ir_interp.options.model_options import ConvertOptions, Exporter, moves_channels
 from ir_interp.options.shared_options import check_needs
 from ir_interp.resize_op import ResizeOp
-from ir_interp.translation.dialect import Dialect
+from ir_interp.translation.dialect import Dialect, Semantics
 from ir_interp.translation.translate import Translation, write
 
 from .. import dialects
+from ..intermediate import merged
+from ..onnx.onnx_files import weights_beside
 from ..reports import FormPolicy, Row, Written, expressed
 from ..sources.readers import load
 
@@ -29,6 +34,8 @@ IR, INTERPOLATE = (OLD_IR, 11), (1, 4, 11)
 """Versions of IRs, and of Interpolate in them, that can be written."""
 DIALECT = "tensorrt"
 """The dialect of a .json if none is named."""
+Writer = Callable[[Path, Path, ConvertOptions], Written]
+"""Writes a source into a file of another kind."""
 NATIVE = "openvino"
 """The dialect of Interpolate, by which a row's form begins."""
 
@@ -81,14 +88,53 @@ def _foreign_to_ir(source: Path, output: Path, options: ConvertOptions) -> Writt
     return _layer_to_ir(source, output, options)
 
 
+def _ir_to_ir(source: Path, output: Path, options: ConvertOptions) -> Written:
+    from ..openvino import ir_save
+
+    if next(nets(source)).is_snippet:
+        return _layer_to_ir(source, output, options)
+    rows = ir_save.rewrite(source, output, options.semantics, partial(_own_version, options), half=options.fp16)
+    _of_version(output, options)
+    return Written(rows=rows, notes=_interpolates(rows, options))
+
+
+def _own_version(options: ConvertOptions, op: ResizeOp) -> FormPolicy:
+    """Return the forms that a resize of an IR may take: in its own version if none is requested."""
+    asked = policy(options)
+    return asked if options.interpolate else replace(asked, interpolate=min(op.version, asked.interpolate))
+
+
 def _onnx_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
+    """Write a model for a target: quantised operators (QLinearConv and the like) in plain ones unless it is a set.
+
+    Operator sets have them, and onnxruntime those of com.microsoft; no other runtime takes all.
+    """
+    from ..onnx import low_precision
     from ..portable import portable_model as portable
 
-    forms = policy(options)
-    rows = portable.write_model(
-        source, output, options.target or "", forms, half=options.fp16, semantics=options.semantics
-    )
+    target, forms = options.target or "", policy(options)
+    with scratch() as folder:
+        if not target.startswith(_OPERATOR_SET) and low_precision.has_quantised_operators(source):
+            source = low_precision.in_plain_operators(source, folder)
+        rows = portable.write_model(source, output, target, forms, half=options.fp16, semantics=options.semantics)
     return Written(rows=rows)
+
+
+def _with_target(write: Writer) -> Writer:
+    """Return a writer of ONNX models that rewrites its result for the target, if there is one."""
+
+    def written(source: Path, output: Path, options: ConvertOptions) -> Written:
+        if options.target is None:
+            return write(source, output, options)
+        with scratch() as folder:
+            plain = folder / output.name
+            first = write(source, plain, replace(options, target=None))
+            with weights_beside(plain, output, output):
+                # What the source means, and half precision, are in the first model already.
+                then = _onnx_to_onnx(plain, output, replace(options, semantics=Semantics.RUNTIME, fp16=False))
+        return replace(first, rows=merged(first.rows, then.rows))
+
+    return written
 
 
 def _ir_to_onnx(source: Path, output: Path, options: ConvertOptions) -> Written:
@@ -211,17 +257,19 @@ def _translated(source: Path, options: ConvertOptions) -> tuple[list[tuple[Resiz
 
 
 PORTABLE = (FileKind.ONNX, FileKind.ONNX)
+_SAME_IR = (FileKind.IR, FileKind.IR)
 
-_FOREIGN = {FileKind.ONNX: _foreign_to_onnx, FileKind.IR: _foreign_to_ir}
-PATHS: dict[tuple[FileKind, FileKind], Callable[[Path, Path, ConvertOptions], Written]] = {
+_FOREIGN = {FileKind.ONNX: _with_target(_foreign_to_onnx), FileKind.IR: _foreign_to_ir}
+PATHS: dict[tuple[FileKind, FileKind], Writer] = {
     (FileKind.ONNX, FileKind.IR): _onnx_to_ir,
     (FileKind.ONNX, FileKind.ONNX): _onnx_to_onnx,
     (FileKind.ONNX, FileKind.JSON): _to_json,
     (FileKind.ONNX, FileKind.PYTHON): _to_python,
-    (FileKind.IR, FileKind.ONNX): _ir_to_onnx,
+    (FileKind.IR, FileKind.IR): _ir_to_ir,
+    (FileKind.IR, FileKind.ONNX): _with_target(_ir_to_onnx),
     (FileKind.IR, FileKind.JSON): _to_json,
     (FileKind.IR, FileKind.PYTHON): _to_python,
-    (FileKind.JSON, FileKind.ONNX): _layer_to_onnx,
+    (FileKind.JSON, FileKind.ONNX): _with_target(_layer_to_onnx),
     (FileKind.JSON, FileKind.IR): _layer_to_ir,
     (FileKind.JSON, FileKind.PYTHON): _to_python,
     (FileKind.JSON, FileKind.TFLITE): _layer_to_tflite,
@@ -243,6 +291,8 @@ _NO_TARGET = (
     "--target NAME is missing: from .onnx to .onnx it names a runtime or operator set, such as tensorrt or onnx:11"
 )
 _OPERATOR_SET = "onnx:"  # the beginning of a target that is an operator set
+_CHANGES = {"only", "interpolate", "ir", "freeze", "fp16", "semantics"}
+_NO_CHANGE = "from .xml to .xml, name the change: --only, --interpolate, --ir, --freeze, --fp16 or --semantics"
 
 
 def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, name: str) -> None:
@@ -262,20 +312,21 @@ def check_options(kinds: tuple[FileKind, FileKind], options: ConvertOptions, nam
     _check_versions(options)
     # channels move without an image, too
     check_needs(replace(options, layout=None) if moves_channels(*kinds) else options)
-    if (kinds == PORTABLE) != (options.target is not None):
-        raise ReadError(_NO_TARGET if options.target is None else _target_elsewhere(kinds, options.target), name)
+    if kinds == PORTABLE and options.target is None:
+        raise ReadError(_NO_TARGET, name)
+    if options.target is not None:
+        _check_target(kinds, options.target, name)
+    if kinds == _SAME_IR and _CHANGES.isdisjoint(option.name for option in options_set(options)):
+        raise ReadError(_NO_CHANGE, name)
 
 
-def _target_elsewhere(kinds: tuple[FileKind, FileKind], target: str) -> str:
-    """Return why a target has no effect on other files than ONNX models, and what to do."""
+def _check_target(kinds: tuple[FileKind, FileKind], target: str, name: str) -> None:
+    """Raise ReadError for a target of other results than ONNX models, and for an operator set that --opset names."""
     start, end = kinds
     if end is not FileKind.ONNX:
-        remedy = "leave it out, or name the result .onnx" if start is FileKind.ONNX else "leave it out"
-    elif target.startswith(_OPERATOR_SET) and start.stand_in is not FileKind.ONNX:
-        remedy = f"use --opset {target.removeprefix(_OPERATOR_SET)}"
-    else:
-        remedy = f"convert to .onnx without it, then that .onnx with --target {target}"
-    return f"--target is for .onnx to .onnx only; {remedy}"
+        raise ReadError(f"--target has no effect on {end.value}; leave it out, or name the result .onnx", name)
+    if target.startswith(_OPERATOR_SET) and FileKind.ONNX not in (start, start.stand_in):
+        raise ReadError(f"--target {target} has no effect; use --opset {target.removeprefix(_OPERATOR_SET)}", name)
 
 
 def _check_versions(options: ConvertOptions) -> None:

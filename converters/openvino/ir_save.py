@@ -3,13 +3,13 @@
 Weights may stay in files: a frontend reads a model whose larger weights are inputs, which constants replace. The
 frontends of TensorFlow, TFLite and Paddle parse weights and copy them, up to five times their bytes.
 
-A single resize is one that is not part of a model, or an Interpolate with the attributes of its file. Last, an IR that
-today's OpenVINO computes as an earlier release computed another, so that a conversion can be verified.
+A single resize is one that is not part of a model, or an Interpolate with the attributes of its file. Last, IRs with
+other resizes: as a user wants them, or so that today's OpenVINO computes what an earlier release did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from openvino._offline_transformations import apply_moc_transformations
 from openvino.frontend import FrontEndManager
 
-from ir_interp.errors import InexactError, ShapeError, VerificationError
+from ir_interp.errors import InexactError, ShapeError, UnsupportedLayerError, VerificationError
 from ir_interp.files import memory
 from ir_interp.files.memory import StoredArray, allow_files, bound, created
 from ir_interp.files.writing import scratch
@@ -31,10 +31,11 @@ from ir_interp.ir.interpolates import load
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Crop, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
+from ir_interp.translation.translate import Grade
 
-from ..reports import FormPolicy, Row
-from ..runtimes.execution import save_model
-from .interpolate_subgraph import Resized, RunTime, resize
+from ..reports import Form, FormPolicy, Row, expressed
+from ..runtimes.execution import reason, save_model
+from .interpolate_subgraph import Resized, RunTime, at_run_time, resize
 from .openvino_primitives import element_name, node_names, nodes_of, number_anew
 
 _MOVES = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
@@ -233,8 +234,7 @@ def write_resize(op: ResizeOp, output: Path, policy: FormPolicy | None = None) -
     """Write an IR of only ``op``. Raises InexactError if there is no exact form."""
     model, resized = interpolate_model(op, policy)
     save(model, output)
-    name = op.name or op.where
-    return Row(name=name, source=op, form=resized.form, grade=resized.grade, note=resized.note, within=resized.within)
+    return _row(op, resized)
 
 
 def interpolate_model(op: ResizeOp, policy: FormPolicy | None = None) -> tuple[ov.Model, Resized]:
@@ -352,11 +352,61 @@ def _edge(source: int, source_port: int, target: int, target_port: int) -> dict[
     return {name: str(number) for name, number in ends.items()}
 
 
+def rewrite(
+    source: Path, output: Path, semantics: Semantics, policies: Callable[[ResizeOp], FormPolicy], *, half: bool = False
+) -> tuple[Row, ...]:
+    """Write an IR whose resizes have the forms of their policies, and all else as it was; return their rows.
+
+    An Interpolate that computes its meaning in today's OpenVINO, in the version and form of its policy, is kept.
+    ``half`` stores weights in half precision, except those of resizes.
+
+    Raises ReadError for an invalid source, an ExceptionGroup of InexactError if resizes have no such form.
+    """
+    model = _read(source)
+    nodes, rows, refusals = _interpolates(model), [], []
+    exact = set[str]()
+    for op, today in zip(load(source, semantics), load(source), strict=True):
+        policy = policies(op)
+        if policy.form is not Form.DECOMPOSED and policy.interpolate == op.version and op.spec == today.spec:
+            rows.append(Row(name=op.name, source=op, form=expressed(op), grade=Grade.EXACT))
+            exact.add(op.name)
+            continue
+        try:
+            resized = _replace(nodes, op, policy)
+        except InexactError as refusal:
+            refusals.append(refusal)
+            continue
+        rows.append(_row(op, resized))
+        number_anew(model)  # names that stay
+        exact.update(node.get_friendly_name() for node in resized.nodes)
+    if refusals:
+        raise ExceptionGroup(f"{source.name} has no such form", refusals)
+    number_anew(model)
+    if half:
+        _write_half(model, output, _constants(model, exact))
+    else:
+        _write(model, output, half=False)
+    return tuple(rows)
+
+
+def _read(source: Path) -> ov.Model:
+    allow_files(source.with_suffix(".bin"))
+    try:
+        return ov.Core().read_model(source)
+    except RuntimeError as error:
+        raise UnsupportedLayerError(f"OpenVINO does not read it: {reason(error)}", source.name) from None
+
+
+def _row(op: ResizeOp, resized: Resized) -> Row:
+    name = op.name or op.where
+    return Row(name=name, source=op, form=resized.form, grade=resized.grade, note=resized.note, within=resized.within)
+
+
 @contextmanager
 def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
     """Yield an IR whose layers mean today what those of ``source`` meant in a release: itself if these agree.
 
-    Raises VerificationError for a layer in the body of a loop or an If, which cannot be replaced.
+    Raises VerificationError for a layer that cannot be replaced.
     """
     pairs = zip(load(source, semantics), load(source), strict=True) if semantics.dialect else ()
     changed = [read for read, today in pairs if read.spec != today.spec]
@@ -364,29 +414,43 @@ def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
         yield source
         return
     try:
-        model = ov.Core().read_model(source)
-    except RuntimeError:  # of a pasted layer, which is no model
-        problem = f"OpenVINO does not read it, so it cannot be run as in {semantics.value}"
-        raise VerificationError(f"{source.name}: {problem}; --no-verify writes the result unverified") from None
-    nodes = {node.get_friendly_name(): node for node in model.get_ops()}
-    for op in changed:
-        if op.name not in nodes:
-            problem = f"layer {op.name!r} is inside a body, where it cannot be run as in {semantics.value}"
-            raise VerificationError(f"{problem}; --no-verify writes it unverified")
-        _replace(nodes[op.name], op)
+        model = _read(source)
+        nodes = _interpolates(model)
+        for op in changed:
+            _replace(nodes, op)
+    except (UnsupportedLayerError, InexactError) as error:  # a pasted layer is no model, for example
+        problem = f"it cannot be run as in {semantics.value}: {error}"
+        raise VerificationError(f"{problem}; --no-verify writes the result unverified") from None
     with scratch() as folder:
         save(model, folder / source.name)
         yield folder / source.name
 
 
-def _replace(node: ov.Node, op: ResizeOp) -> None:
+def _interpolates(model: ov.Model) -> dict[str, list[ov.Node]]:
+    """Return the Interpolates of a model and its bodies, by name; bodies may have the same names."""
+    by_name: dict[str, list[ov.Node]] = {}
+    for node in nodes_of(model):
+        if node.get_type_name() == "Interpolate":
+            by_name.setdefault(node.get_friendly_name(), []).append(node)
+    return by_name
+
+
+def _replace(nodes: Mapping[str, Sequence[ov.Node]], op: ResizeOp, policy: FormPolicy | None = None) -> Resized:
     """Redirect the readers of a layer to a resize as in ``op``, under the same names."""
-    output = node.output(0)
+    found = nodes.get(op.name, ())
+    if len(found) != 1:
+        raise InexactError(op.name, "openvino", reason=f"{len(found)} layers have its name; expected 1")
+    (node,) = found
+    x, output = node.input_value(0), node.output(0)
     names, takers = output.get_names(), output.get_target_inputs()
-    resized = resize(node.input_value(0), op, RunTime(target=node.input_value(1))).output
+    # Interpolate-4 has both sizes and scales, of which it reads one.
+    given = node.input_value(2 if op.version == 4 and op.spec.gives_scales else 1)
+    op, run_time = at_run_time(op, x, lambda: given)
+    resized = resize(x, op, run_time, policy)
     output.set_names(set())
-    node.set_friendly_name(f"{op.name}/as_today")
+    node.set_friendly_name(f"{op.name}/before")
     for taker in takers:
-        taker.replace_source_output(resized)
-    resized.set_names(names)
-    resized.get_node().set_friendly_name(op.name)
+        taker.replace_source_output(resized.output)
+    resized.output.set_names(names)
+    resized.output.get_node().set_friendly_name(op.name)
+    return resized

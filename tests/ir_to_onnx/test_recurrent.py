@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 
+import ir_interp
+from tests.support.graphs import save_model
 from tests.support.layers import Configuration, Draw, check, configurations, layer
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -43,6 +47,7 @@ def sequence(kind: str) -> Configuration:
         batch, size, hidden = draw.integers(3, 1, 5)
         steps, direction = draw.between(1, 6), draw.among("forward", "reverse", "bidirectional")
         count, stated = 2 if direction == "bidirectional" else 1, attributes(draw, kind)
+        stated["activations"] = stated["activations"] * draw.among(1, count)
         states = [draw.numbers([batch, count, hidden]) for _ in range(2 if kind == "LSTM" else 1)]
         linear = stated.get("linear_before_reset", False)
         open_axes: list[int] = draw.among([], [0, 1])
@@ -72,3 +77,20 @@ TABLE: dict[str, Configuration] = {
 @pytest.mark.parametrize(("configuration", "seed"), configurations(TABLE))
 def test_layer(configuration: Configuration, seed: int) -> None:
     check(configuration, seed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "activations"),
+    [("LSTM", ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]), ("RNN", ["Tanh", "Relu"])],
+)
+def test_directions_with_different_activations_are_refused(kind: str, activations: list[str], tmp_path: Path) -> None:
+    """OpenVINO's CPU plugin gives both directions those of the first."""
+    rows, listed = 2 * GATES[kind], ", ".join(f'"{name}"' for name in activations)
+    graph = f"""g (float[4,1,3] x, float[2,{rows},3] w, float[2,{rows},2] r) => (float[4,2,1,2] y) {{
+        y = {kind} <hidden_size = 2, direction = "bidirectional", activations = [{listed}]> (x, w, r)
+    }}"""
+    save_model(tmp_path / "net.onnx", graph, opset=17)
+    openvino.save_model(openvino.Core().read_model(tmp_path / "net.onnx"), tmp_path / "net.xml")
+    with pytest.raises(ExceptionGroup, match="cannot become ONNX") as refusals:
+        ir_interp.convert(tmp_path / "net.xml", tmp_path / "back.onnx")
+    assert "the same for each direction" in str(refusals.value.exceptions[0])

@@ -160,13 +160,19 @@ class _Recurrence:
             raise self.op.refusal("it has peepholes, which OpenVINO's CPU plugin ignores")
 
     def _activations(self) -> list[str] | None:
-        text = self.op.text("activations")
-        names = tuple(word.strip().lower() for word in text.split(",")) if text else self.kind.activations
+        """Return the activations of every direction; None for ONNX's defaults. An IR may list them once or twice."""
+        text, own = self.op.text("activations"), self.kind.activations
+        names = tuple(word.strip().lower() for word in text.split(",")) if text else own
         unknown = [name for name in names if name not in _ACTIVATIONS]
         if unknown:
             raise self.op.refusal(f"activation {unknown[0]!r} is not run by OpenVINO's CPU plugin")
-        activations = [_ACTIVATIONS[name] for name in names] * self.directions
-        return None if names == self.kind.activations else activations
+        first = names[: len(own)]
+        if names not in (first, first * self.directions):
+            raise self.op.refusal(
+                f"activations are {text}; expected {len(own)}, the same for each direction, since OpenVINO's CPU plugin"
+                " gives every direction those of the first"
+            )
+        return None if first == own else [_ACTIVATIONS[name] for name in first] * self.directions
 
     def _clip(self) -> float | None:
         limit = self.op.real("clip", 0)
