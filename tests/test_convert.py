@@ -152,7 +152,7 @@ PAIRS = [
     pytest.param(sample, end, id=f"{sample.parent.name}/{sample.name} to {end}")
     for sample in SAMPLES
     for end in (".onnx", ".xml", ".json")
-    if (FileKind.of(sample), FileKind(end)) in PATHS
+    if (FileKind.of(sample), FileKind(end)) in PATHS and sample.suffix != end
 ]
 
 

@@ -28,6 +28,7 @@ from ir_interp.files import memory
 from ir_interp.files.memory import StoredArray, allow_files, bound, created
 from ir_interp.files.writing import scratch
 from ir_interp.ir.interpolates import load
+from ir_interp.ir.ir_files import nets
 from ir_interp.resize_op import ResizeOp
 from ir_interp.specs import Crop, Scales, Sizes
 from ir_interp.translation.dialect import Semantics
@@ -413,14 +414,18 @@ def as_in_release(source: Path, semantics: Semantics) -> Iterator[Path]:
     if not changed:
         yield source
         return
+    remedy = "--no-verify writes the result unverified"
+    if next(nets(source)).is_snippet:
+        raise VerificationError(
+            f"{source.name}: a layer without a network cannot be run as in {semantics.value}; {remedy}"
+        )
     try:
         model = _read(source)
         nodes = _interpolates(model)
         for op in changed:
             _replace(nodes, op)
-    except (UnsupportedLayerError, InexactError) as error:  # a pasted layer is no model, for example
-        problem = f"it cannot be run as in {semantics.value}: {error}"
-        raise VerificationError(f"{problem}; --no-verify writes the result unverified") from None
+    except (UnsupportedLayerError, InexactError) as error:
+        raise VerificationError(f"it cannot be run as in {semantics.value}: {error}; {remedy}") from None
     with scratch() as folder:
         save(model, folder / source.name)
         yield folder / source.name

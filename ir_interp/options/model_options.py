@@ -143,7 +143,7 @@ class ConvertOptions:
     semantics: Semantics = shared.semantics(panel=_RESULT)
     target: str | None = option(
         WORD,
-        "Rewrite .onnx for a runtime or operator set: tensorrt, openvino, opencv-dnn, onnx:11, ..., any.",
+        "Write .onnx for a runtime or operator set: tensorrt, openvino, opencv-dnn, onnx:11, ..., any.",
         "--target",
         complete="targets",
     )

@@ -167,5 +167,5 @@ def test_pickled_files_and_torch_script(arguments: tuple[str, ...], fails: Fails
 def test_an_unknown_conversion(fails: Fails, tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(pasted())
     assert fails("convert", "a.xml", "b.pb") == (
-        "a.xml: no conversion from .xml to .pb; .xml becomes .onnx, .json, .py, .tflite"
+        "a.xml: no conversion from .xml to .pb; .xml becomes .xml, .onnx, .json, .py, .tflite"
     )

@@ -16,7 +16,7 @@ NET = """g (float[1,2,8,8] x) => (float[1,2,k,l] y) <float[4] s = {1,1,2,2}> {
 TO_XML = ".onnx to .xml; it goes with"
 DESCRIBED_TO_ONNX = ".h5 to .onnx, .keras to .onnx, .pb to .onnx, .pdmodel to .onnx"
 FOREIGN_TO_XML = ".h5 to .xml, .keras to .xml, .pb to .xml, .pdmodel to .xml, .pt2 to .xml, .tflite to .xml"
-TO_JSON = ".onnx to .json; it goes with .onnx to .xml, .onnx to .onnx"
+TO_JSON = ".onnx to .json; it goes with .onnx to .xml, .onnx to .onnx, .xml to .xml"
 
 
 @pytest.fixture(autouse=True)

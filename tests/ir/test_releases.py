@@ -157,7 +157,7 @@ def test_converted_as_a_release_computed_it(tmp_path: Path, capsys: pytest.Captu
     assert (code, "OpenVINO 2021.4: differs" in printed) == (1, False)
 
 
-def test_a_layer_in_a_body_is_not_verified(tmp_path: Path) -> None:
+def test_a_layer_in_a_body_is_run_as_in_a_release(tmp_path: Path) -> None:
     from openvino import opset1 as ops1, opset13 as ops
 
     x, condition = ops.parameter([1, 2, 4, 6], np.float32, name="x"), ops.parameter([], np.bool_, name="c")
@@ -173,17 +173,18 @@ def test_a_layer_in_a_body_is_not_verified(tmp_path: Path) -> None:
     branch.set_input(x.output(0), bodies[0][1], bodies[1][1])
     y = branch.set_output(bodies[0][0].results[0], bodies[1][0].results[0])
     openvino.save_model(openvino.Model([ops.result(y)], [x, condition], "m"), tmp_path / "a.xml")
-    with pytest.raises(
-        ir_interp.VerificationError, match=r"is inside a body, where it cannot be run as in openvino-2021.3"
-    ):
-        ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", semantics="openvino-2021.3")
+    report = ir_interp.convert(tmp_path / "a.xml", tmp_path / "a.onnx", semantics="openvino-2021.3")
+    then = ir_interp.load(tmp_path / "a.xml", semantics="openvino-2021.3")
+    assert [row.source.spec for row in report.rows] == [op.spec for op in then]
+    assert [op.spec for op in then] != [op.spec for op in ir_interp.load(tmp_path / "a.xml")]
+    assert report.verification
 
 
 def test_a_pasted_layer_is_not_run_as_in_a_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     layer = str(SAMPLES / "operator_page_snippet" / "layer.xml")
     arguments = ("convert", layer, str(tmp_path / "a.onnx"), "--semantics", "openvino-2021.3")
     code, _, errors = command(capsys, *arguments)
-    problem = "OpenVINO does not read it, so it cannot be run as in openvino-2021.3"
+    problem = "a layer without a network cannot be run as in openvino-2021.3"
     assert (code, errors) == (1, f"error: layer.xml: {problem}; --no-verify writes the result unverified\n")
     assert command(capsys, *arguments, "--no-verify")[0] == 0
 
