@@ -25,6 +25,7 @@ from ir_interp.resize_op import ResizeOp
 from ir_interp.shapes import PartialShape
 from ir_interp.translation.dialect import Context
 from ir_interp.translation.meaning import first_difference
+from ir_interp.version import Processor, processor
 
 from .. import qnn_placement, tensorrt_importer
 from ..audit.saturation import bounded, saturation
@@ -33,7 +34,7 @@ from ..intermediate import Intermediate
 from ..onnx.onnx_files import external_files, inlined, read_file
 from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
-from ..runtimes.execution import save_model
+from ..runtimes.execution import WRONG_WITHOUT_AVX2, save_model
 from ..sources.model_summary import parts
 from ..sources.readers import Source, as_file, load, operations, part, shown_path
 from ..tensorrt import LayerSettings
@@ -94,8 +95,20 @@ def _freeze_ir(source: Path, path: Path, shapes: Mapping[str, PartialShape]) -> 
 def convert(source: Source, destination: Path, options: ConvertOptions) -> ConversionReport:
     """Convert a file or a model in memory into a file; see ``ir_interp.convert``."""
     options = replace(options, images=replace(options.images, layout=options.images.layout or options.layout or ""))
-    with as_file(source) as path:
+    with as_file(source) as path, _on_this_processor(path, destination):
         return replace(_convert(source, path, destination, options), source=shown_path(source, path))
+
+
+@contextmanager
+def _on_this_processor(*ends: Path) -> Iterator[None]:
+    """Add to a difference that it may be OpenVINO's, on processors where it computes some layers wrong."""
+    try:
+        yield
+    except VerificationError as error:
+        if FileKind.IR not in map(FileKind.of, ends) or processor() is not Processor.SSE4:
+            raise
+        fault = f"on processors without AVX2, such as this one, OpenVINO computes {WRONG_WITHOUT_AVX2}"
+        raise VerificationError(f"{error}; {fault}: if the model has them, convert it on another") from None
 
 
 def checked_kinds(source: Path, destination: Path, options: ConvertOptions) -> tuple[FileKind, FileKind]:

@@ -80,6 +80,13 @@ OPENVINO = Saturating(
 )
 
 
+WRONG_WITHOUT_AVX2 = "SoftSign, and Multiply or Add before FakeQuantize, wrong"
+"""What OpenVINO's CPU plugin computes wrong on x86 without AVX2 (2026.4, found by running it).
+
+SoftSign is 1 everywhere. Levels of a FakeQuantize that the plugin fuses with such a layer are off by up to all of them.
+"""
+
+
 # OpenVINO: sizes beyond which its CPU plugin computes something else (2026.4, x86), each found by running it.
 #
 # A Gather of single elements (all sizes behind its axis are 1, static or not), and a static one of up to 16 behind its

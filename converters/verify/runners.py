@@ -246,8 +246,21 @@ def _spread_out(outputs: Sequence[Output]) -> list[Output]:
     hidden = [output for output in outputs if not _is_constant(output) and not _has_result(output)]
     hidden = [output for output in hidden if 0 not in output.get_partial_shape()]
     floats = [output for output in hidden if output.get_element_type().is_real()]
+    floats = [output for output in floats if not _is_shifted_for_levels(output)]
     least = max(1, len(floats) // _SHOWN, math.ceil(sum(map(_bytes, floats)) / _SHOWN_BYTES))
     return floats[::least]
+
+
+def _is_shifted_for_levels(output: Output) -> bool:
+    """Return whether an Add or Multiply reads a tensor for a FakeQuantize.
+
+    Shown, it would keep the plugin from fusing the layer before it with all of them. The plugin would fuse the last two
+    instead, which it computes wrong on processors without AVX2.
+    """
+    readers = (reader.get_node() for reader in output.get_target_inputs())
+    shifts = (node for node in readers if node.get_type_name() in ("Add", "Multiply"))
+    ends = (end.get_node() for node in shifts for end in node.output(0).get_target_inputs())
+    return any(node.get_type_name() == "FakeQuantize" for node in ends)
 
 
 def _bytes(output: Output) -> int:

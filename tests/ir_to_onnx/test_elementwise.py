@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ import openvino as ov
 import pytest
 
 import ir_interp
-from tests.support.layers import Configuration, Draw, check, configurations, constant, in_openvino, layer
+from tests.support.layers import (
+    Attributes,
+    Configuration,
+    Draw,
+    Formula,
+    check,
+    configurations,
+    constant,
+    in_openvino,
+    layer,
+)
+from tests.support.runtimes import Array
 
 NUMBERS = (np.float32, np.int32, np.int64)
 
@@ -139,6 +151,24 @@ def clamp(draw: Draw) -> Any:
     return layer("Clamp", 1, draw.numbers(draw.shape(), dtype), min=float(low), max=float(high))
 
 
+def soft_sign(x: Array, _: Attributes) -> Array:
+    return np.asarray(x / (1 + np.abs(x)))
+
+
+def clamped(x: Array, attributes: Attributes) -> Array:
+    low, high = attributes["min"], attributes["max"]
+    if x.dtype.kind == "f":
+        return np.clip(x, np.float32(low), np.float32(high))
+    low, high = (math.trunc(low), math.trunc(high)) if x.dtype.itemsize == 1 else (math.ceil(low), math.floor(high))
+    least = int(np.iinfo(x.dtype).min)
+    return np.clip(x, max(low, least), max(high, least)).astype(x.dtype)
+
+
+# OpenVINO 2026.4 truncates the limits of 8 bits. Without AVX2 it rounds them inwards, as it does those of other
+# integers and the operator's page says, and makes 1 of every SoftSign.
+FORMULAS: dict[str, Formula] = {"SoftSign": soft_sign, "Clamp": clamped}
+
+
 def elu(draw: Draw) -> Any:
     return layer("Elu", 1, draw.numbers(draw.shape()), alpha=float(draw.random.uniform(0.1, 2)))
 
@@ -243,13 +273,14 @@ SQUARES = {
 @pytest.mark.sampled(130)
 @pytest.mark.parametrize(("configuration", "seed"), configurations(BINARY | UNARY | BITWISE | SQUARES))
 def test_layer(configuration: Configuration, seed: int) -> None:
-    check(configuration, seed)
+    formulas = {(BINARY | UNARY)[name]: formula for name, formula in FORMULAS.items()}
+    check(configuration, seed, formula=formulas.get(configuration))
 
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", [*BINARY, *UNARY])
 def test_older_opset(name: str) -> None:
-    check((BINARY | UNARY)[name], 0, opset=12)
+    check((BINARY | UNARY)[name], 0, opset=12, formula=FORMULAS.get(name))
 
 
 @pytest.mark.parametrize(("kind", "version", "dtype"), [("Greater", 1, np.float32), ("BitwiseOr", 13, np.int32)])

@@ -12,8 +12,12 @@ import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import ir_interp
+from ir_interp import VerificationError
 from ir_interp.converters.audit.saturation import most_lost
 from ir_interp.converters.onnx.byte_products import count_products, make_factors_unsigned, products
+from ir_interp.version import Processor, processor
+from tests.support.graphs import save_model
 from tests.support.runtimes import Array
 
 U, S = np.uint8, np.int8
@@ -194,3 +198,12 @@ def test_no_sum_loses_more_than_the_bound(seed: int) -> None:
 def test_weights_of_7_bits_never_saturate() -> None:
     assert most_lost(np.array([[64, 64, -64, -64]], S)).tolist() == [0]
     assert most_lost(np.array([[65, 64, 0, 0], [0, 0, -65, -64]], S)).tolist() == [255 * 129 - 32767, 255 * 129 - 32768]
+
+
+@pytest.mark.skipif(processor() is not Processor.SSE4, reason="only x86 without AVX2 shows OpenVINO's faults there")
+def test_a_difference_without_avx2_may_be_openvinos(tmp_path: Path) -> None:
+    save_model(tmp_path / "a.onnx", "g (float[1,2,4,6] x) => (float[1,2,4,6] y) { y = Softsign (x) }")
+    with pytest.raises(
+        VerificationError, match=r"without AVX2, such as this one, OpenVINO computes SoftSign, .* wrong"
+    ):
+        ir_interp.convert(tmp_path / "a.onnx", tmp_path / "a.xml")
