@@ -27,7 +27,7 @@ from ir_interp.converters import workers
 from ir_interp.converters.audit import probe
 from ir_interp.converters.audit.audited_resizes import Verdict, judge
 from ir_interp.converters.audit.auditing import audit, models
-from ir_interp.converters.predictions import RUNTIMES, Predictor
+from ir_interp.converters.predictions import RUNTIMES, Predictor, runtimes_for
 from ir_interp.converters.runtimes.outcome import Kind, computes, refused
 from ir_interp.diagnostic_codes import RULES
 from tests.support.commands import command, words
@@ -241,14 +241,16 @@ def test_predictions_agree_with_the_installed_runtimes() -> None:
     assert not [each for each in layers if not each.agrees and not each.explanation]
 
 
-def test_a_prediction_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [name for name in probe.INSTALLED if name in runtimes_for("onnx")])
+def test_a_wrong_prediction(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever runtime it is about, it is a finding, the command that reports it is shown, and CI fails."""
     wrong = Predictor(title="a runtime", version="0", predict=lambda _: refused("no"))
-    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda dialect: {"onnxruntime": wrong})
+    monkeypatch.setattr("ir_interp.converters.audit.auditing.runtimes_for", lambda dialect: {name: wrong})
     save_model(Path("a.onnx"), node('mode = "linear"'))
-    (row,), _ = audit([Path("a.onnx")], run=True)
-    assert [(each.code, each.message) for each in row.findings] == [
-        ("IRI024", "a runtime: predicted refused: no; observed same")
-    ]
+    code, printed, _ = command(capsys, "audit", "a.onnx", "--run", "--runtime", name)
+    assert code == 1
+    assert "IRI024 a runtime: predicted refused: no; observed same" in words(printed)
+    assert f"ir-interp audit a.onnx --run --runtime {name} --json" in words(printed)
 
 
 SINGLE = 'coordinate_transformation_mode = "pytorch_half_pixel"'
