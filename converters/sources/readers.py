@@ -87,8 +87,11 @@ def is_of_class(value: object, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(value, kind)
 
 
-InMemory: TypeAlias = "torch.export.ExportedProgram | tuple[torch.nn.Module, Any]"
-"""A program of PyTorch, or a module with its inputs: a tensor, a tuple of arguments, or a dict of keyword arguments."""
+InMemory: TypeAlias = "torch.export.ExportedProgram | torch.onnx.ONNXProgram | tuple[torch.nn.Module, Any] | list[Any]"
+"""A program of PyTorch, or a module with its inputs: one, a tuple of arguments, or a dict of keyword arguments.
+
+An input is a tensor, an array, or a shape, which stands for random float32.
+"""
 Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | openvino.Model | InMemory"
 """A source of resizes: the path of a file, a model in memory, or the call of an image library (pillow:bicubic)."""
 

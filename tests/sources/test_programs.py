@@ -293,10 +293,10 @@ class Scaled(torch.nn.Module):
         return interpolate(x, scale_factor=1.3, mode="bilinear") * factor
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("place", range(8))
 def test_a_module_with_its_inputs_is_a_program(place: int) -> None:
     x = torch.from_numpy(X)
-    inputs = (x, (x,), {"x": x, "factor": torch.rand(1)})[place]
+    inputs = (x, (x,), {"x": x, "factor": torch.rand(1)}, [x], X, (X,), X.shape, {"x": list(X.shape)})[place]
     module = Scaled().eval(), inputs
     assert [op.where for op in ir_interp.load(module)] == [line(Scaled, 1)]
     for name in ("net.onnx", "net.xml"):
@@ -305,6 +305,14 @@ def test_a_module_with_its_inputs_is_a_program(place: int) -> None:
         assert ir_interp.compare(name, module, seed=1).passes
         assert ir_interp.compare(name, reference=module, seed=1).passes
     assert len(ir_interp.audit([module, module]).rows) == 2
+
+
+def test_an_onnx_program_is_proven_against_its_exported_program() -> None:
+    onnx_program = torch.onnx.export(Scaled().eval(), (torch.from_numpy(X),), dynamo=True, verbose=False)
+    for name in ("net.onnx", "net.xml"):
+        assert ir_interp.convert(onnx_program, name).verification is not None
+        assert ir_interp.compare(name, reference=onnx_program, seed=1).passes
+    assert [op.spec for op in ir_interp.load(onnx_program)] == [op.spec for op in ir_interp.load([Scaled().eval(), X])]
 
 
 class Guarded(torch.nn.Module):
@@ -321,9 +329,9 @@ class Guarded(torch.nn.Module):
             "the module is in training mode, in which layers such as dropout are random; call .eval() first",
         ),
         (
-            (Scaled().eval(), X),
-            "the inputs of the module are of type ndarray; expected a tensor, a tuple of arguments, or a dict of "
-            "keyword arguments",
+            (Scaled().eval(), "x"),
+            "the inputs of the module are 'x'; expected a tensor, an array, a shape, a tuple of arguments, or a dict "
+            "of keyword arguments",
         ),
         ((Scaled().eval(), {}), "program.pt2: PyTorch cannot export the module: missing a required argument: 'x'"),
         ((Guarded().eval(), torch.rand(1)), "program.pt2: PyTorch cannot export the module: Could not guard on data"),

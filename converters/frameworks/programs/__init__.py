@@ -13,5 +13,5 @@ FRAMEWORK = Framework(
     stand_in=".onnx",
     has_exporters=True,
     refused=dict.fromkeys((".pt", ".pth"), f"{_PICKLED}; {_REMEDY}"),
-    in_memory=("a torch.export.ExportedProgram", "a module with its inputs"),
+    in_memory=("a torch.export.ExportedProgram", "a torch.onnx.ONNXProgram", "a module with its inputs"),
 )

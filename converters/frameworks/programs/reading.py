@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
 
 from ir_interp.arguments import shown
 from ir_interp.errors import ReadError, SpecError, UnsupportedLayerError
@@ -31,6 +33,7 @@ from . import program_files
 from .program_files import line, read as read_program, silent, static
 
 if TYPE_CHECKING:
+    import torch
     import torch.fx
     import torch.nn
     from torch.export import ExportedProgram
@@ -229,19 +232,27 @@ def _effects(node: torch.fx.Node) -> tuple[list[torch.fx.Node], list[torch.fx.No
 
 def holds(value: object) -> TypeGuard[InMemory]:
     """Return whether an object is a program in memory; False if PyTorch is not imported."""
-    return is_of_class(value, "torch.export", "ExportedProgram") or _is_pair(value)
+    return is_of_class(value, "torch.export", "ExportedProgram") or _is_onnx_program(value) or _is_pair(value)
 
 
-def _is_pair(value: object) -> TypeGuard[tuple[torch.nn.Module, object]]:
-    return isinstance(value, tuple) and len(value) == 2 and is_of_class(value[0], "torch.nn", "Module")
+def _is_onnx_program(value: object) -> TypeGuard[torch.onnx.ONNXProgram]:
+    return is_of_class(value, "torch.onnx", "ONNXProgram")
+
+
+def _is_pair(value: object) -> TypeGuard[tuple[torch.nn.Module, object] | list[Any]]:
+    return isinstance(value, tuple | list) and len(value) == 2 and is_of_class(value[0], "torch.nn", "Module")
 
 
 def exported(model: InMemory, name: str) -> ExportedProgram:
     """Return the program of a model in memory; that of a module has the sizes of its inputs.
 
     Raises SpecError for a module in training mode and for other inputs, ReadError, under ``name``, if PyTorch cannot
-    export the module.
+    export the module, or an ONNX program was not made of an exported program.
     """
+    if _is_onnx_program(model):
+        if model.exported_program is None:
+            raise ReadError("the ONNX program has no exported program; pass its model_proto", name)
+        return model.exported_program
     if not _is_pair(model):
         return model
     module, inputs = model
@@ -262,13 +273,26 @@ def exported(model: InMemory, name: str) -> ExportedProgram:
 def _arguments(inputs: object) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return the arguments and keyword arguments of a call. Raises SpecError for anything else."""
     if isinstance(inputs, dict):
-        return (), inputs
-    if isinstance(inputs, tuple):
-        return inputs, {}
-    if is_of_class(inputs, "torch", "Tensor"):
-        return (inputs,), {}
-    expected = "a tensor, a tuple of arguments, or a dict of keyword arguments"
+        return (), {name: _argument(value) for name, value in inputs.items()}
+    if isinstance(inputs, tuple | list) and not _is_shape(inputs):
+        return tuple(map(_argument, inputs)), {}
+    if _is_shape(inputs) or isinstance(inputs, np.ndarray) or is_of_class(inputs, "torch", "Tensor"):
+        return (_argument(inputs),), {}
+    expected = "a tensor, an array, a shape, a tuple of arguments, or a dict of keyword arguments"
     raise SpecError(f"the inputs of the module are {shown(inputs)}; expected {expected}")
+
+
+def _is_shape(value: object) -> TypeGuard[Sequence[int]]:
+    return isinstance(value, tuple | list) and bool(value) and all(type(size) is int for size in value)
+
+
+def _argument(value: object) -> object:
+    """Return an argument: an array as a tensor, a shape as a random tensor of float32, anything else as it is."""
+    import torch
+
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value)
+    return torch.rand(value) if _is_shape(value) else value
 
 
 def _described(path: Path) -> Description:
