@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ir_interp.diagnostic_codes import BYTE_PRODUCTS, check_codes, is_chosen
+from ir_interp.diagnostic_codes import BYTE_PRODUCTS, UNREAD, check_codes, is_chosen
 from ir_interp.errors import InexactError, IrInterpError, ReadError, VerificationError, closest
 from ir_interp.files.kinds import FileKind, expect
 from ir_interp.files.writing import check_outputs, replacing
@@ -30,12 +30,13 @@ from ir_interp.translation.dialect import Context
 from ir_interp.translation.translate import compared
 
 from .audit import mistakes
+from .audit.invalid_nodes import valid_node
 from .audit.mistakes import in_float32, missed_sizes, quantised_scales, rounded_scales, scaled_lengths, unrounded
 from .dialects.onnx import DIALECT
 from .onnx.byte_products import make_factors_unsigned
 from .onnx.onnx_files import default_opset, graphs, read_file, weights_beside
 from .onnx.onnx_graph import Graph
-from .onnx.resize_nodes import ResizeNode, UnreadNode, given_names, known_nodes
+from .onnx.resize_nodes import OPS, ResizeNode, UnreadNode, given_names, known_nodes
 from .onnx.resize_subgraph import invalid
 from .portable.portable_model import edit, taken_names, with_resizes_in_sight
 from .portable.portable_resize import Edit
@@ -155,7 +156,7 @@ _REMEDIES: Mapping[str, Callable[[ResizeNode, tuple[float, ...]], Remedy]] = {
     "IRI013": _long_enough,
 }
 """In the order of application: a scale that half precision rounded may have missed a size for that reason."""
-CODES = tuple(sorted(_REMEDIES))
+CODES = (*sorted(_REMEDIES), UNREAD)
 """The codes that can be fixed."""
 
 
@@ -191,10 +192,12 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
     original = model.SerializeToString(deterministic=True)
     graph = taken_names(model, default_opset(model, source.name))
     edits, repaired, refusals = [], [], []
+    before = _nodes(model)
+    valid = _made_valid(model, source, graph, lambda name: is_wanted(UNREAD) and (not layers or name in layers))
     resizes, others = known_nodes(model, source)
-    unread = tuple(node.error for node in others)
     if layers:
         _check_names(layers, [resize.op.name for resize in resizes], others, source.name)
+    graph = taken_names(model, graph.opset)
     for resize in resizes:
         if layers and resize.op.name not in layers:
             continue
@@ -206,17 +209,57 @@ def write_fixed(source: Path, output: Path, is_wanted: Wanted, layers: Sequence[
             continue
         if chosen:
             edits.append(_edit(resize, chosen, graph))
-            repaired.append(RepairedResize(op=resize.op, output=resize.node.output[0], remedies=tuple(chosen)))
+        if chosen or resize.op.where in valid.changes:
+            made_valid = [Remedy(code=UNREAD, text=text) for text in valid.changes.get(resize.op.where, ())]
+            output_name, done = resize.node.output[0], (*made_valid, *chosen)
+            repaired.append(RepairedResize(op=resize.op, output=output_name, remedies=done))
     if refusals:
         raise ExceptionGroup(f"{source.name} has mistakes that cannot be fixed", refusals)
-    if not edits:
+    unread = tuple(valid.refused.get(node.where, node.error) for node in others)
+    if not repaired:
         shutil.copyfile(source, output)
         return RepairedModel(repaired=(), unread=unread)
-    before = _nodes(model, edits)
     edit(model, graph, edits)
     output.write_bytes(model.SerializeToString(deterministic=True))
-    _check(source, output, original, before, set(graph.initialisers))
+    changed = {place: before[place] for place in before if place[1] in {resize.output for resize in repaired}}
+    _check(source, output, original, changed, valid.constants | graph.initialisers.keys())
     return RepairedModel(repaired=tuple(repaired), unread=unread)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Valid:
+    """The changes that made nodes valid, by place; the errors of the others, and the names of new constants."""
+
+    changes: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, ReadError]
+    constants: Collection[str]
+
+
+def _made_valid(model: onnx.ModelProto, source: Path, graph: Graph, is_chosen_name: Callable[[str], bool]) -> _Valid:
+    """Replace the invalid nodes of a model that have one possible meaning, in place; ``graph`` takes new constants."""
+    _, unread = known_nodes(model, source)
+    edits: list[Edit] = []
+    changes: dict[str, tuple[str, ...]] = {}
+    refused: dict[str, ReadError] = {}
+    for node in unread:
+        if not is_chosen_name(node.name):
+            continue
+        try:
+            valid = valid_node(node, model, unread, graph)
+        except InexactError as refusal:
+            refused[node.where] = ReadError(refusal.reason, node.where)
+            continue
+        edits.append(
+            Edit(
+                graph=node.values.graph,
+                depth=node.values.depth,
+                output=valid.node.output[0],
+                nodes=[valid.node],
+            )
+        )
+        changes[node.where] = valid.changes
+    edit(model, graph, edits)
+    return _Valid(changes=changes, refused=refused, constants=graph.initialisers.keys())
 
 
 def _check_names(layers: Sequence[str], names: Sequence[str], unread: Sequence[UnreadNode], where: str) -> None:
@@ -260,28 +303,30 @@ _Place = tuple[int, str]
 """A graph, by its number among those of a model, and the output tensor of a node in it."""
 
 
-def _nodes(model: onnx.ModelProto, edits: Sequence[Edit]) -> dict[_Place, onnx.NodeProto]:
-    """Return copies of the nodes that edits replace."""
-    nodes = {}
-    for number, graph in enumerate(graphs(model.graph)):
-        outputs = {edit.output for edit in edits if edit.graph is graph}
-        for node in graph.node:
-            for output in outputs & set(node.output):
-                nodes[number, output] = onnx.NodeProto.FromString(node.SerializeToString())
-    return nodes
+def _nodes(model: onnx.ModelProto) -> dict[_Place, onnx.NodeProto]:
+    """Return copies of the resizes of a model, which edits may replace."""
+    return {
+        (number, output): onnx.NodeProto.FromString(node.SerializeToString())
+        for number, graph in enumerate(graphs(model.graph))
+        for node in graph.node
+        if node.op_type in OPS
+        for output in node.output
+    }
 
 
 # Checks of the result
 
 
-def _check(source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: set[str]) -> None:
+def _check(
+    source: Path, output: Path, original: bytes, before: dict[_Place, onnx.NodeProto], added: Collection[str]
+) -> None:
     """Undo the intended changes in the written file, and require the model that was read, byte for byte.
 
     Raises VerificationError if anything else has changed, or the result is not valid and its source was.
     """
     model = read_file(output)
     for number, graph in enumerate(graphs(model.graph)):
-        others = [node for node in graph.node if not (node.op_type == "Constant" and added.issuperset(node.output))]
+        others = [node for node in graph.node if not (node.op_type == "Constant" and set(node.output) <= set(added))]
         nodes = [before.get((number, next(iter(node.output), "")), node) for node in others]
         _replace(graph.node, nodes)
         _replace(graph.initializer, [tensor for tensor in graph.initializer if tensor.name not in added])

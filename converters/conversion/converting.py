@@ -27,6 +27,7 @@ from ir_interp.translation.dialect import Context
 from ir_interp.translation.meaning import first_difference
 
 from .. import qnn_placement, tensorrt_importer
+from ..audit import invalid_nodes
 from ..audit.saturation import bounded, saturation
 from ..dialects.tensorrt import DIALECT
 from ..intermediate import Intermediate
@@ -108,6 +109,10 @@ def checked_kinds(source: Path, destination: Path, options: ConvertOptions) -> t
 def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
     try:
         return PATHS[kinds](source, output, options)
+    except ReadError:
+        if kinds[0] is FileKind.ONNX:
+            invalid_nodes.check(source)  # names every node that cannot be read, and the repair
+        raise
     except RuntimeError as error:  # OpenVINO's own
         if is_of_memory(str(error)):
             raise MemoryBoundError(memory_refusal(MemoryError())) from None
