@@ -404,14 +404,17 @@ AUDIT_RULES = (
         summary="A resize that cannot be read.",
         story=(
             "The node contradicts itself, or its operator set does not define it: a mode that ONNX does not have, "
-            "sizes and scales at once, an Upsample of operator set 10 or later. ONNX gives it no meaning, so nothing "
-            "is predicted for it: its verdicts are unknown. All other resizes of the file are audited as usual."
+            "sizes and scales at once, an Upsample of operator set 10 or later. Nothing is predicted for it; `--run` "
+            "shows what the installed runtimes do. OpenVINO, for example, runs an Upsample of any operator set, and "
+            "of sizes and scales takes the sizes. All other resizes of the file are audited as usual."
         ),
         remedy=(
-            "Export the model again, or correct the node: the finding names the attribute or input and what was "
-            "expected. `ir-interp fix` leaves such a node as it is, `convert` refuses it by name."
+            "`ir-interp fix` repairs a node with one possible meaning. An Upsample becomes a Resize that computes "
+            "what Upsample-9 does. An empty mode becomes the default, nearest. Sizes or scales go if the shapes of "
+            "the model contradict them; scales stay if both mean the same. Every other such node stays as it is, "
+            "and `convert` refuses it by name: export the model again, or correct the node."
         ),
-        test="audit/test_unread_resizes.py::test_a_row_with_its_error",
+        test="fix/test_invalid_nodes.py::test_an_upsample_becomes_what_it_was_in_operator_set_9",
     ),
     Rule(
         code="IRI028",

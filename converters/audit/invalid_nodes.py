@@ -1,6 +1,7 @@
 """Resize nodes that ONNX does not allow, but that have one possible meaning: the valid node that states it.
 
-- An Upsample of operator set 10 or later means what Upsample-9 does: OpenVINO and ONNX's reference run it so.
+- An Upsample of operator set 10 or later means what Upsample-9 does, as onnxruntime computes that. OpenVINO and ONNX's
+  reference run both alike.
 - An empty mode is the default, nearest.
 - Of sizes and scales, the one that the shapes of the file prove is kept. If both mean the same there, scales stay.
 
@@ -62,19 +63,37 @@ def valid_node(unread: UnreadNode, model: onnx.ModelProto, others: Sequence[Unre
     return ValidNode(node=node, changes=tuple(changes), graph=graph)
 
 
-def check(path: Path) -> None:
-    """Raise ReadError that names every invalid node of an ONNX model, and the command that repairs them if one does."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """The resize that an invalid node can only mean, and the changes that make it valid."""
+
+    op: ResizeOp
+    changes: tuple[str, ...]
+
+
+def meaning(unread: UnreadNode, model: onnx.ModelProto, others: Sequence[UnreadNode]) -> Meaning | None:
+    """Return the only meaning of an invalid node; None if it has none, or several. See ``valid_node``."""
+    graph = Graph(opset=unread.values.opset)
+    try:
+        valid = valid_node(unread, model, others, graph)
+        return Meaning(op=_read(valid.node, unread, graph), changes=valid.changes)
+    except InexactError:
+        return None
+
+
+def check(path: Path, shown: Path | None) -> None:
+    """Raise ReadError that names every invalid node of an ONNX model, and the command that repairs them if one does.
+
+    ``shown`` is the user's file, None for a model in memory, which no command can name.
+    """
     model = inlined(read_outline(path), path.name)
     _, unread = known_nodes(model, path)
     if not unread:
         return
     error = unread_error(unread, path.name)
-    try:
-        for node in unread:
-            valid_node(node, model, unread, Graph(opset=node.values.opset))
-    except InexactError:
-        raise error from None
-    repair = quote_shell("ir-interp", "fix", str(path), str(path.with_suffix(".fixed.onnx")))
+    if shown is None or any(meaning(node, model, unread) is None for node in unread):
+        raise error
+    repair = quote_shell("ir-interp", "fix", str(shown), str(shown.with_suffix(".fixed.onnx")))
     raise ReadError(f"{error.problem}; `{repair}` repairs it", error.where)
 
 
@@ -158,7 +177,8 @@ def _one_target(
     """Drop sizes or scales where both are given: the one that contradicts the shapes of the file."""
     names = given_names(unread.values.opset)
     places = {name: place for place, name in enumerate(names, 1) if place < len(node.input) and node.input[place]}
-    if not {"sizes", "scales"} <= places.keys() or any(_is_empty(unread, node, places[name]) for name in places):
+    targets = [places[name] for name in ("sizes", "scales") if name in places]
+    if len(targets) < 2 or any(_is_empty(unread, node, place) for place in targets):
         _read(node, unread, graph)
         return
     forms = {}
@@ -190,9 +210,7 @@ def _drop(node: onnx.NodeProto, place: int, unread: UnreadNode, graph: Graph) ->
 _Forms = dict[str, tuple[onnx.NodeProto, ResizeOp]]
 
 
-def _proven(
-    forms: _Forms, unread: UnreadNode, model: onnx.ModelProto, others: Sequence[UnreadNode]
-) -> tuple[str, str]:
+def _proven(forms: _Forms, unread: UnreadNode, model: onnx.ModelProto, others: Sequence[UnreadNode]) -> tuple[str, str]:
     """Return which of sizes and scales the file proves, and how. Raises InexactError if it proves neither."""
     scaled, sized = forms["scales"][1], forms["sizes"][1]
     problems = {kept: _contradiction(node, unread, model, others) for kept, (node, _) in forms.items()}

@@ -36,7 +36,7 @@ from ..onnx.resize_nodes import OPS
 from ..reports import ConversionReport, Operations, Row, State, Verification, Written
 from ..runtimes.execution import save_model
 from ..sources.model_summary import parts
-from ..sources.readers import Source, as_file, load, operations, part, shown_path
+from ..sources.readers import Source, as_file, is_in_memory, load, operations, part, shown_path
 from ..tensorrt import LayerSettings
 from ..tensorrt_importer import Answer, Layer
 from ..verify import graphs
@@ -109,10 +109,6 @@ def checked_kinds(source: Path, destination: Path, options: ConvertOptions) -> t
 def _written(kinds: tuple[FileKind, FileKind], source: Path, output: Path, options: ConvertOptions) -> Written:
     try:
         return PATHS[kinds](source, output, options)
-    except ReadError:
-        if kinds[0] is FileKind.ONNX:
-            invalid_nodes.check(source)  # names every node that cannot be read, and the repair
-        raise
     except RuntimeError as error:  # OpenVINO's own
         if is_of_memory(str(error)):
             raise MemoryBoundError(memory_refusal(MemoryError())) from None
@@ -135,7 +131,12 @@ def _convert(original: Source, source: Path, destination: Path, options: Convert
         # States go before shapes are frozen: they become inputs, which may have shapes, too.
         read, states = stack.enter_context(_stateless(model, kinds, options))
         read = stack.enter_context(_frozen(read, options))
-        written = _written(kinds, read, temporary[-1], options)
+        try:
+            written = _written(kinds, read, temporary[-1], options)
+        except ReadError:
+            if kinds[0] is FileKind.ONNX:  # names every node that cannot be read, and the repair
+                invalid_nodes.check(read, None if is_in_memory(original) else source)
+            raise
         at_first = _at_first(options, states)
         proof = None
         if between:

@@ -187,9 +187,7 @@ def _nodes(prefix: str, values: Values) -> Iterator[tuple[str, onnx.NodeProto, V
                 yield from _nodes(f"{place}/{attribute.name}/", values.inside(graph, completed, node))
 
 
-def read_node(
-    node: onnx.NodeProto, where: str, values: Values, semantics: Semantics = Semantics.RUNTIME
-) -> ResizeOp:
+def read_node(node: onnx.NodeProto, where: str, values: Values, semantics: Semantics = Semantics.RUNTIME) -> ResizeOp:
     """Return a node as a resize. Raises ReadError for one that contradicts itself."""
     if len(node.output) != 1:
         raise ReadError(f"{node.op_type} has {len(node.output)} outputs; expected 1", where)
