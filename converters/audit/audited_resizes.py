@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from ir_interp.diagnostic_codes import EXCEPTION, RULES, UNREAD, Rule, Severity
+from ir_interp.diagnostic_codes import CONSTANT_SIZES, EXCEPTION, RULES, UNREAD, Rule, Severity
 from ir_interp.errors import IrInterpError, ReadError, SpecError, closest
 from ir_interp.executor.resize import resize
 from ir_interp.files.kinds import FOREIGN, MODELS, FileKind, expect
@@ -46,6 +46,7 @@ from ..verify.graphs import ModelInput, dimensions_text, read
 from ..verify.input_shapes import fits, named
 from ..verify.tolerances import absolute_differences
 from . import mistakes
+from .constant_sizes import ConstantSizes, constant_sizes
 from .invalid_nodes import Meaning, meaning
 from .mistakes import earlier
 
@@ -65,13 +66,17 @@ def _fitting(tensor: ModelInput, shape: tuple[int, ...], path: Path) -> tuple[in
     raise ReadError(f"shape {list(shape)} does not fit; {tensor.text}", path.name)
 
 
-def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unread]]:
-    """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read."""
+def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unread], Mapping[str, ConstantSizes]]:
+    """Return the resizes of an ONNX model whose inputs have the chosen shapes, and those that cannot be read.
+
+    Last, by place, those whose constant sizes are a mistake in a model of dynamic size.
+    """
     outline = read_outline(path)
     stated, functions = inlined(outline, path.name), functions_of(outline)
     if not shapes:
         resizes, unread = known_nodes(stated, path)
-        return [replace(node, functions=functions) for node in resizes], _invalid(unread, stated)
+        constants = constant_sizes(stated, path, resizes)
+        return [replace(node, functions=functions) for node in resizes], _invalid(unread, stated), constants
     model = onnx.ModelProto()
     model.CopyFrom(stated)
     for value in model.graph.input:
@@ -83,7 +88,7 @@ def chosen_nodes(path: Path, shapes: Shapes) -> tuple[list[ResizeNode], list[Unr
     before = {node.op.where: node.op for node in known_nodes(stated, path)[0]}
     resizes, unread = known_nodes(model, path)
     with_shapes = [replace(node, dynamic=before.get(node.op.where), functions=functions) for node in resizes]
-    return with_shapes, _invalid(unread, model)
+    return with_shapes, _invalid(unread, model), {}
 
 
 def _invalid(unread: Sequence[UnreadNode], model: onnx.ModelProto) -> list[Unread]:
@@ -366,11 +371,8 @@ def with_releases(exporter: str, op: ResizeOp, verdict: Verdict) -> Verdict:
 def found(path: Path, shapes: Shapes) -> Inside:
     """Return the resizes of a model whose inputs have the given shapes. Raises ReadError if it cannot be read."""
     if expect(path, *MODELS, *FOREIGN) is FileKind.ONNX:
-        nodes, unread = chosen_nodes(path, shapes)
-        return Inside(
-            resizes=[_of_node(path, node) for node in completed(path, nodes)],
-            unread=unread,
-        )
+        nodes, unread, constants = chosen_nodes(path, shapes)
+        return Inside(resizes=[_of_node(path, node, constants) for node in completed(path, nodes)], unread=unread)
     with reshaped_model(path, shapes) as reshaped:
         known, others = known_layers(reshaped)
         return Inside(
@@ -379,8 +381,10 @@ def found(path: Path, shapes: Shapes) -> Inside:
         )
 
 
-def _of_node(path: Path, node: ResizeNode) -> Found:
+def _of_node(path: Path, node: ResizeNode, constants: Mapping[str, ConstantSizes]) -> Found:
     remarks, likely = predictions.remarks(node.op), tuple(mistakes.of_node(node))
+    if node.op.where in constants:
+        likely += ((CONSTANT_SIZES, constants[node.op.where].message),)
     return Found(file=path, op=node.op, node=node, mistakes=likely, remarks=remarks)
 
 

@@ -16,7 +16,7 @@ from ..portable.targets import names
 from ..reports import Mistake, Row
 from ..sources.readers import Source, is_in_memory
 
-_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018")
+_FIXED = ("IRI011", "IRI012", "IRI013", "IRI014", "IRI015", "IRI016", "IRI018", "IRI019")
 _VERDICTS = ("IRI021", "IRI022", "IRI023")
 _RELEASES = "IRI017"
 _WRONG, _UNKNOWN, _PREPROCESSING = "IRI024", "IRI025", "IRI041"

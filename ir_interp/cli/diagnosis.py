@@ -374,8 +374,8 @@ def fix(
 ) -> None:
     """Repair likely exporter mistakes in an ONNX model.
 
-    These are the findings IRI011 to IRI016 and IRI018 of `ir-interp audit`, and IRI027 if the resize has one possible
-    meaning. Nothing else in the model changes.
+    These are the findings IRI011 to IRI016, IRI018 and IRI019 of `ir-interp audit`, and IRI027 if the resize has one
+    possible meaning. Nothing else in the model changes.
     """
     form = printed_form(options)
     with printed_results.progress_bar(options.quiet) as report_progress:
