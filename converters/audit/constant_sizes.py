@@ -70,8 +70,10 @@ def constant_sizes(model: onnx.ModelProto, path: Path, nodes: Sequence[ResizeNod
     ``nodes`` are the resizes of the model as it stands.
     """
     suspects = {node.op.where for node in nodes if _may_be_constant(node)}
+    if not suspects:  # of most models, which are not copied then
+        return {}
     graph = _Graph(model, path)
-    if not suspects or not 0 < len(graph.symbols) <= _MOST_SYMBOLS:
+    if not 0 < len(graph.symbols) <= _MOST_SYMBOLS:
         return {}
     for chosen in graph.sizes_at_which_it_may_work(suspects):
         if not graph.contradicts(chosen, {}):
